@@ -1,3 +1,4 @@
+import type { TargetedFocusEvent } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { DeliveryView } from '../../service/console/views';
 import { goTo } from '../frame/address';
@@ -6,8 +7,7 @@ import { hrefOf } from '../frame/route';
 import { WhenLoaded } from '../parts/feedback';
 import { SelectField } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
-import { Hex, ShownText, When } from '../parts/values';
-import type { Subscription } from '../requests/api';
+import { ShownText, TokenLink, When } from '../parts/values';
 import { useLoaded } from '../requests/use-loaded';
 import { countOf } from '../text/words';
 import {
@@ -16,7 +16,8 @@ import {
   NextAttempt,
   Redeliver,
   SubscriptionName,
-  type SubscriptionState,
+  useSubscriptionStates,
+  type SubscriptionStates,
 } from './delivery-parts';
 import { inPlace } from './in-place';
 
@@ -28,12 +29,10 @@ const STATES = [
   ['delivered', 'Delivered'],
 ] as const;
 
-/** Deliveries by state and subscription. */
 export function DeliveriesPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { api } = useConsole();
   const { state = '', subscription = '' } = query;
-  const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
-  const names = new Set([...(known.data ?? []).map(({ id }) => id), ...(subscription ? [subscription] : [])]);
+  const subscriptions = useSubscriptionStates();
+  const names = new Set([...subscriptions.keys(), ...(subscription ? [subscription] : [])]);
   const show = (changed: Readonly<Record<string, string>>): void => {
     goTo(hrefOf('deliveries', { state, subscription, ...changed }));
   };
@@ -69,7 +68,7 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
         key={`${state} ${subscription}`}
         state={state}
         subscription={subscription}
-        subscriptions={known.data ?? []}
+        subscriptions={subscriptions}
       />
     </>
   );
@@ -84,10 +83,10 @@ interface ListProps {
   state: string;
   /** Empty: every subscription. */
   subscription: string;
-  subscriptions: readonly Subscription[];
+  subscriptions: SubscriptionStates;
 }
 
-/** The deliveries of a selection. Another selection is another list. */
+/** The deliveries of a selection. Another selection needs another key. */
 function DeliveryList({ state, subscription, subscriptions }: ListProps) {
   const { api, announce } = useConsole();
   const [limit, setLimit] = useState(FIRST);
@@ -109,7 +108,7 @@ function DeliveryList({ state, subscription, subscriptions }: ListProps) {
         <>
           <DeliveryTable
             deliveries={deliveries}
-            states={new Map(subscriptions.map(({ id, config }) => [id, config.state]))}
+            subscriptions={subscriptions}
             isMoreAsked={limit !== FIRST}
           />
           {hasMore &&
@@ -128,13 +127,13 @@ function DeliveryList({ state, subscription, subscriptions }: ListProps) {
 
 interface TableProps {
   deliveries: readonly DeliveryView[];
-  states: ReadonlyMap<string, SubscriptionState>;
-  /** Whether somebody asked for more rows. The first of them gets the focus: the button is gone. */
+  subscriptions: SubscriptionStates;
+  /** Whether somebody asked for more rows: the first of them gets the focus of the button, which is gone. */
   isMoreAsked: boolean;
 }
 
 /** Deliveries, the newest first. Rows keep their places while somebody points at them. */
-function DeliveryTable({ deliveries, states, isMoreAsked }: TableProps) {
+function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: TableProps) {
   const { rows, waiting, holders } = useHeldRows(deliveries);
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(rows.length);
@@ -152,22 +151,19 @@ function DeliveryTable({ deliveries, states, isMoreAsked }: TableProps) {
         {waiting > 0 &&
           `${countOf(waiting, 'newer delivery', 'newer deliveries')}, shown when you leave the list.`}
       </p>
-      {rows.length === 0 ? (
-        <p class="note">There are no such deliveries.</p>
-      ) : (
-        <Table
-          caption="Deliveries, the newest first"
-          columns={COLUMNS}
-          rows={rows.map((row) => ({ ...row, subscriptionState: states.get(row.subscription) }))}
-          keyOf={keyOf}
-        />
-      )}
+      <Table
+        caption="Deliveries, the newest first"
+        columns={COLUMNS}
+        rows={rows.map((row) => ({ ...row, subscriptions }))}
+        keyOf={keyOf}
+        empty="There are no such deliveries."
+      />
     </div>
   );
 }
 
 interface Row extends DeliveryView {
-  subscriptionState: SubscriptionState | undefined;
+  subscriptions: SubscriptionStates;
 }
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -176,11 +172,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     head: 'Token',
     cell: ({ tokenId, registry }) =>
-      tokenId === null ? (
-        <span class="dim">none</span>
-      ) : (
-        <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId, registry })} />
-      ),
+      tokenId === null ? <span class="dim">none</span> : <TokenLink id={tokenId} registry={registry} />,
   },
   { head: 'Subscription', cell: ({ subscription }) => <SubscriptionName id={subscription} /> },
   { head: 'Attempts', cell: (row) => <Attempts row={row} /> },
@@ -190,7 +182,7 @@ const COLUMNS: readonly Column<Row>[] = [
 const keyOf = ({ eventId, subscription }: DeliveryView): string => `${eventId} ${subscription}`;
 
 function Attempts({ row }: { row: Row }) {
-  const { attempts, lastAttemptAt, subscriptionState } = row;
+  const { attempts, lastAttemptAt, subscriptions } = row;
   return (
     <div>
       {attempts}
@@ -200,7 +192,7 @@ function Attempts({ row }: { row: Row }) {
         </span>
       )}
       <div class="dim">
-        <NextAttempt delivery={row} subscription={subscriptionState} />
+        <NextAttempt delivery={row} subscriptions={subscriptions} />
       </div>
     </div>
   );
@@ -213,8 +205,8 @@ function LastAnswer({ row: { status, error } }: { row: Row }) {
 }
 
 /**
- * Keeps rows at their places while somebody points at them or is among them with the keyboard: known rows
- * change, and new ones wait.
+ * Keeps rows at their places while somebody points at them or is among them with the keyboard. The known rows
+ * are updated then, and new ones wait.
  */
 function useHeldRows(latest: readonly DeliveryView[]) {
   const [isPointed, setPointed] = useState(false);
@@ -231,12 +223,8 @@ function useHeldRows(latest: readonly DeliveryView[]) {
       onPointerEnter: () => setPointed(true),
       onPointerLeave: () => setPointed(false),
       onFocusIn: () => setFocused(true),
-      onFocusOut: ({ currentTarget, relatedTarget }: FocusEvent) => {
-        const isInside =
-          currentTarget instanceof Node &&
-          relatedTarget instanceof Node &&
-          currentTarget.contains(relatedTarget);
-        if (!isInside) setFocused(false);
+      onFocusOut: ({ currentTarget, relatedTarget }: TargetedFocusEvent<HTMLElement>) => {
+        if (!currentTarget.contains(relatedTarget as Node | null)) setFocused(false);
       },
     },
   };

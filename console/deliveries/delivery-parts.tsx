@@ -5,6 +5,7 @@ import { useConsole, useMayChange } from '../frame/console-context';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { StateMark, When, type Mark } from '../parts/values';
 import type { Api, Subscription } from '../requests/api';
+import { useLoaded } from '../requests/use-loaded';
 import { redeliveryResult } from './delivery-words';
 
 /** The service tries failed deliveries again. Dead letters wait for the operator. */
@@ -20,18 +21,26 @@ export function DeliveryState({ state }: { state: State }) {
   return <StateMark word={state} {...MARKS[state]} />;
 }
 
-export type SubscriptionState = Subscription['config']['state'];
+/** The state of each subscription that is known, by its id. */
+export type SubscriptionStates = ReadonlyMap<string, Subscription['config']['state']>;
+
+export function useSubscriptionStates(): SubscriptionStates {
+  const { api } = useConsole();
+  const { data = [] } = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
+  return new Map(data.map(({ id, config }) => [id, config.state]));
+}
 
 interface NextProps {
-  delivery: { state: State; nextAttemptAt: number | null };
-  /** The state of its subscription; undefined if it is not known. */
-  subscription: SubscriptionState | undefined;
+  delivery: { subscription: string; state: State; nextAttemptAt: number | null };
+  subscriptions: SubscriptionStates;
 }
 
 /** The time, or the condition, of the next attempt of a delivery that waits. */
-export function NextAttempt({ delivery: { state, nextAttemptAt }, subscription = 'active' }: NextProps) {
+export function NextAttempt({ delivery, subscriptions }: NextProps) {
+  const { subscription, state, nextAttemptAt } = delivery;
   if (state !== 'waiting' && state !== 'failed') return null;
-  if (subscription !== 'active') return <>next when the subscription is resumed</>;
+  const isActive = (subscriptions.get(subscription) ?? 'active') === 'active';
+  if (!isActive) return <>next when the subscription is resumed</>;
   if (nextAttemptAt === null) return <>waits for an earlier event of its token</>;
   return (
     <>
@@ -73,7 +82,7 @@ interface RedeliverProps {
   onDone?: () => void;
 }
 
-/** Delivers again, for those who may. */
+/** A button that delivers again, for those who may, and the result. */
 export function Redeliver({ subscription, body, label, none, onDone }: RedeliverProps) {
   const { api } = useConsole();
   const mayChange = useMayChange();

@@ -4,16 +4,21 @@ import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { ReaderNote, WhenLoaded } from '../parts/feedback';
 import { Table, type Column } from '../parts/table';
-import { FactsList, Hex, RegistryName, ShownText, When } from '../parts/values';
+import { FactsList, Hex, RegistryName, ShownText, TokenLink, When } from '../parts/values';
 import { useLoaded } from '../requests/use-loaded';
-import { DeliveryState, NextAttempt, Redeliver, type SubscriptionState } from './delivery-parts';
+import {
+  DeliveryState,
+  NextAttempt,
+  Redeliver,
+  useSubscriptionStates,
+  type SubscriptionStates,
+} from './delivery-parts';
 
 /** An event: its body, and every attempt of each subscription. */
 export function EventPage({ id }: { id: string }) {
   const { api } = useConsole();
   const mayChange = useMayChange();
-  const known = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
-  const states = new Map(known.data?.map((one) => [one.id, one.config.state]));
+  const subscriptions = useSubscriptionStates();
   const loaded = useLoaded(id, (signal) => api.event(id, signal));
   return (
     <>
@@ -34,11 +39,7 @@ export function EventPage({ id }: { id: string }) {
                     event.tokenId === null ? (
                       'none: an event of the registry'
                     ) : (
-                      <Hex
-                        value={event.tokenId}
-                        what="token id"
-                        href={hrefOf('token', { id: event.tokenId, registry: event.registry })}
-                      />
+                      <TokenLink id={event.tokenId} registry={event.registry} />
                     ),
                   ],
                   ['Registry', <RegistryName registry={event.registry} />],
@@ -54,7 +55,7 @@ export function EventPage({ id }: { id: string }) {
                 key={delivery.subscription}
                 eventId={event.eventId}
                 delivery={delivery}
-                subscriptionState={states.get(delivery.subscription)}
+                subscriptions={subscriptions}
                 onChange={loaded.reload}
               />
             ))}
@@ -91,8 +92,7 @@ const COLUMNS: readonly Column<Attempt>[] = [
 interface Props {
   eventId: string;
   delivery: Delivery;
-  /** Undefined if it is not known. */
-  subscriptionState: SubscriptionState | undefined;
+  subscriptions: SubscriptionStates;
   onChange: () => void;
 }
 
@@ -103,8 +103,8 @@ const REDELIVER_WORDS: Partial<Record<Delivery['state'], string>> = {
   delivered: 'Deliver again',
 };
 
-/** An event in one subscription. */
-function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props) {
+/** An event's delivery to one subscription. */
+function EventDelivery({ eventId, delivery, subscriptions, onChange }: Props) {
   const { subscription, state, headers, attempts } = delivery;
   const heading = useId();
   return (
@@ -116,7 +116,7 @@ function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props
         <span>
           <DeliveryState state={state} />{' '}
           <span class="dim">
-            <NextAttempt delivery={delivery} subscription={subscriptionState} />
+            <NextAttempt delivery={delivery} subscriptions={subscriptions} />
           </span>
         </span>
       </header>
@@ -128,16 +128,13 @@ function EventDelivery({ eventId, delivery, subscriptionState, onChange }: Props
         onDone={onChange}
       />
       <h3>Attempts</h3>
-      {attempts.length === 0 ? (
-        <p class="dim">None yet.</p>
-      ) : (
-        <Table
-          caption={`Attempts for the subscription ${subscription}`}
-          columns={COLUMNS}
-          rows={attempts}
-          keyOf={({ attempt, attemptedAt }) => `${attempt} ${attemptedAt}`}
-        />
-      )}
+      <Table
+        caption={`Attempts for the subscription ${subscription}`}
+        columns={COLUMNS}
+        rows={attempts}
+        keyOf={({ attempt, attemptedAt }) => `${attempt} ${attemptedAt}`}
+        empty="None yet."
+      />
       <details>
         <summary>Headers as they would be sent now</summary>
         <ShownText

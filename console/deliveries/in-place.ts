@@ -1,4 +1,4 @@
-/** The shown rows as they are now, and behind them those that were older than all of them. */
+/** The shown rows in their order, each as it is now, and behind them those that are older than all. */
 export function inPlace<T>(
   shown: readonly T[],
   latest: readonly T[],

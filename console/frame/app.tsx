@@ -1,13 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
-import { createIssuing, NOTHING, type IssuingState } from '../issuing/issuing-state';
+import { createIssuing, NOTHING } from '../issuing/issuing-state';
 import { FailureNotice } from '../parts/feedback';
 import type { Subscription } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import { LogInPage, useSession } from './log-in';
 import { LoggedIn } from './logged-in';
 
-/** The console: the log-in, or its pages. */
 export function App() {
   const { session, reason, failure, api, logIn, logOut, retry } = useSession();
   const [facts, setFacts] = useState<Facts>();
@@ -15,7 +14,9 @@ export function App() {
   const [createdSubscription, setCreatedSubscription] = useState<Subscription>();
   /** The version of the service that gave this page. */
   const pageVersion = useRef<string>(undefined);
-  const issuing = useIssuingState();
+  const [issuingNow, setIssuingNow] = useState(NOTHING);
+  const actions = useMemo(() => createIssuing(setIssuingNow), []);
+  const issuing = { ...issuingNow, ...actions };
   const wasAsked = useRef(false);
   if (session === null) wasAsked.current = true;
   const isUnsent = issuing.draft !== undefined && issuing.submission?.tokenId === undefined;
@@ -36,24 +37,21 @@ export function App() {
   }, [session]);
 
   if (session === null) return <LogInPage reason={reason} onLogIn={logIn} />;
-  // Facts that were read once are good enough until the service answers again.
+  // The former facts are shown when they cannot be read again.
   const lost = failure ?? (facts ? undefined : factsFailure);
-  if (lost)
+  if (lost || !session || !facts)
     return (
-      <main class="log-in">
+      <main class="log-in" aria-busy={!lost}>
         <h1>Console</h1>
-        <FailureNotice failure={lost}>
-          <button type="button" onClick={failure ? retry : () => void readFacts()}>
-            Try again
-          </button>
-        </FailureNotice>
-      </main>
-    );
-  if (!session || !facts)
-    return (
-      <main class="log-in" aria-busy="true">
-        <h1>Console</h1>
-        <p class="dim">Reading …</p>
+        {lost ? (
+          <FailureNotice failure={lost}>
+            <button type="button" onClick={failure ? retry : () => void readFacts()}>
+              Try again
+            </button>
+          </FailureNotice>
+        ) : (
+          <p class="dim">Reading …</p>
+        )}
       </main>
     );
   return (
@@ -70,13 +68,6 @@ export function App() {
       }}
     />
   );
-}
-
-/** The document that is being issued, as it changes. */
-function useIssuingState(): IssuingState {
-  const [now, setNow] = useState(NOTHING);
-  const actions = useMemo(() => createIssuing(setNow), []);
-  return { ...now, ...actions };
 }
 
 /** Asks before the tab is left while it has something that nothing else keeps. */

@@ -104,7 +104,7 @@ export function useSession() {
       setState((now) => (session ? { session } : { session: null, reason: reason ?? now.reason }));
     } catch (error) {
       const failure = failureFrom(error);
-      // Somebody who is about to log in goes on with that.
+      // A log-in page that is shown already stays.
       setState((now) => (now.session === null ? now : { failure }));
     }
   };

@@ -22,7 +22,7 @@ interface Props {
   isUpdated: boolean;
   /** Whether somebody logged in on this page: the field that had the focus is gone. */
   wasAsked: boolean;
-  /** After each connection but the first. */
+  /** The service answers again, after it was lost or the page was hidden. */
   onReturn: () => void;
   onLogOut: () => Promise<void>;
 }
@@ -45,7 +45,7 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
     following.current = followOverview(api.overview, {
       overview: (latest) => {
         setOverview(latest);
-        // An overview may have waited on its way: the youngest one tells the difference of the clocks.
+        // The time on the way makes the difference of the clocks too small: the greatest one is the best.
         setGreatestOffset((before) => Math.max(before, latest.at - Date.now()));
       },
       connected: () => {
@@ -68,14 +68,14 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
   const pageKey = `${route.page}/${route.id}`;
   const isFirst = useRef(!wasAsked);
   useEffect(() => {
-    // Those who hear the page are told which one it is.
+    // A screen reader says which page it is, and the keyboard goes on from its beginning.
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
     setAnnouncement(({ count }) => ({ text: '', count }));
   }, [pageKey]);
   useEffect(() => scrollTo(0, 0), [pageKey, route.query.id]);
 
-  // The same text twice is told twice.
+  // The count is a key: a screen reader says the same text again.
   const announce = useCallback(
     (text: string) => setAnnouncement(({ count }) => ({ text, count: count + 1 })),
     [],
@@ -124,7 +124,7 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
   );
 }
 
-/** The page of the address, or its failure. */
+/** The page of the address, or the error that it threw. */
 function CurrentPage({ route }: { route: Route }) {
   const { page, id, query } = route;
   useEffect(() => {

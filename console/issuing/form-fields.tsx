@@ -55,7 +55,6 @@ export function TermFields({ group, draft, setDraft, problemsOf, touch }: FormFi
   );
 }
 
-/** The packages, one row for each. */
 export function PackageFields({ draft, setDraft, problemsOf, touch }: FormFields) {
   const { packages } = draft;
   const pointers = packagePointers(packages);
@@ -161,7 +160,6 @@ function bytesOfBase64(data: string): number {
   return (data.replace(/=+$/, '').length * 3) >> 2;
 }
 
-/** Reads a file as an attachment of a document. */
 function readAttachment(file: File): Promise<Attachment> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
@@ -180,7 +178,7 @@ function readAttachment(file: File): Promise<Attachment> {
   });
 }
 
-/** Bytes of a remark that the contracts take, until the service says so. */
+/** The most bytes of a remark, until the service tells its limit. */
 const MOST_REMARK_BYTES = 120;
 
 /** The owner, the holder and the remark of the mint. */
@@ -225,7 +223,7 @@ interface AccountProps extends FormFields {
   hint: string;
 }
 
-/** The option that is no account. */
+/** The option of an address that is no account. */
 const OTHER = 'other';
 
 /** An address. On a local network it can be chosen among the accounts of the node. */

@@ -32,7 +32,7 @@ export function IssueForm() {
   const bytes = bytesOf(draft);
   const isTooLarge = bytes > MOST_BYTES;
 
-  // A field that nobody came to yet may be empty.
+  // An empty field is no mistake before somebody was in it.
   const problemsOf = (field: string) =>
     isTried || touched.has(field) || field === WHOLE_FORM ? (byField.get(field) ?? []) : [];
   const touch = (field: string): void => {

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { FailureNotice, Notice, ReaderNote, WhenLoaded } from '../parts/feedback';
-import { Hex, ShownText } from '../parts/values';
+import { ShownText, TokenLink } from '../parts/values';
 import { useLoaded } from '../requests/use-loaded';
 import { IssueForm } from './issue-form';
 import { DownloadButton, ProgressLine } from './issued-document';
@@ -69,7 +69,7 @@ function SendingPanel() {
   );
 }
 
-/** How far it is changes with each block, which the service does not tell. */
+/** Each block may add a confirmation, and the service tells of no block. */
 const POLL_MS = 2000;
 
 interface Props {
@@ -104,7 +104,7 @@ function IssuedPanel({ tokenId, blNumber }: Props) {
       </h2>
       <WhenLoaded loaded={loaded}>{(progress) => <ProgressLine progress={progress} />}</WhenLoaded>
       <p>
-        Token <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId })} />
+        Token <TokenLink id={tokenId} />
       </p>
       <p class="buttons">
         <DownloadButton tokenId={tokenId} isMain isDisabled={!isMined} />

@@ -6,6 +6,13 @@ import { jsonFileName } from '../text/words';
 
 const STEPS = ['signed', 'submitted', 'mined', 'final'] as const;
 
+const WORDS: Record<(typeof STEPS)[number], string> = {
+  signed: 'The document is signed and stored. Its mint is sent next.',
+  submitted: 'The mint is sent. The network makes a block with it.',
+  mined: 'The token exists.',
+  final: 'The token exists. Its block has the confirmations that the operator set.',
+};
+
 /** How far a mint is: signed → submitted → mined → final. */
 export function ProgressLine({
   progress: { state, confirmedBlocks, failure },
@@ -44,13 +51,6 @@ export function ProgressLine({
     </>
   );
 }
-
-const WORDS: Record<(typeof STEPS)[number], string> = {
-  signed: 'The document is signed and stored. Its mint is sent next.',
-  submitted: 'The mint is sent. The network makes a block with it.',
-  mined: 'The token exists.',
-  final: 'The token exists. Its block has the confirmations that the operator set.',
-};
 
 interface DownloadProps {
   tokenId: string;

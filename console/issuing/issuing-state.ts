@@ -41,27 +41,8 @@ interface IssuingNow {
 
 type IssuingApi = Pick<Api, 'validate' | 'issue'>;
 
-interface IssuingActions {
-  /** Changes the draft, or the first one. */
-  change: (update: (draft: Draft) => Draft, first: Draft) => void;
-  checked: (validation: Validation) => void;
-  /** Adds files to the draft. The document cannot be issued before all are read. */
-  attach: <T extends { size: number }>(
-    files: readonly T[],
-    read: (file: T) => Promise<Attachment>,
-    first: Draft,
-  ) => Promise<void>;
-  /** Checks the draft and sends it, unless that happens already. */
-  issue: (api: IssuingApi, draft: Draft) => Promise<void>;
-  sendAgain: (api: IssuingApi) => Promise<void>;
-  /** Back to the form. */
-  edit: () => void;
-  /** A new form. */
-  restart: () => void;
-}
-
-/** It is kept while other pages are visited, and when the session ends. */
-export type IssuingState = IssuingNow & IssuingActions;
+/** The state is kept while other pages are visited, and when the session ends. */
+export type IssuingState = IssuingNow & ReturnType<typeof createIssuing>;
 
 export const NOTHING: IssuingNow = {
   draft: undefined,
@@ -75,7 +56,7 @@ export const NOTHING: IssuingNow = {
 };
 
 /** The same key with the same bytes makes one document, however often it is sent. */
-export function createIssuing(changed: (now: IssuingNow) => void, makeKey = randomKey): IssuingActions {
+export function createIssuing(changed: (now: IssuingNow) => void, makeKey = randomKey) {
   let now = NOTHING;
   // The key of each document that may have been issued, by its bytes.
   let keys = new Map<string, string>();
@@ -83,15 +64,13 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
     now = { ...now, ...part };
     changed(now);
   };
-  /** Answers that come after the form was begun anew are ignored. */
+  /** Sets a part unless the form was begun anew meanwhile. */
   const setter = (): typeof set => {
     const form = keys;
     return (part) => {
       if (form === keys) set(part);
     };
   };
-  const change: IssuingActions['change'] = (update, first) =>
-    set({ draft: update(now.draft ?? first), refusal: undefined });
 
   const submit = async (api: IssuingApi, json: string, blNumber: string): Promise<void> => {
     const uncertain = keys;
@@ -113,9 +92,16 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
   };
 
   return {
-    change,
-    checked: (validation) => set({ validation }),
-    attach: async (files, read, first) => {
+    /** Changes the draft, which is `first` before the first change. */
+    change: (update: (draft: Draft) => Draft, first: Draft): void =>
+      set({ draft: update(now.draft ?? first), refusal: undefined }),
+    checked: (validation: Validation): void => set({ validation }),
+    /** Adds files to the draft. The document cannot be issued before all are read. */
+    attach: async <T extends { size: number }>(
+      files: readonly T[],
+      read: (file: T) => Promise<Attachment>,
+      first: Draft,
+    ): Promise<void> => {
       if (now.isReadingFiles || now.isChecking || now.submission) return;
       // Base64 has four bytes for three.
       const added = files.reduce((sum, { size }) => sum + Math.ceil(size / 3) * 4, 0);
@@ -131,7 +117,8 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
         setThis({ isReadingFiles: false, failure: failureFrom(error) });
       }
     },
-    issue: async (api, draft) => {
+    /** Checks the draft and sends it, unless that happens already. */
+    issue: async (api: IssuingApi, draft: Draft): Promise<void> => {
       if (now.isReadingFiles || now.isChecking || now.submission) return;
       const form = keys;
       const setThis = setter();
@@ -147,19 +134,21 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
       }
       await submit(api, JSON.stringify(requestOf(draft)), draft.terms.blNumber ?? '');
     },
-    sendAgain: async (api) => {
+    sendAgain: async (api: IssuingApi): Promise<void> => {
       const { submission } = now;
       if (submission?.failure) await submit(api, submission.json, submission.blNumber);
     },
-    edit: () => set({ submission: undefined, refusal: undefined }),
-    restart: () => {
+    /** Returns from an uncertain document to its form. */
+    edit: (): void => set({ submission: undefined, refusal: undefined }),
+    /** Begins a new form. */
+    restart: (): void => {
       keys = new Map();
       set(NOTHING);
     },
   };
 }
 
-/** Undefined if the texts are longer than the check takes: POST /create takes more, and checks the same. */
+/** Undefined if the texts are too long for the check. POST /create takes more, and checks the same. */
 async function check(api: IssuingApi, draft: Draft): Promise<Validation | undefined> {
   try {
     return await api.validate(checkedPart(draft), new AbortController().signal);

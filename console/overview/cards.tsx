@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { RegistryView } from '../../service/console/views';
-import { useConsole } from '../frame/console-context';
+import type { Overview, RegistryView } from '../../service/console/views';
 import { hrefOf } from '../frame/route';
 import { FactsList, Hex, ShownText, StateMark, When, type FactsRow, type Tone } from '../parts/values';
 import { capitalised, countOf, durationOf, shortAmount } from '../text/words';
@@ -49,10 +48,7 @@ function Count({ value }: { value: number | null }) {
 }
 
 /** Deliveries of all registries, and subscriptions by state. */
-export function SubscriptionCards() {
-  const { overview } = useConsole();
-  if (!overview) return null;
-  const { registries, subscriptions } = overview;
+export function SubscriptionCards({ overview: { registries, subscriptions } }: { overview: Overview }) {
   const dead = sumOf(registries, 'deadLetters');
   const unknown = registries.filter(({ waiting }) => waiting === null).length;
   return (
@@ -102,8 +98,7 @@ function sumOf(registries: readonly RegistryView[], member: 'waiting' | 'deadLet
 }
 
 /** The mint queue, signing and the wallet. */
-export function IssuingCards() {
-  const issuing = useConsole().overview?.issuing;
+export function IssuingCards({ issuing }: Pick<Overview, 'issuing'>) {
   if (!issuing)
     return (
       <article class="card" aria-label="Issuing">

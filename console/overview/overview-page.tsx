@@ -11,7 +11,6 @@ const HALF_HOUR_MS = 30 * 60_000;
 /** The plots move on once in this time. */
 const STEP_MS = 10_000;
 
-/** The problems, and the figures of every part. */
 export function OverviewPage() {
   const { overview, isLost } = useConsole();
   if (!overview)
@@ -53,8 +52,8 @@ export function OverviewPage() {
         {registries.map((registry) => (
           <RegistryCard key={`${registry.chainId}:${registry.registry}`} registry={registry} />
         ))}
-        <SubscriptionCards />
-        <IssuingCards />
+        <SubscriptionCards overview={overview} />
+        <IssuingCards issuing={overview.issuing} />
       </section>
       <Plots plots={plots} />
     </>

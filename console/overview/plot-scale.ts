@@ -4,21 +4,12 @@ import type { Sample } from '../../service/console/views';
 export const PLOT_WIDTH = 300;
 export const PLOT_HEIGHT = 100;
 
-/** The drawing of a plot, and the numbers of its axes and its text alternative. */
-export interface Plot {
-  /** `d` of an SVG path; empty without samples. */
-  line: string;
-  /** The same, closed along the bottom. */
-  area: string;
-  /** The value at the top of the plot. */
-  top: number;
-  /** The newest value and the greatest one. Null without samples. */
-  latest: number | null;
-  greatest: number | null;
-}
-
-/** Scales the samples between two times. Earlier and later samples are left out. */
-export function plotOf(samples: readonly Sample[], from: number, to: number): Plot {
+/**
+ * The drawing of the samples between two times. `line` and `area`, which is closed along the bottom, are each
+ * the `d` of an SVG path, and empty without samples. `top` is the value at the top of the plot; `latest` and
+ * `greatest` are null without samples.
+ */
+export function plotOf(samples: readonly Sample[], from: number, to: number) {
   const shown = samples
     .filter(([at, value]) => at >= from && at <= to && Number.isFinite(value))
     .sort(([one], [other]) => one - other);

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 export interface Column<T> {
   head: string;
   cell: (row: T) => ComponentChildren;
-  /** Numbers end at the same place. */
+  /** Whether the cells are aligned at their ends. */
   isNumber?: boolean;
 }
 
@@ -13,13 +13,16 @@ interface Props<T> {
   columns: readonly Column<T>[];
   rows: readonly T[];
   keyOf: (row: T) => string;
+  /** Shown instead of a table without rows. */
+  empty: string;
 }
 
 /**
  * A table that becomes a list in a narrow window. The roles are given, because browsers forget those of
  * elements whose display changes.
  */
-export function Table<T>({ caption, columns, rows, keyOf }: Props<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, empty }: Props<T>) {
+  if (rows.length === 0) return <p class="note">{empty}</p>;
   return (
     <div class="table-box">
       <table role="table" class="table">

@@ -1,12 +1,13 @@
 import { createContext, type ComponentChildren } from 'preact';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
+import { hrefOf } from '../frame/route';
 import { beginningOf, escapedText, segmentsOf } from '../text/visible-characters';
 import { absoluteTime, accountName, relativeTime, shortened } from '../text/words';
 
 interface HexProps {
   value: string;
-  /** For the name of the copy button. */
+  /** The noun in the name of its button. */
   what: string;
   href?: string | undefined;
   /** The short form, if it has to differ from the usual one. */
@@ -50,7 +51,7 @@ function shortFormOf(value: string): string {
   return value.startsWith('0x') ? shortened(value) : shortened(value, { start: 8, end: 6 });
 }
 
-/** A copied value is marked so long. */
+/** The button shows a check mark for this time. */
 const COPIED_MS = 1500;
 
 /** Browsers have a clipboard only on secure pages and on this machine. The types of the DOM do not say so. */
@@ -120,6 +121,17 @@ export function Party({ address, isPlain = false }: PartyProps) {
   );
 }
 
+interface TokenProps {
+  id: string;
+  /** `<chain id>:<address>`; without it the service looks in each registry that it follows. */
+  registry?: string | undefined;
+}
+
+/** A token as a link to its page. */
+export function TokenLink({ id, registry }: TokenProps) {
+  return <Hex value={id} what="token id" href={hrefOf('token', { id, registry })} />;
+}
+
 /** A registry, written `<chain id>:<address>`. */
 export function RegistryName({ registry }: { registry: string }) {
   const [chainId, address] = registry.split(':');
@@ -131,7 +143,7 @@ export function RegistryName({ registry }: { registry: string }) {
   );
 }
 
-/** The service's time, once a second. */
+/** The service's time, which moves on once a second. */
 export function useNow(): number {
   const { clockOffset } = useConsole();
   const [now, setNow] = useState(Date.now);
@@ -144,7 +156,7 @@ export function useNow(): number {
 
 interface WhenProps {
   at: number | null;
-  /** It has happened, although the clock of a chain may be ahead. */
+  /** Whether it has happened: a chain's clock may be ahead, and would put it into the future. */
   isPast?: boolean;
 }
 
@@ -210,7 +222,6 @@ export function ShownText({ text, block, longest = 600 }: TextProps) {
   );
 }
 
-/** How something is, as a colour. */
 export type Tone = 'good' | 'wait' | 'bad' | 'plain';
 
 const SHAPES = {
@@ -231,7 +242,6 @@ export interface Mark {
 
 const OF_TONE = { good: 'check', wait: 'warning', bad: 'cross', plain: 'dash' } as const;
 
-/** A state in words, with its colour and its shape. */
 export function StateMark({ tone, word, shape = OF_TONE[tone] }: Mark & { word: string }) {
   return (
     <span class={`state ${tone}`}>
@@ -251,9 +261,7 @@ export function FactsList({ rows }: { rows: readonly FactsRow[] }) {
     <dl class="facts">
       {rows.map(
         ([name, value]) =>
-          value !== undefined &&
-          value !== null &&
-          value !== false && (
+          (value ?? false) !== false && (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>

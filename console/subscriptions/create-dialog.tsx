@@ -18,7 +18,6 @@ interface Props {
   onCreated: (subscription: Subscription) => void;
 }
 
-/** The form of a new subscription. */
 export function CreateDialog({ onClose, onCreated }: Props) {
   const { api, facts } = useConsole();
   const { isLocal } = facts.network;
@@ -76,7 +75,7 @@ interface PartProps {
   problems: DraftProblems;
 }
 
-/** Chooses the events that a new subscription gets. */
+/** The events that a new subscription gets. */
 function EventChoice({ draft, set, problems }: PartProps) {
   const registries = useConsole().overview?.registries ?? [];
   const { types } = draft;

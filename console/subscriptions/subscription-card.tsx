@@ -23,9 +23,8 @@ interface Props {
   onChange: () => void;
 }
 
-/** A subscription, and what can be done with it. */
 export function SubscriptionCard({ subscription, onChange }: Props) {
-  const { id, sink, config, failingSince, protocol } = subscription;
+  const { id, sink, config, failingSince } = subscription;
   const mayChange = useMayChange();
   const heading = useId();
   return (
@@ -59,7 +58,7 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
               </div>
             )),
           ],
-          ['Protocol', `${protocol}, ${config.contentType}${optionsOf(subscription)}`],
+          ['Protocol', protocolOf(subscription)],
           ['Deliveries', <a href={hrefOf('deliveries', { subscription: id })}>Show its deliveries</a>],
         ]}
       />
@@ -76,14 +75,16 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
   );
 }
 
-function optionsOf({ config, protocolsettings }: Subscription): string {
+function protocolOf({ protocol, config, protocolsettings }: Subscription): string {
   const headers = Object.keys(protocolsettings.headers ?? {}).length;
-  const options = [
-    ...(config.standardWebhooks ? ['Standard Webhooks'] : []),
-    ...(config.retractions ? ['retractions'] : []),
-    ...(headers > 0 ? [countOf(headers, 'secret header')] : []),
+  const parts = [
+    protocol,
+    config.contentType,
+    config.standardWebhooks && 'Standard Webhooks',
+    config.retractions && 'retractions',
+    headers > 0 && countOf(headers, 'secret header'),
   ];
-  return options.map((option) => `, ${option}`).join('');
+  return parts.filter((part) => part !== false).join(', ');
 }
 
 function Buttons({ subscription, onChange }: Props) {
@@ -114,38 +115,23 @@ function Buttons({ subscription, onChange }: Props) {
       words: `${answer} in ${milliseconds.toLocaleString('en')} ms${reason}`,
     });
   };
+  const button = (word: string, onClick: () => void, kind?: 'danger') => (
+    <button
+      type="button"
+      class={kind}
+      aria-disabled={isRunning}
+      aria-label={`${word} ${id}`}
+      onClick={onClick}
+    >
+      {word}
+    </button>
+  );
   return (
     <>
       <p class="buttons">
-        <button
-          type="button"
-          aria-disabled={isRunning}
-          onClick={() => run(change)}
-          aria-label={`${isActive ? 'Pause' : 'Resume'} ${id}`}
-        >
-          {isActive ? 'Pause' : 'Resume'}
-        </button>
-        {!isDefault && (
-          <>
-            <button
-              type="button"
-              aria-disabled={isRunning}
-              onClick={() => run(test)}
-              aria-label={`Test ${id}`}
-            >
-              Test
-            </button>
-            <button
-              type="button"
-              class="danger"
-              aria-disabled={isRunning}
-              onClick={() => setDeleting(true)}
-              aria-label={`Delete ${id}`}
-            >
-              Delete
-            </button>
-          </>
-        )}
+        {button(isActive ? 'Pause' : 'Resume', () => run(change))}
+        {!isDefault && button('Test', () => run(test))}
+        {!isDefault && button('Delete', () => setDeleting(true), 'danger')}
       </p>
       {result && (
         <Notice tone={result.tone}>

@@ -116,10 +116,9 @@ function StateDiagram({ state }: { state: TokenView['state'] }) {
 /** The operations that are possible next, each with the account that may send it. */
 function NextOperations({ token: { beneficiary, holder, next } }: { token: TokenView }) {
   const rolesOf = (address: string): string => {
-    const roles = [
-      ...(address === beneficiary ? ['beneficiary'] : []),
-      ...(address === holder ? ['holder'] : []),
-    ];
+    const roles = Object.entries({ beneficiary, holder }).flatMap(([role, one]) =>
+      one === address ? role : [],
+    );
     return roles.length === 0 ? '' : ` (${roles.join(' and ')})`;
   };
   return (

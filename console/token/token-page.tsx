@@ -6,7 +6,7 @@ import { FailureNotice, useAction, WhenLoaded } from '../parts/feedback';
 import { problemAt } from '../parts/field-problem';
 import { Field, FileDrop, readJsonFile } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
-import { Hex, Party, ShownText, When } from '../parts/values';
+import { Party, ShownText, TokenLink, When } from '../parts/values';
 import type { Issuance } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
@@ -62,7 +62,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
           onSubmit={(event) => {
             event.preventDefault();
             setChosen(undefined);
-            // The registry of the address is that of the id beside it.
+            // The registry in the address belongs to the id in the address, and to no other.
             const isSame = !chosen && typed.trim() === id;
             goTo(hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) }));
           }}
@@ -118,7 +118,7 @@ const COLUMNS: readonly Column<Issuance>[] = [
   },
   {
     head: 'Token',
-    cell: ({ tokenId }) => <Hex value={tokenId} what="token id" href={hrefOf('token', { id: tokenId })} />,
+    cell: ({ tokenId }) => <TokenLink id={tokenId} />,
   },
   { head: 'Issued', cell: ({ createdAt }) => <When at={Date.parse(createdAt)} isPast /> },
   { head: 'Mint', cell: ({ state }) => state },
@@ -134,18 +134,15 @@ function IssuedDocuments() {
     <section class="stack" aria-labelledby="issued-documents">
       <h2 id="issued-documents">Documents of this service</h2>
       <WhenLoaded loaded={loaded}>
-        {(documents) =>
-          documents.length === 0 ? (
-            <p class="note">None was issued yet.</p>
-          ) : (
-            <Table
-              caption="Documents, the newest first"
-              columns={COLUMNS}
-              rows={documents}
-              keyOf={({ tokenId }) => tokenId}
-            />
-          )
-        }
+        {(documents) => (
+          <Table
+            caption="Documents, the newest first"
+            columns={COLUMNS}
+            rows={documents}
+            keyOf={({ tokenId }) => tokenId}
+            empty="None was issued yet."
+          />
+        )}
       </WhenLoaded>
     </section>
   );

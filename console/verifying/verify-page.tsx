@@ -2,13 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AnswerView, VerifyView } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
-import { hrefOf } from '../frame/route';
 import { FailureNotice, useAction } from '../parts/feedback';
 import { FileDrop, jsonObjectText, LinesField, readJsonFile } from '../parts/fields';
-import { FactsList, Hex, RegistryName, ShownText, StateMark, type Mark } from '../parts/values';
+import { FactsList, RegistryName, ShownText, StateMark, TokenLink, type Mark } from '../parts/values';
 import { escapedText } from '../text/visible-characters';
 
-/** Verifies a credential. */
 export function VerifyPage() {
   const { api, announce } = useConsole();
   const [pasted, setPasted] = useState('');
@@ -91,16 +89,7 @@ function Verified({ view }: { view: VerifyView }) {
       <AnswerCard title="Document status" question="Is its token in circulation?" answer={documentStatus}>
         <FactsList
           rows={[
-            [
-              'Token',
-              tokenId !== null && (
-                <Hex
-                  value={tokenId}
-                  what="token id"
-                  href={hrefOf('token', { id: tokenId, registry: registry ?? undefined })}
-                />
-              ),
-            ],
+            ['Token', tokenId !== null && <TokenLink id={tokenId} registry={registry ?? undefined} />],
             ['Registry', registry !== null && <RegistryName registry={registry} />],
           ]}
         />
