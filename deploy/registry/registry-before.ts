@@ -5,7 +5,7 @@ import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { codeOf, messageOf } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
-import { countUnfinished } from '../../service/journal/find-journals';
+import { countUnfinished } from '../../service/journal/read-issuances';
 import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
 import { readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';

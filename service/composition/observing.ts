@@ -6,7 +6,7 @@ import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { DeliveredFeed } from './feed-set';
 import type { HttpAppOptions } from '../http/app';
-import { mintFiguresOf } from '../journal/mint-figures';
+import { mintFiguresOf } from '../journal/read-issuances';
 import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
 import { startFailingCheck } from '../observability/failing-subscriptions';
 import { healthOf } from '../observability/health';

@@ -7,7 +7,7 @@ import { untilAborted } from '../base/until-aborted';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import type { JournalScope } from '../journal/journal-scope';
+import type { JournalScope } from '../journal/issuance';
 import { listEvents } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
-import { findIssuance } from '../journal/find-issuance';
-import { scopeName, type JournalScope } from '../journal/journal-scope';
+import { findIssuance } from '../journal/read-issuances';
+import { scopeName, type JournalScope } from '../journal/issuance';
 import type { IssuingProgress } from './views';
 
 /**

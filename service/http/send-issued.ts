@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { DocumentBytes } from '../journal/journal';
+import type { DocumentBytes } from '../journal/issuance';
 
 const HEAD = Buffer.from('{"signedW3CDocument":');
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock';
 import { ChainError, ConfigurationError, RequestError, ServiceError } from '../base/errors';
-import type { Issuance } from '../journal/issuance';
-import type { DocumentBytes, IdempotentRequest, Journal } from '../journal/journal';
+import type { DocumentBytes, IdempotentRequest, Issuance } from '../journal/issuance';
+import type { Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
 import { type DocumentType, findDocumentType } from './credential';
 import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';

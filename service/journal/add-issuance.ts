@@ -1,15 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely, Transaction } from 'kysely';
-import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { partsOf, storePart, storeParts, type DocumentKey } from './document-parts';
-import type { Issuance, SignedDocument } from './issuance';
-import { findIssuance } from './find-issuance';
-import type { IdempotentRequest } from './journal';
-import { beginStoring, endStoring, giveUpStoring } from './unfinished-documents';
+import { beginStoring, endStoring, giveUpStoring, partsOf, storePart, type DocumentKey } from './documents';
+import type { IdempotentRequest, Issuance, JournalRows, SignedDocument } from './issuance';
+import { findIssuance } from './read-issuances';
 
-/** A document to be added to the journal of a scope. */
+/** A document to be added to a journal. */
 interface Addition {
-  scope: string;
   signed: SignedDocument;
   request: IdempotentRequest | undefined;
   /** Epoch milliseconds. */
@@ -17,61 +14,56 @@ interface Addition {
 }
 
 /**
- * Stores a document and its issuance. All parts but the last are stored first, one statement each. One
- * transaction then stores the last part and the issuance, so a document of one part costs one commit, and
- * every issuance has its whole document.
+ * Stores a document and its issuance, with the state `signed`. All parts but the last are stored first, one
+ * statement each. One transaction then stores the last part and the issuance, so a document of one part costs
+ * one commit, and every issuance has its whole document.
  *
  * @returns undefined when the document was stored; otherwise the issuance that already has the
- *   Idempotency-Key.
+ *   Idempotency-Key, and nothing is stored.
  */
-export async function addIssuance(database: Database, addition: Addition): Promise<Issuance | undefined> {
-  const { db } = database;
-  const { scope, signed, request, now } = addition;
+export async function addIssuance(
+  { database: { db, transact }, scope }: JournalRows,
+  addition: Addition,
+): Promise<Issuance | undefined> {
+  const { signed, request, now } = addition;
   const key = { scope, tokenId: signed.tokenId };
-  const taken = request && (await findIssuance(db, scope, { idempotency_key: request.key }));
+  const holderOfKey = async (): Promise<Issuance | undefined> =>
+    request && findIssuance(db, scope, { idempotency_key: request.key });
+  const taken = await holderOfKey();
   if (taken) return taken;
   const parts = partsOf(signed.document);
+  const last = parts.length - 1;
   try {
-    if (parts.length > 1) await beginStoring(db, key, now);
-    await storeParts(db, key, parts.slice(0, -1));
-    const other = await conclude(database, addition, parts);
-    if (other && parts.length > 1) await giveUpStoring(db, key);
-    return other;
+    if (last > 0) await beginStoring(db, key, now);
+    for (const [part, bytes] of parts.slice(0, last).entries()) {
+      await storePart(db, key, part, bytes);
+      await nextTurn();
+    }
+    for (;;) {
+      const isStored = await transact(async (transaction) => {
+        if (!(await insertIssuance(transaction, scope, addition))) return false;
+        await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
+        if (last > 0) await endStoring(transaction, key);
+        return true;
+      });
+      if (isStored || request === undefined) return undefined;
+      const other = await holderOfKey();
+      // Another issuance had the key, and has freed it by now.
+      if (other === undefined) continue;
+      if (last > 0) await giveUpStoring(db, key);
+      return other;
+    }
   } catch (error) {
     if (await wasStored(db, key)) return undefined;
     throw error;
   }
 }
 
-/**
- * Stores the issuance with the last part. If another issuance had the key and has freed it by now, this tries
- * again.
- */
-async function conclude(
-  { db, transact }: Database,
-  addition: Addition,
-  parts: readonly Uint8Array[],
-): Promise<Issuance | undefined> {
-  const { scope, signed, request } = addition;
-  const key = { scope, tokenId: signed.tokenId };
-  const last = parts.length - 1;
-  for (;;) {
-    const isStored = await transact(async (transaction) => {
-      if (!(await insertIssuance(transaction, addition))) return false;
-      await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
-      if (last > 0) await endStoring(transaction, key);
-      return true;
-    });
-    if (isStored || request === undefined) return undefined;
-    const other = await findIssuance(db, scope, { idempotency_key: request.key });
-    if (other) return other;
-  }
-}
-
 /** Inserts the issuance; false when another one has the key. */
 async function insertIssuance(
   db: Transaction<Schema>,
-  { scope, signed, request, now }: Addition,
+  scope: string,
+  { signed, request, now }: Addition,
 ): Promise<boolean> {
   const inserted = await db
     .insertInto('issuances')

@@ -1,3 +1,5 @@
+import type { Database } from '../database/database';
+
 /**
  * The state of a document after it is signed:
  *
@@ -78,3 +80,52 @@ export interface Unfinished {
   /** Undefined while it is not mined. */
   mined: MinedMint | undefined;
 }
+
+/** A caller's Idempotency-Key and the hash of its request. */
+export interface IdempotentRequest {
+  key: string;
+  /** SHA-256 in hex. */
+  requestHash: string;
+}
+
+/** A signed credential as JSON in UTF-8. `length` is in bytes. The parts can be read more than once. */
+export interface DocumentBytes {
+  length: number;
+  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+}
+
+/** The rows of one journal in a database. */
+export interface JournalRows {
+  database: Database;
+  /** From scopeName. */
+  scope: string;
+}
+
+/**
+ * Identifies one journal: other issuers and registries may share the database. The wallet that mints is not
+ * part of it.
+ */
+export interface JournalScope {
+  chainId: number;
+  /** Lower case. */
+  registryAddress: string;
+  /** The issuer's DID. */
+  issuer: string;
+}
+
+/** The `scope` of a journal's rows: `<chainId>:<registry>:<DID>`. */
+export function scopeName({ chainId, registryAddress, issuer }: JournalScope): string {
+  return `${registryName(chainId, registryAddress)}:${issuer}`;
+}
+
+/** Name of the right to mint the documents of a journal, which one process at a time has. */
+export function mintingRightOf(scope: JournalScope): string {
+  return `mint:${scopeName(scope)}`;
+}
+
+/** Inverse of scopeName. */
+export function parseScope(name: string): JournalScope {
+  const [chainId, registryAddress = '', ...issuer] = name.split(':');
+  return { chainId: Number(chainId), registryAddress, issuer: issuer.join(':') };
+}
+import { registryName } from '../base/registry-name';

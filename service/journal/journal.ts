@@ -1,77 +1,65 @@
-import type {
-  BlockId,
-  Failure,
-  Issuance,
-  MinedMint,
-  MintTransaction,
-  SignedDocument,
-  Unfinished,
+import type { Clock } from '../base/clock';
+import type { Database } from '../database/database';
+import { addIssuance } from './add-issuance';
+import { documentOf } from './documents';
+import {
+  scopeName,
+  type Failure,
+  type IdempotentRequest,
+  type JournalScope,
+  type MinedMint,
+  type MintTransaction,
+  type SignedDocument,
 } from './issuance';
-import type { IssuancesPage, IssuancesQuery } from './list-issuances';
-
-/** A caller's Idempotency-Key and the hash of its request. */
-export interface IdempotentRequest {
-  key: string;
-  /** SHA-256 in hex. */
-  requestHash: string;
-}
-
-/** A signed credential as JSON in UTF-8. `length` is in bytes. The parts can be read more than once. */
-export interface DocumentBytes {
-  length: number;
-  parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-}
+import {
+  enterChain,
+  finalSince,
+  highestFinal,
+  keepTransactions,
+  noteFailed,
+  noteFinal,
+  noteMined,
+  noteSubmitted,
+  noteUnmined,
+  signedIssuances,
+  unfinishedIssuances,
+} from './mint-progress';
+import { purgeIssuances, removeIssuance } from './purge-issuances';
+import { findIssuance, listIssuances, type IssuancesQuery } from './read-issuances';
 
 /**
  * The record of issued and unfinished documents. A document is in the database before any of its transactions
  * is sent, so no crash loses a document whose token exists. Every promise resolves when the change is
- * durable.
+ * durable. The functions that it calls say what each method does.
  */
-export interface Journal {
-  /**
-   * Stores a document with the state `signed`.
-   *
-   * @returns undefined when it was stored; if another issuance has the key already, that issuance, and
-   *   nothing is stored.
-   */
-  add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined>;
-  find(tokenId: string): Promise<Issuance | undefined>;
-  findByKey(key: string): Promise<Issuance | undefined>;
-  list(query: IssuancesQuery): Promise<IssuancesPage>;
-  /** Undefined when the token has no issuance. */
-  documentOf(tokenId: string): Promise<DocumentBytes | undefined>;
-  /** The issuances that are neither final nor failed, in the order in which they were added. */
-  unfinished(): Promise<Unfinished[]>;
-  /** The unfinished issuances that no node is known to have. */
-  signed(): Promise<Issuance[]>;
-  /** Stores transactions; called before they are sent. */
-  keepTransactions(transactions: readonly MintTransaction[]): Promise<void>;
-  submitted(tokenIds: readonly string[]): Promise<void>;
-  mined(tokenId: string, mined: MinedMint, isFinal: boolean): Promise<void>;
-  final(tokenIds: readonly string[]): Promise<void>;
-  /** The mint's block is gone, even if it was final: the state becomes `submitted` again. */
-  unmined(tokenId: string): Promise<void>;
-  /** Frees the Idempotency-Key, so that the same request may be tried again, and removes the document. */
-  failed(tokenId: string, failure: Failure): Promise<void>;
-  /**
-   * Notes the chain that the blocks belong to.
-   *
-   * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
-   *   any more.
-   */
-  enterChain(genesisHash: string): Promise<boolean>;
-  /** The highest block of a final mint, below `below` if that is given. */
-  highestFinal(below?: number): Promise<BlockId | undefined>;
-  /** Final mints in this block and those above it. */
-  finalSince(blockNumber: number): Promise<Unfinished[]>;
-  /**
-   * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
-   * stored. It ends early when the signal aborts. Resolves to the number of removed issuances.
-   */
-  purge(endedBefore: number, signal?: AbortSignal): Promise<number>;
-  /** Removes one issuance that is final or failed, with its document. */
-  remove(tokenId: string): Promise<Removal>;
-}
+export type Journal = ReturnType<typeof createDatabaseJournal>;
 
-/** The result of removing one issuance. */
-export type Removal = 'removed' | 'unfinished' | 'unknown';
+/** The journal of one issuer, chain and registry in a database: the same statements on both engines. */
+export function createDatabaseJournal(database: Database, journalScope: JournalScope, clock: Clock) {
+  const { db } = database;
+  const scope = scopeName(journalScope);
+  const rows = { database, scope };
+  return {
+    add: (signed: SignedDocument, request?: IdempotentRequest) =>
+      addIssuance(rows, { signed, request, now: clock.now() }),
+    find: (tokenId: string) => findIssuance(db, scope, { token_id: tokenId }),
+    findByKey: (key: string) => findIssuance(db, scope, { idempotency_key: key }),
+    list: (query: IssuancesQuery) => listIssuances(db, scope, query),
+    documentOf: (tokenId: string) => documentOf(db, { scope, tokenId }),
+    unfinished: () => unfinishedIssuances(rows),
+    signed: () => signedIssuances(rows),
+    keepTransactions: (transactions: readonly MintTransaction[]) => keepTransactions(rows, transactions),
+    submitted: (tokenIds: readonly string[]) => noteSubmitted(rows, tokenIds),
+    mined: (tokenId: string, mined: MinedMint, isFinal: boolean) =>
+      noteMined(rows, tokenId, mined, isFinal ? clock.now() : undefined),
+    final: (tokenIds: readonly string[]) => noteFinal(rows, tokenIds, clock.now()),
+    unmined: (tokenId: string) => noteUnmined(rows, tokenId),
+    failed: (tokenId: string, failure: Failure) => noteFailed(rows, tokenId, failure, clock.now()),
+    enterChain: (genesisHash: string) => enterChain(rows, genesisHash),
+    highestFinal: (below?: number) => highestFinal(rows, below),
+    finalSince: (blockNumber: number) => finalSince(rows, blockNumber),
+    purge: (endedBefore: number, signal?: AbortSignal) =>
+      purgeIssuances(db, scope, { endedBefore, now: clock.now(), signal }),
+    remove: (tokenId: string) => removeIssuance(db, scope, tokenId, clock.now()),
+  };
+}

@@ -1,28 +1,19 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { Database } from '../database/database';
-import type { IssuancesTable, Schema } from '../database/schema';
 import { ServiceError } from '../base/errors';
-import { PART_BYTES } from './document-parts';
-import { issuanceOf } from './find-issuance';
+import { inBatches } from '../database/batches';
+import type { IssuancesTable, Schema } from '../database/schema';
+import { dropDocuments } from './documents';
 import type {
   BlockId,
   Failure,
   Issuance,
   IssuanceState,
+  JournalRows,
   MinedMint,
   MintTransaction,
   Unfinished,
 } from './issuance';
-import { markUnfinished } from './unfinished-documents';
-
-/** Tokens per statement. */
-const BATCH = 200;
-
-/** The rows of one journal in a database. */
-export interface JournalRows {
-  database: Database;
-  scope: string;
-}
+import { issuanceOf } from './read-issuances';
 
 /** Issuances neither final nor failed, in the order of adding, with their transactions, the oldest first. */
 export async function unfinishedIssuances({ database: { db }, scope }: JournalRows): Promise<Unfinished[]> {
@@ -49,6 +40,39 @@ export async function signedIssuances({ database: { db }, scope }: JournalRows):
     .orderBy('position')
     .execute();
   return rows.map(issuanceOf);
+}
+
+/** Stores signed transactions before they are sent, all or none. One that is stored keeps its position. */
+export async function keepTransactions(
+  { database: { transact }, scope }: JournalRows,
+  transactions: readonly MintTransaction[],
+): Promise<void> {
+  if (transactions.length === 0) return;
+  await transact(async (transaction) => {
+    const newest = await transaction
+      .selectFrom('mint_transactions')
+      .select('position')
+      .where('scope', '=', scope)
+      .orderBy('position', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    const last = newest?.position ?? 0;
+    const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
+      scope,
+      token_id: tokenId,
+      hash,
+      position: last + 1 + index,
+      nonce,
+      raw,
+    }));
+    await inBatches(rows, (some) =>
+      transaction
+        .insertInto('mint_transactions')
+        .values(some)
+        .onConflict((conflict) => conflict.columns(['scope', 'token_id', 'hash']).doNothing())
+        .execute(),
+    );
+  });
 }
 
 /** Sets signed issuances to `submitted`. */
@@ -121,7 +145,10 @@ export async function noteUnmined({ database, scope }: JournalRows, tokenId: str
     .execute();
 }
 
-/** Sets an unfinished issuance that was never mined to `failed`; removes its Idempotency-Key and document. */
+/**
+ * Sets an unfinished issuance that was never mined to `failed`. Frees its Idempotency-Key, so that the same
+ * request may be tried again, and removes its document.
+ */
 export async function noteFailed(
   { database, scope }: JournalRows,
   tokenId: string,
@@ -131,7 +158,7 @@ export async function noteFailed(
   await database.db.transaction().execute(async (transaction) => {
     const row = await transaction
       .selectFrom('issuances')
-      .select('document_bytes')
+      .select(['token_id', 'document_bytes'])
       .where('scope', '=', scope)
       .where('token_id', '=', tokenId)
       .where('ended_at', 'is', null)
@@ -147,16 +174,16 @@ export async function noteFailed(
       .where('scope', '=', scope)
       .where('token_id', '=', tokenId)
       .execute();
-    if (row.document_bytes > PART_BYTES) return markUnfinished(transaction, scope, [tokenId]);
-    await transaction
-      .deleteFrom('document_parts')
-      .where('scope', '=', scope)
-      .where('token_id', '=', tokenId)
-      .execute();
+    await dropDocuments(transaction, scope, [row]);
   });
 }
 
-/** Notes the chain. On a new chain, all mints lose their blocks. */
+/**
+ * Notes the chain that the blocks belong to.
+ *
+ * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block any
+ *   more.
+ */
 export async function enterChain({ database, scope }: JournalRows, genesisHash: string): Promise<boolean> {
   return database.db.transaction().execute(async (transaction) => {
     const noted = await transaction
@@ -220,18 +247,18 @@ async function withTransactions(
   rows: readonly Selectable<IssuancesTable>[],
 ): Promise<Unfinished[]> {
   const byToken = new Map<string, MintTransaction[]>(rows.map(({ token_id }) => [token_id, []]));
-  await inBatches([...byToken.keys()], async (some) => {
-    const found = await db
+  const found = await inBatches([...byToken.keys()], (some) =>
+    db
       .selectFrom('mint_transactions')
       .selectAll()
       .where('scope', '=', scope)
       .where('token_id', 'in', some)
-      .execute();
-    // Sorted here: with ORDER BY, SQLite would read every transaction of the journal.
-    found.sort((left, right) => left.position - right.position);
-    for (const { token_id: tokenId, hash, nonce, raw } of found)
-      byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw });
-  });
+      .execute(),
+  );
+  // Sorted here: with ORDER BY, SQLite would read every transaction of the journal.
+  found.sort((left, right) => left.position - right.position);
+  for (const { token_id: tokenId, hash, nonce, raw } of found)
+    byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw });
   return rows.map((row) => ({
     issuance: issuanceOf(row),
     transactions: byToken.get(row.token_id) ?? [],
@@ -242,8 +269,4 @@ async function withTransactions(
 function minedIn({ tx_hash, block_number, block_hash }: Selectable<IssuancesTable>): MinedMint | undefined {
   if (tx_hash === null || block_number === null || block_hash === null) return undefined;
   return { txHash: tx_hash, block: { number: block_number, hash: block_hash } };
-}
-
-async function inBatches(all: readonly string[], work: (some: string[]) => Promise<unknown>): Promise<void> {
-  for (let from = 0; from < all.length; from += BATCH) await work(all.slice(from, from + BATCH));
 }

@@ -1,9 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
+import { untilNothingIsLeft } from '../database/batches';
 import type { Schema } from '../database/schema';
-import { PART_BYTES } from './document-parts';
-import type { Removal } from './journal';
-import { markUnfinished, removeUnfinished } from './unfinished-documents';
+import { dropDocuments, removeUnfinished } from './documents';
 
 /** Issuances per transaction. It is small because a running service waits for each transaction. */
 const BATCH = 100;
@@ -19,9 +17,7 @@ export async function purgeIssuances(
   scope: string,
   { endedBefore, now, signal }: { endedBefore: number; now: number; signal: AbortSignal | undefined },
 ): Promise<number> {
-  let total = 0;
-  for (;;) {
-    if (signal?.aborted) return total;
+  const removed = await untilNothingIsLeft(async () => {
     const ended = await db
       .selectFrom('issuances')
       .select('token_id')
@@ -30,22 +26,20 @@ export async function purgeIssuances(
       .orderBy('ended_at')
       .limit(BATCH)
       .execute();
-    if (ended.length === 0) break;
     const tokenIds = ended.map(({ token_id }) => token_id);
-    total += await removeRows(db, scope, tokenIds, endedBefore);
-    await nextTurn();
-  }
-  await removeUnfinished(db, scope, now);
-  return total;
+    return tokenIds.length === 0 ? 0 : removeRows(db, scope, tokenIds, endedBefore);
+  }, signal);
+  if (!signal?.aborted) await removeUnfinished(db, scope, now);
+  return removed;
 }
 
-/** Removes one issuance that is final or failed, whatever its age. */
+/** Removes one issuance that is final or failed, whatever its age, with its document. */
 export async function removeIssuance(
   db: Kysely<Schema>,
   scope: string,
   tokenId: string,
   now: number,
-): Promise<Removal> {
+): Promise<'removed' | 'unfinished' | 'unknown'> {
   const row = await db
     .selectFrom('issuances')
     .select('ended_at')
@@ -61,8 +55,7 @@ export async function removeIssuance(
 
 /**
  * Deletes the rows and notes the documents whose parts are to be deleted, in one transaction, so a crash
- * leaves no issuance without its document. Documents of one part are deleted in the same transaction: a
- * commit for each would take most of the time (20 s for 3,000).
+ * leaves no issuance without its document.
  */
 async function removeRows(
   db: Kysely<Schema>,
@@ -78,25 +71,14 @@ async function removeRows(
       .where('ended_at', '<', endedBefore)
       .returning(['token_id', 'document_bytes'])
       .execute();
-    const long = gone.filter(({ document_bytes }) => document_bytes > PART_BYTES);
-    const short = gone.filter(({ document_bytes }) => document_bytes <= PART_BYTES);
-    await removeOf(transaction, 'mint_transactions', scope, gone.map(tokenIdOf));
-    await removeOf(transaction, 'document_parts', scope, short.map(tokenIdOf));
-    await markUnfinished(transaction, scope, long.map(tokenIdOf));
+    if (gone.length === 0) return 0;
+    const goneIds = gone.map(({ token_id }) => token_id);
+    await transaction
+      .deleteFrom('mint_transactions')
+      .where('scope', '=', scope)
+      .where('token_id', 'in', goneIds)
+      .execute();
+    await dropDocuments(transaction, scope, gone);
     return gone.length;
   });
-}
-
-function tokenIdOf({ token_id }: { token_id: string }): string {
-  return token_id;
-}
-
-async function removeOf(
-  db: Kysely<Schema>,
-  table: 'mint_transactions' | 'document_parts',
-  scope: string,
-  tokenIds: readonly string[],
-): Promise<void> {
-  if (tokenIds.length === 0) return;
-  await db.deleteFrom(table).where('scope', '=', scope).where('token_id', 'in', tokenIds).execute();
 }

@@ -1,9 +1,8 @@
 import type { Database, ExclusiveRight } from '../database/database';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Issuance } from '../journal/issuance';
+import { type Issuance, mintingRightOf, type JournalScope } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
-import { mintingRightOf, type JournalScope } from '../journal/journal-scope';
 import { pause } from '../base/pause';
 import { stoppedMinting, type MintQueue } from './mint-queue';
 

@@ -8,7 +8,7 @@ import { registryName } from '../base/registry-name';
 import type { IssuancesTable, Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { MINTED_TYPE } from '../events/event-types';
-import { scopeName, type JournalScope } from '../journal/journal-scope';
+import { scopeName, type JournalScope } from '../journal/issuance';
 import { channelKeysOf } from '../outbox/channels';
 import { findFeeds } from '../outbox/find-feeds';
 import { tokenIdHexOf } from '../registry/token-id-forms';

@@ -1,4 +1,4 @@
-import type { MintFigures } from '../journal/mint-figures';
+import type { MintFigures } from '../journal/read-issuances';
 import type { Clock } from '../base/clock';
 import { answerInTime } from '../base/shared-answers';
 import type { WalletFigures } from './wallet-reading';

@@ -1,7 +1,7 @@
 import { findNetwork } from '../chain/networks';
 import type { Database } from '../database/database';
-import { countUnfinished } from '../journal/find-journals';
-import { mintingRightOf, scopeName, type JournalScope } from '../journal/journal-scope';
+import { countUnfinished } from '../journal/read-issuances';
+import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';

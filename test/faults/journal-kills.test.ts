@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { inheritedEnvironment } from '../../service/config/config';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/journal';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { bundledScript } from '../helpers/processes/bundled-script';
 import { newState, openState, type State } from '../helpers/database/engines';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/journal';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
-import type { Journal } from '../../service/journal/journal';
+import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import { createLogger } from '../../service/base/logger';
 import {
   ContradictionCheck,

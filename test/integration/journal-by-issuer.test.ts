@@ -1,9 +1,8 @@
 import { expect } from 'chai';
-import { sql, type Kysely } from 'kysely';
-import { Migrator } from 'kysely';
+import { sql, type Kysely, Migrator } from 'kysely';
 import { migrations } from '../../service/database/migrations/all';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { collected, SCOPE } from '../helpers/database/prepared-documents';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
-import type { JournalScope } from '../../service/journal/journal-scope';
-import { mintFiguresOf } from '../../service/journal/mint-figures';
+import { createDatabaseJournal } from '../../service/journal/journal';
+import type { JournalScope } from '../../service/journal/issuance';
+import { mintFiguresOf } from '../../service/journal/read-issuances';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
-import type { Journal } from '../../service/journal/journal';
+import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { tdoc } from '../helpers/processes/command-output';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';

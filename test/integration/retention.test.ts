@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/base/logger';
-import { createDatabaseJournal } from '../../service/journal/database-journal';
-import type { Journal } from '../../service/journal/journal';
+import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import { startRetention } from '../../service/composition/retention';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';

@@ -5,8 +5,7 @@ import {
   type IssueDocument,
   type MintedDocument,
 } from '../../service/issuance/issue-document';
-import type { Issuance } from '../../service/journal/issuance';
-import type { PreparedDocument } from '../../service/issuance/prepare-document';
+import type { Issuance, SignedDocument } from '../../service/journal/issuance';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 
@@ -33,7 +32,7 @@ describe('issuing a document whose callers leave', () => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
     };
-    const issuanceOf = (prepared: PreparedDocument, requestHash?: string): Issuance => ({
+    const issuanceOf = (prepared: SignedDocument, requestHash?: string): Issuance => ({
       ...prepared,
       state: 'signed',
       txHash: undefined,
@@ -51,7 +50,7 @@ describe('issuing a document whose callers leave', () => {
       },
       simulate: () => take('simulate'),
       journal: {
-        async add(prepared: PreparedDocument, request?: { requestHash: string }) {
+        async add(prepared: SignedDocument, request?: { requestHash: string }) {
           await take('add');
           kept.push(issuanceOf(prepared, request?.requestHash));
           return undefined;

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 import pino from 'pino';
 import { systemClock } from '../../../service/base/clock';
 import { openDatabase } from '../../../service/database/open-database';
-import { createDatabaseJournal } from '../../../service/journal/database-journal';
+import { createDatabaseJournal } from '../../../service/journal/journal';
 
 const [dataDir = '', chainId, registryAddress = '', issuer = ''] = process.argv.slice(2);
 

@@ -1,8 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { PreparedDocument } from '../../../service/issuance/prepare-document';
-import type { MinedMint } from '../../../service/journal/issuance';
-import type { DocumentBytes } from '../../../service/journal/journal';
-import type { JournalScope } from '../../../service/journal/journal-scope';
+import type { MinedMint, JournalScope } from '../../../service/journal/issuance';
+import type { DocumentBytes } from '../../../service/journal/issuance';
 
 /** The scope of the tested journals. */
 export const SCOPE: JournalScope = {

@@ -1,8 +1,6 @@
-import type { Issuance } from '../../../service/journal/issuance';
+import { type Issuance, scopeName } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
-import { createDatabaseJournal } from '../../../service/journal/database-journal';
-import type { Journal } from '../../../service/journal/journal';
-import { scopeName } from '../../../service/journal/journal-scope';
+import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
 import type { MintTiming } from '../../../service/minting/queue-parts';
 import { Caller } from './caller';
 import { FaultPlan } from './faults';

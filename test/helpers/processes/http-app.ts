@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
 import type { AcceptDocument, IssueDocument, KeptDocument } from '../../../service/issuance/issue-document';
-import type { DocumentBytes } from '../../../service/journal/journal';
+import type { DocumentBytes } from '../../../service/journal/issuance';
 import { listen } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
 import { leaveUnchecked } from '../described-answers';
