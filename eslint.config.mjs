@@ -209,6 +209,11 @@ export default tseslint.config(
     ),
     ignores: ['service/composition/observing.ts'],
   },
+  direction(
+    ['cli/**'],
+    ['kysely', '**/database/schema'],
+    'A command shows what the functions of the API and the console read: it has no statements of its own.',
+  ),
   {
     files: ['receiver/**/*.ts'],
     rules: {
@@ -242,6 +247,18 @@ export default tseslint.config(
   {
     files: ['cli/commands/**'],
     rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: '^\\.\\./(?!answer$|\\.\\./service/base/)',
+              allowTypeImports: true,
+              message: 'A command loads its code when it runs: --help answers at once.',
+            },
+          ],
+        },
+      ],
       '@typescript-eslint/no-require-imports': 'off',
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
     },
