@@ -1,8 +1,13 @@
 import { formatEther, formatUnits, HDNodeWallet, Mnemonic } from 'ethers';
 import { ConfigurationError, messageOf } from '../service/base/errors';
 import { secretMasker } from '../service/base/mask-secrets';
-import { highestGasPrice, readFees, type FeeReading, type TransactionFees } from '../service/chain/fees';
-import { createGasStation } from '../service/chain/gas-station';
+import {
+  createGasStation,
+  highestGasPrice,
+  readFees,
+  type FeeReading,
+  type TransactionFees,
+} from '../service/chain/fees';
 import type { Network } from '../service/chain/networks';
 import { secretsOf } from '../service/config/secrets';
 import { gasStationUrlOf, type Settings } from '../service/config/settings';

@@ -9,8 +9,7 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
-import { broadcast } from '../../service/chain/broadcast';
-import { classifyRefusal } from '../../service/chain/classify-refusal';
+import { broadcast, classifyRefusal } from '../../service/chain/broadcast';
 import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
 import { isReverted, nodeErrorOf } from '../../service/chain/refusals';

@@ -1,10 +1,10 @@
 import { constants } from '@tradetrust-tt/token-registry';
 import pMap from 'p-map';
 import { ChainError } from '../../service/base/errors';
-import { readBackwards } from '../../service/chain/read-backwards';
 import {
   logsOf,
   readAgainWhileItMayPass,
+  readBackwards,
   readUpToHead,
   type ChainBlock,
   type ChainLog,

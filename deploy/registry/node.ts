@@ -1,8 +1,7 @@
 import { getAddress } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import type { Network } from '../../service/chain/networks';
-import { readChainId } from '../../service/chain/read-chain-id';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import { ChainError, codeOf, ConfigurationError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { NODE_CHAIN_ID, type Settings } from '../../service/config/settings';

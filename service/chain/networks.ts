@@ -10,7 +10,7 @@ import { ConfigurationError } from '../base/errors';
  * - `explorerUrl`: block explorer with `/tx/HASH` and `/address/ADDRESS`, without a slash at the end.
  * - `explorerApi`: the kind of API at which contract sources are verified (deploy/explorers.ts); undefined if
  *   unknown.
- * - `gasStationUrl`: publishes current fees (gas-station.ts).
+ * - `gasStationUrl`: publishes current fees (fees.ts).
  * - `gasPricing`: the fee fields of a transaction (fees.ts).
  * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
  * - `confirmations`: blocks that must be on top of an event's block before it is delivered, unless

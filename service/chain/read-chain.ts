@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isError } from 'ethers';
 import pMap from 'p-map';
-import { ChainError } from '../base/errors';
-import { malformed } from './rpc-answer';
+import { ChainError, codeOf } from '../base/errors';
+import { isRangeRefused } from './refusals';
 import type { RpcClient } from './rpc-client';
+import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
 export interface ChainBlock {
@@ -258,3 +259,102 @@ function numberOf(method: string, value: unknown): number {
   if (Number.isSafeInteger(number) && number >= 0) return number;
   throw malformed(method);
 }
+
+/** The number of blocks to read at once, adapted to the provider's limits. */
+export type BlockSpan = ReturnType<typeof createBlockSpan>;
+
+/** Starts with `most` blocks and never exceeds that. */
+export function createBlockSpan(most: number) {
+  let blocks = most;
+  let failed: number | undefined;
+  return {
+    blocks: () => blocks,
+    /**
+     * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
+     * false when it is already one block.
+     */
+    shrink(): boolean {
+      if (blocks === 1) return false;
+      blocks = Math.floor(blocks / 2);
+      return true;
+    },
+    /** Widens the span after a successful read. */
+    grow(): void {
+      blocks = Math.min(most, Math.ceil(blocks * 1.25));
+      failed = undefined;
+    },
+    /** Notes that a block could not be read alone. Returns whether the same block failed the last time. */
+    failedAgain(block: number): boolean {
+      const isAgain = failed === block;
+      failed = block;
+      return isAgain;
+    },
+  };
+}
+
+/** The blocks to read. `onProgress` is called after each query with the lowest block that was read. */
+export interface LogRange {
+  fromBlock: number;
+  toBlock: number;
+  onProgress?: (block: number) => void;
+}
+
+/**
+ * After a timeout, the next query asks for an eighth of the blocks: each such attempt costs half a minute.
+ */
+const HALVINGS_AFTER_TIMEOUT = 3;
+
+/**
+ * Reads a range of blocks, the newest first. It asks for the whole range at once, and for fewer blocks only
+ * after a refusal.
+ *
+ * @param read reads the blocks from `first` to `last`.
+ * @param take receives each result, the newest blocks first; true ends the reading.
+ * @returns whether `take` ended it.
+ * @throws any error of the node for a single block, and any error when it cannot be reached.
+ */
+export async function readBackwards<T>(
+  { fromBlock, toBlock, onProgress }: LogRange,
+  read: (first: number, last: number) => Promise<T>,
+  take: (found: T) => boolean,
+): Promise<boolean> {
+  const span = createBlockSpan(Math.max(1, toBlock - fromBlock + 1));
+  for (let last = toBlock; last >= fromBlock;) {
+    const first = Math.max(fromBlock, last - span.blocks() + 1);
+    const found = await readOrShrink(span, () => read(first, last));
+    if (found === undefined) continue;
+    if (take(found.read)) return true;
+    span.grow();
+    last = first - 1;
+    onProgress?.(first);
+  }
+  return false;
+}
+
+/** Undefined when the provider refused; the span is narrower then. */
+async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise<{ read: T } | undefined> {
+  try {
+    return { read: await read() };
+  } catch (error) {
+    if (!mayBeForTheRange(error) || !span.shrink()) throw error;
+    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
+    return undefined;
+  }
+}
+
+/**
+ * Whether the error may be due to the width of the range. Providers refuse in their own words or cut the
+ * connection, so any error answer counts. A node that cannot be reached does not.
+ */
+function mayBeForTheRange(error: unknown): boolean {
+  return (
+    isRangeRefused(error) ||
+    isError(error, 'TIMEOUT') ||
+    isError(error, 'SERVER_ERROR') ||
+    isError(error, 'UNKNOWN_ERROR') ||
+    CUT.has(codeOf(error) ?? '')
+  );
+}
+
+/** Codes of a connection that was open and ended without an answer. */
+const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

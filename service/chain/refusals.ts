@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
 import { ServiceError } from '../base/errors';
-import { AnswerTooLargeError } from './rpc-answer';
+import { AnswerTooLargeError } from './transport';
 
 /**
  * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code

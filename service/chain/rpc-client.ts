@@ -1,11 +1,24 @@
-import { Network as EthersNetwork, type JsonRpcProvider } from 'ethers';
-import { ConfigurationError } from '../base/errors';
-import { printableUrl } from '../base/mask-secrets';
-import { BulkRpcClient } from './bulk-rpc-client';
-import { HttpRpcClient } from './http-rpc-client';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  isError,
+  JsonRpcProvider,
+  Network as EthersNetwork,
+  type JsonRpcApiProviderOptions,
+  type JsonRpcPayload,
+  type JsonRpcResult,
+} from 'ethers';
+import pMap from 'p-map';
+import { ChainError, codeOf, ConfigurationError } from '../base/errors';
+import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
-import { readChainId } from './read-chain-id';
-import { SocketRpcClient } from './socket-rpc-client';
+import { isRangeRefused, isThrottled, nodeErrorOf } from './refusals';
+import {
+  AnswerTooLargeError,
+  createHttpTransport,
+  createSocketTransport,
+  type SocketTransport,
+  type Transport,
+} from './transport';
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
 export type RpcClient = JsonRpcProvider & {
@@ -32,8 +45,14 @@ const LONGEST_POLLING_INTERVAL_MS = 4_000;
  *
  * @param use `bulk` for reading logs: answers may be large, and a refused range is reported early, so that
  *   the caller can ask for fewer blocks. `single` repeats throttled requests.
+ * @param timeoutMs timeout of each request.
  */
-export function createRpcClient(url: string, network: Network, use: 'single' | 'bulk' = 'single'): RpcClient {
+export function createRpcClient(
+  url: string,
+  network: Network,
+  use: 'single' | 'bulk' = 'single',
+  timeoutMs = REQUEST_TIMEOUT_MS,
+): RpcClient {
   // ethers' own entry for the chain is not used: for Polygon it asks a gas station of ethers' choice instead
   // of the node for the fees.
   const chain = new EthersNetwork(network.name, network.chainId);
@@ -42,9 +61,9 @@ export function createRpcClient(url: string, network: Network, use: 'single' | '
     LONGEST_POLLING_INTERVAL_MS,
   );
   const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
-  if (/^wss?:/.test(url)) return new SocketRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
-  if (use === 'bulk') return new BulkRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
-  return new HttpRpcClient(url, chain, options, REQUEST_TIMEOUT_MS);
+  if (/^wss?:/.test(url)) return new SocketRpcClient(createSocketTransport(url, timeoutMs), options);
+  if (use === 'bulk') return new BulkRpcClient(createHttpTransport(url, timeoutMs, CONNECTIONS), options);
+  return new HttpRpcClient(createHttpTransport(url, timeoutMs), options);
 }
 
 /**
@@ -70,4 +89,275 @@ function wrongChain(chainId: number, url: string, network: Network): Configurati
     `${actual ? `${actual.name} (chain id ${chainId})` : `chain id ${chainId}`}.`;
   const remedy = `Set NET=${chainId}, or point RPC_URL at a node of ${network.name}.`;
   return new ConfigurationError('CHAIN_ID_MISMATCH', `${message} ${remedy}`, { remedy });
+}
+
+/**
+ * Asks a node for its chain id.
+ *
+ * @throws ChainError RPC_UNREACHABLE (retryable) when there is no answer, or not one of a node;
+ *   RPC_KEY_REFUSED (retryable), naming the setting with the key.
+ */
+export async function readChainId(
+  client: Pick<JsonRpcProvider, 'send'>,
+  url: string,
+  network: Network,
+): Promise<number> {
+  const node = printableUrl(url);
+  const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
+    if (cause instanceof AnswerTooLargeError) throw cause;
+    const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
+    if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
+    throw unreachable(`The node at ${node} ${problemOf(cause, status, url)}.`, cause);
+  });
+  if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
+  throw unreachable(`The node at ${node} does not report its chain id.`);
+}
+
+const LONGEST_REASON = 200;
+
+/** Describes a failure, as a clause about the node. */
+function problemOf(cause: unknown, status: number | undefined, url: string): string {
+  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
+  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
+  if (status !== undefined) return `answers ${status}, not like a node`;
+  const reason = nodeErrorOf(cause);
+  const mask = secretMasker(secretPartsOf(url));
+  if (reason !== undefined) return `answers with an error: ${mask(reason).slice(0, LONGEST_REASON)}`;
+  return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
+}
+
+function unreachable(message: string, cause?: unknown): ChainError {
+  return new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
+}
+
+/**
+ * The provider does not know the key, or does not allow it to read this chain. This is retryable, because the
+ * operator may be about to allow it.
+ */
+function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
+  const remedy = remedyFor(url, network);
+  const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
+  return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
+}
+
+function remedyFor(url: string, { name, rpcKey, rpcUrl }: Network): string {
+  if (!url.startsWith(rpcUrl.split('{key}')[0] ?? rpcUrl)) return 'Check the key in RPC_URL.';
+  if (rpcKey === undefined) return 'It required no key until now: set RPC_URL to another node.';
+  return `Check ${rpcKey}, and that it is allowed to use ${name}.`;
+}
+
+type Payload = JsonRpcPayload | JsonRpcPayload[];
+
+/** Attempts of a request whose connection fails. */
+const ATTEMPTS = 4;
+const FIRST_PAUSE_MS = 50;
+
+/**
+ * A provider that repeats a request when the connection failed or a gateway answered for the node. Open
+ * sockets are reset now and then, and a request that only reads can be repeated. An answer of the node
+ * itself, even an error, is final. A request that timed out, asked for too much or was throttled is not
+ * repeated either.
+ */
+class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcProvider {
+  /** `transport` is public so that tests can observe requests. */
+  constructor(
+    readonly transport: Through,
+    options: JsonRpcApiProviderOptions & { staticNetwork: EthersNetwork },
+  ) {
+    // The parent never uses its own URL: all of its requests go through `_send`.
+    super(undefined, options.staticNetwork, options);
+  }
+
+  override async _send(payload: Payload): Promise<JsonRpcResult[]> {
+    // A repeated send may fail although the first one was accepted. broadcast.ts handles that case.
+    const isSend = [payload].flat().some(({ method }) => method === 'eth_sendRawTransaction');
+    const attempts = isSend ? 1 : ATTEMPTS;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.sendOnce(payload);
+      } catch (cause) {
+        if (attempt === attempts || isError(cause, 'TIMEOUT') || isRangeRefused(cause)) throw cause;
+        // The calls of a batch are repeated one by one.
+        if (Array.isArray(payload) && codeOf(cause) === 'ANSWER_MALFORMED') throw cause;
+        await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+      }
+    }
+  }
+
+  protected async sendOnce(payload: Payload): Promise<JsonRpcResult[]> {
+    return (await this.transport.send(payload)) as JsonRpcResult[];
+  }
+
+  override destroy(): void {
+    this.transport.close();
+    super.destroy();
+  }
+}
+
+class SocketRpcClient extends RetryingRpcClient<SocketTransport> {
+  onNewHead(listener: () => void): () => void {
+    return this.transport.onNewHead(listener);
+  }
+}
+
+/** Attempts of a request that the provider throttles. The pauses before them take 16 seconds on average. */
+const PATIENT_ATTEMPTS = 7;
+const FIRST_PATIENT_PAUSE_MS = 500;
+
+/** A provider over HTTP that repeats throttled requests. */
+class HttpRpcClient extends RetryingRpcClient {
+  protected override async sendOnce(payload: Payload): Promise<JsonRpcResult[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await super.sendOnce(payload);
+      } catch (cause) {
+        if (attempt === PATIENT_ATTEMPTS || !isThrottled(cause)) throw cause;
+        await sleep(FIRST_PATIENT_PAUSE_MS * 2 ** (attempt - 1) * Math.random());
+      }
+    }
+  }
+}
+
+/** Open connections of a `bulk` client: more than the reader's concurrent requests. */
+const CONNECTIONS = 16;
+/** Attempts of a request that the provider throttles. */
+const PACED_ATTEMPTS = 5;
+/**
+ * Calls per request. This is within every provider's limit, and within free plans: six receipts cost 480 of
+ * the 500 credits per second of Infura's.
+ */
+const BATCH = 6;
+const CONCURRENT_BATCHES = 8;
+
+/**
+ * A provider over HTTP for ranges of logs. A throttled request is repeated at a slower pace; a throttled
+ * range is repeated once, after which the caller asks for fewer blocks.
+ */
+class BulkRpcClient extends RetryingRpcClient {
+  readonly #pace = createRequestPace();
+  /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
+  #refusesWidth = false;
+  /** Whether the provider supports batches; undefined while that is not known. */
+  #answersBatches: boolean | undefined;
+
+  async sendBatches(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+    const batches = Array.from({ length: Math.ceil(params.length / BATCH) }, (_, index) =>
+      params.slice(index * BATCH, (index + 1) * BATCH),
+    );
+    const results = await pMap(batches, (batch) => this.#sendBatch(method, batch), {
+      concurrency: CONCURRENT_BATCHES,
+    });
+    return results.flat();
+  }
+
+  async #sendBatch(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+    const isBatch = params.length > 1;
+    if (isBatch && this.#answersBatches !== false) {
+      const together = await this.#sendTogether(method, params);
+      if (together) {
+        this.#answersBatches = true;
+        return together;
+      }
+    }
+    const results: unknown[] = [];
+    for (const one of params) results.push(await this.send(method, one));
+    // A provider that answered a batch before still supports batches.
+    if (isBatch) this.#answersBatches ??= false;
+    return results;
+  }
+
+  /**
+   * Undefined when the provider did not answer all calls. One by one, it may answer them or give a reason.
+   */
+  async #sendTogether(method: string, params: readonly unknown[][]): Promise<unknown[] | undefined> {
+    const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
+    try {
+      const answers = await this._send(payloads);
+      const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
+      return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
+    } catch (cause) {
+      // More requests would make a timeout or throttling worse.
+      if (isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;
+      // The provider does answer batches; the answers to some of these calls are long.
+      if (cause instanceof AnswerTooLargeError) this.#answersBatches = true;
+      return undefined;
+    }
+  }
+
+  protected override async sendOnce(payload: Payload): Promise<JsonRpcResult[]> {
+    for (let attempt = 1; ; attempt++) {
+      const pace = await this.#pace.turn();
+      try {
+        const answer = await super.sendOnce(payload);
+        this.#pace.answered();
+        return answer;
+      } catch (cause) {
+        if (!isThrottled(cause)) throw cause;
+        // The cause is the pace or the daily quota, and it may have been the cause of an earlier refusal of a
+        // range.
+        if (!isRange(payload)) this.#refusesWidth = false;
+        if (isRange(payload) && (attempt > 1 || this.#refusesWidth)) {
+          // A range that is refused at a slow pace too is too wide, so the caller must ask for fewer blocks.
+          this.#refusesWidth = true;
+          this.#pace.forget();
+          throw cause;
+        }
+        this.#pace.refused(pace);
+        if (attempt === PACED_ATTEMPTS) throw cause;
+      }
+    }
+  }
+}
+
+/** Whether a request asks for the logs of more than one block. */
+function isRange(payload: Payload): boolean {
+  return [payload].flat().some(({ method, params }) => {
+    const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
+    return method === 'eth_getLogs' && filter?.fromBlock !== filter?.toBlock;
+  });
+}
+
+/** The pause between two requests after a refusal, long enough for free plans. */
+const SLOW_INTERVAL_MS = 1_000;
+/** Each answer multiplies the pause by this. */
+const RECOVERY = 0.8;
+/** A shorter pause is dropped. */
+const SHORTEST_INTERVAL_MS = 50;
+
+/**
+ * Providers limit requests per second, each in its own unit (credits, compute units, requests), and do not
+ * declare the limit; a free plan may allow two log queries per second. The pace is therefore found: a
+ * refusal slows it down, and answers speed it up again.
+ */
+export function createRequestPace() {
+  let intervalMs = 0;
+  let pace = 0;
+  let nextAt = 0;
+  return {
+    /** Resolves when the next request may be sent, with the number of the current pace. */
+    async turn(): Promise<number> {
+      while (intervalMs > 0) {
+        const now = performance.now();
+        if (now >= nextAt) break;
+        await sleep(nextAt - now);
+      }
+      nextAt = performance.now() + intervalMs;
+      return pace;
+    },
+    /** The provider throttled a request. `sentAt`: the number that `turn` gave for it. */
+    refused(sentAt: number): void {
+      // Refusals of requests that were sent at the same pace count as one.
+      if (sentAt !== pace) return;
+      pace++;
+      intervalMs = SLOW_INTERVAL_MS;
+      nextAt = performance.now() + intervalMs;
+    },
+    answered(): void {
+      intervalMs = intervalMs * RECOVERY < SHORTEST_INTERVAL_MS ? 0 : intervalMs * RECOVERY;
+    },
+    /** Removes the pause, because the refusal had another cause than the pace. */
+    forget(): void {
+      intervalMs = 0;
+    },
+  };
 }

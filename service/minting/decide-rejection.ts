@@ -1,4 +1,4 @@
-import type { Refusal } from '../chain/classify-refusal';
+import type { Refusal } from '../chain/broadcast';
 
 /** The facts that decide how a rejected transaction is handled. */
 export interface Rejection {

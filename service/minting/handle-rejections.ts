@@ -1,5 +1,4 @@
-import type { Broadcast } from '../chain/broadcast';
-import { classifyRefusal, isDefinite, type Refusal } from '../chain/classify-refusal';
+import { classifyRefusal, isDefinite, type Broadcast, type Refusal } from '../chain/broadcast';
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../base/errors';
 import { decideRejection, type Remedy } from './decide-rejection';

@@ -1,12 +1,11 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
-import { blockAt, headNumberOf } from '../chain/read-chain';
+import { blockAt, headNumberOf, readBackwards } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
 import { registryInterface } from '../registry/abi';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
-import { readBackwards } from '../chain/read-backwards';
 
 /** The fields of a JSON-RPC receipt that decide a verdict. */
 export interface MintReceipt {

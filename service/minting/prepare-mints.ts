@@ -1,4 +1,4 @@
-import { classifyRefusal } from '../chain/classify-refusal';
+import { classifyRefusal } from '../chain/broadcast';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';

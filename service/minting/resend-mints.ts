@@ -1,5 +1,4 @@
-import { broadcast, knows } from '../chain/broadcast';
-import { isDefinite } from '../chain/classify-refusal';
+import { broadcast, isDefinite, knows } from '../chain/broadcast';
 import { highestGasPrice } from '../chain/fees';
 import { nodeErrorOf } from '../chain/refusals';
 import { offerMore } from './handle-rejections';

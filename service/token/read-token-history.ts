@@ -1,14 +1,15 @@
 import { getAddress, toBeHex } from 'ethers';
 import pMap from 'p-map';
-import { readBackwards, type LogRange } from '../chain/read-backwards';
 import {
   blockChanged,
   existingBlock,
   logsOf,
   readAgainWhileItMayPass,
+  readBackwards,
   readUpToHead,
   senderOf,
   type ChainLog,
+  type LogRange,
 } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';

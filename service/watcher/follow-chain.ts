@@ -1,6 +1,5 @@
 import { ZeroHash } from 'ethers';
-import type { BlockSpan } from '../chain/block-span';
-import { blockAt, existingBlock, headOf, type ChainBlock } from '../chain/read-chain';
+import { blockAt, existingBlock, headOf, type BlockSpan, type ChainBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError, ServiceError, codeOf } from '../base/errors';

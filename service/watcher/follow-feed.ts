@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBlockSpan, type BlockSpan } from '../chain/block-span';
-import { existingBlock } from '../chain/read-chain';
+import { createBlockSpan, existingBlock, type BlockSpan } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';

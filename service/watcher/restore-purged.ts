@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock';
 import { untilAborted } from '../base/until-aborted';
-import { createBlockSpan } from '../chain/block-span';
-import { existingBlock } from '../chain/read-chain';
+import { createBlockSpan, existingBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Database } from '../database/database';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
-import { createBlockSpan } from '../../service/chain/block-span';
+import { createBlockSpan } from '../../service/chain/read-chain';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
 import { eventually } from '../helpers/eventually';
 

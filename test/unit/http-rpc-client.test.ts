@@ -6,12 +6,12 @@ import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { isError } from 'ethers';
-import { HttpRpcClient } from '../../service/chain/http-rpc-client';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { isRangeRefused, nodeErrorOf } from '../../service/chain/refusals';
-import { LARGEST_ANSWER_BYTES } from '../../service/chain/rpc-answer';
+import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
 
-const CHAIN_ID = 31337;
 const TIMEOUT_MS = 100;
 const TRICKLE_MS = 20;
 /** For answers that are expected. */
@@ -20,7 +20,7 @@ const LONG_MS = 60_000;
 describe('the RPC client over HTTP', () => {
   let server: Server;
   let open: Set<Socket>;
-  let client: HttpRpcClient;
+  let client: RpcClient;
 
   async function serve(listener: RequestListener, timeoutMs = TIMEOUT_MS): Promise<void> {
     open = new Set();
@@ -31,8 +31,7 @@ describe('the RPC client over HTTP', () => {
     });
     await once(server, 'listening');
     const url = `http://user:key@127.0.0.1:${(server.address() as AddressInfo).port}/v3?key=1`;
-    const options = { staticNetwork: true, batchMaxCount: 1, cacheTimeout: -1 };
-    client = new HttpRpcClient(url, CHAIN_ID, options, timeoutMs);
+    client = createRpcClient(url, findNetwork('31337') as Network, 'single', timeoutMs);
   }
 
   afterEach(() => {

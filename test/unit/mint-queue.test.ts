@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
-import { classifyRefusal, type Refusal } from '../../service/chain/classify-refusal';
+import { classifyRefusal, type Refusal } from '../../service/chain/broadcast';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/decide-rejection';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces } from '../../service/minting/nonces';

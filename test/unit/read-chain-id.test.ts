@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { readChainId } from '../../service/chain/read-chain-id';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlOf } from '../../service/config/settings';
 import { listen } from '../../service/http/server';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createRequestPace } from '../../service/chain/request-pace';
+import { createRequestPace } from '../../service/chain/rpc-client';
 
 /** Milliseconds until this many requests may be sent. */
 async function timeFor(turns: number, pace: ReturnType<typeof createRequestPace>): Promise<number> {

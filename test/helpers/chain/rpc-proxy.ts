@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { LARGEST_ANSWER_BYTES } from '../../../service/chain/rpc-answer';
+import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
 import { track } from '../resources';
 
 /** The fate of a JSON-RPC call when the connection fails. */

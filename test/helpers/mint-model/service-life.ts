@@ -1,7 +1,7 @@
-import type { HttpRpcClient } from '../../../service/chain/http-rpc-client';
 import { readFees } from '../../../service/chain/fees';
 import type { Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
+import type { Transport } from '../../../service/chain/transport';
 import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
@@ -72,7 +72,7 @@ export class ServiceLife {
     // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
     const client = createRpcClient(proxy.url, network);
-    tellOfRequests(client as HttpRpcClient, parts.time);
+    tellOfRequests(client as RpcClient & { transport: Transport }, parts.time);
     this.#client = client;
     this.journal = mortalJournal(journal, parts, random, {
       isDead: () => this.#isDead,
@@ -155,7 +155,7 @@ export class ServiceLife {
 }
 
 /** Stops virtual time while a request of the client is running. */
-function tellOfRequests({ transport }: HttpRpcClient, time: VirtualTime): void {
+function tellOfRequests({ transport }: { transport: Transport }, time: VirtualTime): void {
   const send = transport.send.bind(transport);
   transport.send = (payload) => time.real(send(payload));
 }

@@ -1,0 +1,355 @@
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import {
+  FetchResponse,
+  isHexString,
+  makeError,
+  type JsonRpcError,
+  type JsonRpcPayload,
+  type JsonRpcResult,
+} from 'ethers';
+import { Agent, request, type Dispatcher } from 'undici';
+import { WebSocket } from 'ws';
+import { newDeferred, type Deferred } from '../base/deferred';
+import { ChainError, codeOf } from '../base/errors';
+import { secretMasker, secretPartsOf } from '../base/mask-secrets';
+import { readBounded } from '../base/read-bounded';
+import { createSemaphore, type Semaphore } from '../base/semaphore';
+import { splitCredentials } from '../base/url-credentials';
+
+/** Sends JSON-RPC requests to one node. */
+export interface Transport {
+  /**
+   * Sends one request.
+   *
+   * @returns the answers to its calls, in the same order.
+   * @throws the errors of ethers TIMEOUT, and SERVER_ERROR for a status of 300 or more; ChainError
+   *   ANSWER_MALFORMED and AnswerTooLargeError (both retryable); any error of the connection.
+   */
+  send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<(JsonRpcResult | JsonRpcError)[]>;
+  /** Ends the requests under way. */
+  close(): void;
+}
+
+/**
+ * Maximum bytes of an answer, after decoding. The largest answer that cannot be requested in parts is the
+ * receipt of a transaction that fills its block with logs. A log costs 765 gas at least, and is then about
+ * 400 bytes of JSON: a block of 60 million gas, as on Ethereum and Polygon, gives 32 MB. Logs of 64 MB take
+ * 230 MB of memory while they are parsed.
+ */
+export const LARGEST_ANSWER_BYTES = 64_000_000;
+
+/** The answer is too large to be read. A range of blocks is read in parts then. */
+export class AnswerTooLargeError extends ChainError {
+  constructor() {
+    const remedy = 'If this goes on, point RPC_URL at another node.';
+    const problem = `The node's answer is larger than ${LARGEST_ANSWER_BYTES / 1e6} MB`;
+    super('RPC_UNREACHABLE', `${problem}, or has more than a million arrays and objects. ${remedy}`, {
+      retryable: true,
+      remedy,
+    });
+  }
+}
+
+/** An answer that a node should not give. */
+export function malformed(method: string): ChainError {
+  const message = `The node's answer to ${method} is not valid JSON-RPC.`;
+  return new ChainError('ANSWER_MALFORMED', message, { retryable: true });
+}
+
+/** An answer of a status of 300 or more is a sentence or a page. */
+const LARGEST_REFUSAL_BYTES = 64 * 1024;
+/** To limit memory, at most two answers of more than a megabyte are read at the same time. */
+const LARGE_BYTES = 1_000_000;
+const LARGE_AT_ONCE = 2;
+
+/**
+ * Creates a transport over HTTP. ethers' own copies an answer for each chunk and decodes it byte by byte,
+ * which took 15 times as long for a range with 12,000 logs. It also has no limit of an answer's size, waits
+ * for ever for an answer that arrives byte by byte, and leaves its connection open.
+ *
+ * @param timeoutMs covers the whole answer.
+ * @param connections the most that are open at once; null: no limit.
+ */
+export function createHttpTransport(
+  url: string,
+  timeoutMs: number,
+  connections: number | null = null,
+): Transport {
+  const { url: bare, authorization } = splitCredentials(url);
+  const mask = secretMasker(secretPartsOf(url));
+  const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
+  const dispatcher = new Agent({ connect: { timeout: timeoutMs }, connections });
+  const turns = createSemaphore({ permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs });
+
+  async function post(body: string): Promise<{ status: number; body: Buffer | undefined }> {
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      const answer = await request(bare, { method: 'POST', headers, body, signal: late, dispatcher });
+      const status = answer.statusCode;
+      const most = status >= 300 ? LARGEST_REFUSAL_BYTES : LARGEST_ANSWER_BYTES;
+      return { status, body: await readBounded(inTurn(decoded(answer), turns, late), most) };
+    } catch (cause) {
+      throw late.aborted ? timedOut(`no answer within ${timeoutMs} ms`) : cause;
+    }
+  }
+
+  return {
+    async send(payload) {
+      try {
+        const { status, body } = await post(JSON.stringify(payload));
+        if (status >= 300) throw serverError(status, mask(body?.toString('utf8') ?? ''));
+        if (body === undefined) throw new AnswerTooLargeError();
+        return answersTo(payload, parseAnswer(body));
+      } catch (cause) {
+        throw isUnreadable(cause) ? malformed([payload].flat()[0]?.method ?? '') : cause;
+      }
+    },
+    close: () => void dispatcher.destroy(),
+  };
+}
+
+/** Some proxies compress answers although nobody asked for it. */
+function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
+  return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
+}
+
+/** Passes a body on. After LARGE_BYTES it waits for its turn. */
+async function* inTurn(body: Readable, turns: Semaphore, late: AbortSignal): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  let turn: Awaited<ReturnType<Semaphore['acquire']>> | undefined;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > LARGE_BYTES) turn ??= await turns.acquire(late);
+      yield chunk;
+    }
+  } finally {
+    if (typeof turn === 'function') turn();
+  }
+}
+
+/** Whether an answer is not JSON, or not gzip as it says. */
+function isUnreadable(cause: unknown): boolean {
+  return cause instanceof SyntaxError || codeOf(cause)?.startsWith('Z_') === true;
+}
+
+/**
+ * Builds an error like ethers' own, without the URL, which may contain a key. `responseBody` is masked before
+ * it is cut, so that no part of a secret remains.
+ */
+function serverError(status: number, responseBody: string): Error {
+  const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));
+  const info = { responseBody: responseBody.slice(0, 1_000) };
+  return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
+}
+
+/** A transport over WebSocket. */
+export interface SocketTransport extends Transport {
+  /** Calls the listener for each new block that the node reports, on the current and later connections. */
+  onNewHead(listener: () => void): () => void;
+}
+
+/**
+ * Creates a transport over WebSocket that reconnects. It connects for the first request, and again after the
+ * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
+ */
+export function createSocketTransport(url: string, timeoutMs: number): SocketTransport {
+  const listeners = new Set<() => void>();
+  let connection: Promise<SocketConnection> | undefined;
+  let isClosed = false;
+
+  async function connect(): Promise<SocketConnection> {
+    const opened = await openSocket(url, timeoutMs, {
+      onClosed: () => (connection = undefined),
+      onNewHead: () => listeners.forEach((listener) => listener()),
+    });
+    if (listeners.size > 0) opened.subscribe();
+    return opened;
+  }
+
+  return {
+    async send(payload) {
+      if (isClosed) throw new Error('the provider was destroyed');
+      connection ??= connect();
+      const { ask } = await connection;
+      const answers = [payload].flat().map((call) => ask(call.id, JSON.stringify(call)));
+      return answersTo(payload, await Promise.all(answers));
+    },
+    onNewHead(listener) {
+      listeners.add(listener);
+      void connection?.then(({ subscribe }) => subscribe()).catch(() => undefined);
+      return () => listeners.delete(listener);
+    },
+    close() {
+      isClosed = true;
+      void connection?.then(({ close }) => close()).catch(() => undefined);
+    },
+  };
+}
+
+/** Requests and answers over one WebSocket. */
+interface SocketConnection {
+  /** Resolves with the answer that has this id; rejects when the connection ends or the time is over. */
+  ask(this: void, id: number, message: string): Promise<unknown>;
+  /** Subscribes to new blocks, once. A node may refuse: then new blocks are found by polling. */
+  subscribe(this: void): void;
+  close(this: void): void;
+}
+
+/**
+ * Opens a WebSocket to a JSON-RPC node. Rejects when it cannot be opened in time.
+ *
+ * @param onClosed is called once when the connection ends for any reason, or could not be opened.
+ * @param onNewHead is called for each notification of a new block.
+ */
+function openSocket(
+  url: string,
+  timeoutMs: number,
+  { onClosed, onNewHead }: { onClosed: () => void; onNewHead: () => void },
+): Promise<SocketConnection> {
+  const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: LARGEST_ANSWER_BYTES });
+  const waiting = new Map<number, Deferred<unknown>>();
+  let isEnded = false;
+  let isSubscribed = false;
+
+  function end(cause: Error): void {
+    if (isEnded) return;
+    isEnded = true;
+    for (const { reject } of waiting.values()) reject(cause);
+    onClosed();
+    socket.terminate();
+  }
+
+  /** The only subscription is the one to new blocks. */
+  function take(message: { id?: number; method?: string } | null): void {
+    if (message?.method === 'eth_subscription') onNewHead();
+    else if (message?.id !== undefined) waiting.get(message.id)?.resolve(message);
+  }
+
+  async function ask(id: number, message: string): Promise<unknown> {
+    const answer = newDeferred<unknown>();
+    waiting.set(id, answer);
+    const timer = setTimeout(() => {
+      answer.reject(timedOut(`no answer over the WebSocket within ${timeoutMs} ms`));
+      // A connection that does not answer a request is most likely half-open. The next request opens a new
+      // one.
+      socket.terminate();
+    }, timeoutMs);
+    try {
+      socket.send(message);
+      return await answer.promise;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(id);
+    }
+  }
+
+  function subscribe(): void {
+    if (isSubscribed) return;
+    isSubscribed = true;
+    // Id 0 is free, because the ids of requests are positive.
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_subscribe', params: ['newHeads'] }));
+  }
+
+  return new Promise((resolve, reject) => {
+    socket.on('message', (data) => {
+      try {
+        take(parseAnswer(data as Buffer) as Parameters<typeof take>[0]);
+      } catch (cause) {
+        // The message may answer any of the requests.
+        end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));
+      }
+    });
+    // 'close' follows every 'error'.
+    socket.on('error', (cause) => {
+      if (codeOf(cause) === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') end(new AnswerTooLargeError());
+      reject(cause);
+    });
+    socket.on('close', () => end(new Error('the WebSocket was closed')));
+    socket.on('open', () => resolve({ ask, subscribe, close: () => socket.terminate() }));
+  });
+}
+
+function timedOut(message: string): Error {
+  return makeError(message, 'TIMEOUT', { operation: 'request', reason: 'timeout' });
+}
+
+/**
+ * Maximum number of arrays and objects in an answer: three times those of 64 MB of logs. Each may take 90
+ * bytes of memory, however short it is.
+ */
+const MOST_BRACKETS = 1_000_000;
+const [OBJECT, ARRAY] = Buffer.from('{[');
+
+/**
+ * Parses an answer.
+ *
+ * @throws AnswerTooLargeError; SyntaxError when it is not JSON.
+ */
+function parseAnswer(body: Buffer): unknown {
+  let brackets = 0;
+  for (let at = 0; at < body.length; at++) if (body[at] === OBJECT || body[at] === ARRAY) brackets++;
+  if (brackets > MOST_BRACKETS) throw new AnswerTooLargeError();
+  return JSON.parse(body.toString('utf8'));
+}
+
+/**
+ * The answer to each call, in the same order. An error without an id answers every call that has no other
+ * answer: JSON-RPC 2.0, section 5.
+ *
+ * @throws ChainError ANSWER_MALFORMED (retryable) when a call has no answer, or one of the wrong type.
+ */
+function answersTo(
+  payload: JsonRpcPayload | JsonRpcPayload[],
+  answer: unknown,
+): (JsonRpcResult | JsonRpcError)[] {
+  const answers = (Array.isArray(answer) ? answer : [answer]).filter(isObject);
+  return [payload].flat().map(({ id, method }) => {
+    const found = answers.find((one) => one.id === id) ?? answers.find((one) => one.id === null && one.error);
+    const { error, result } = found ?? {};
+    if (isObject(error) && typeof error.message === 'string')
+      return { id, error: error as JsonRpcError['error'] };
+    if (error || result === undefined || RESULTS[method]?.(result) === false) throw malformed(method);
+    return { id, result };
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A quantity has 256 bits at most. */
+const LONGEST_QUANTITY = 66;
+
+function isQuantity(result: unknown): boolean {
+  return isHexString(result) && result !== '0x' && result.length <= LONGEST_QUANTITY;
+}
+
+function isData(result: unknown): boolean {
+  return isHexString(result) && result.length % 2 === 0;
+}
+
+function isObjectOrNull(result: unknown): boolean {
+  return isObject(result) || result === null;
+}
+
+/** The types of results. What a block, a transaction or a log contains is checked where it is read. */
+const RESULTS: Record<string, (result: unknown) => boolean> = {
+  eth_blockNumber: isQuantity,
+  eth_call: isData,
+  eth_chainId: isQuantity,
+  eth_estimateGas: isQuantity,
+  eth_gasPrice: isQuantity,
+  eth_getBalance: isQuantity,
+  eth_getBlockByHash: isObjectOrNull,
+  eth_getBlockByNumber: isObjectOrNull,
+  eth_getCode: isData,
+  eth_getLogs: Array.isArray,
+  eth_getTransactionByBlockHashAndIndex: isObjectOrNull,
+  eth_getTransactionByHash: isObjectOrNull,
+  eth_getTransactionCount: isQuantity,
+  eth_getTransactionReceipt: isObjectOrNull,
+  eth_maxPriorityFeePerGas: isQuantity,
+  eth_sendRawTransaction: isData,
+};
