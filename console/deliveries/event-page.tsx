@@ -79,7 +79,7 @@ type Delivery = EventDetails['deliveries'][number];
 type Attempt = Delivery['attempts'][number];
 
 const COLUMNS: readonly Column<Attempt>[] = [
-  { head: 'Attempt', cell: ({ attempt }) => attempt, isNumber: true },
+  { head: 'Attempt', cell: ({ attempt }) => attempt },
   { head: 'Time', cell: ({ attemptedAt }) => <When at={attemptedAt} /> },
   { head: 'Status', cell: ({ status }) => status ?? <span class="dim">no answer</span>, isNumber: true },
   { head: 'Milliseconds', cell: ({ milliseconds }) => milliseconds.toLocaleString('en'), isNumber: true },
