@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../service/database/database';
-import { openFeed } from '../service/outbox/feed-cursor';
+import { openFeed } from '../service/outbox/feeds';
 import { freePort } from '../devnet/free-port';
 import type { CountingReceiver } from './counting-receiver';
 import { recordBlock } from './fill-outbox';

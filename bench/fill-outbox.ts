@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../service/database/database';
-import { openFeed, releaseFeed, type OpenFeed } from '../service/outbox/feed-cursor';
+import { openFeed, releaseFeed, type OpenFeed } from '../service/outbox/feeds';
 import { recordRange } from '../service/outbox/record-range';
 import type { RegistryEvent } from '../service/registry/registry-event';
 

@@ -1,5 +1,5 @@
 import type { Database } from '../service/database/database';
-import { openFeed } from '../service/outbox/feed-cursor';
+import { openFeed } from '../service/outbox/feeds';
 import { recordBlock } from './fill-outbox';
 import { median } from './median';
 import type { WithDatabase } from './state';

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { sql } from 'kysely';
 import type { Database } from '../service/database/database';
 import type { FeedDelivery } from '../service/delivery/feed-delivery';
-import { openFeed, type OpenFeed } from '../service/outbox/feed-cursor';
+import { openFeed, type OpenFeed } from '../service/outbox/feeds';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
 import { FROM_HOLDER, recordBlock, TO_HOLDER } from './fill-outbox';
 import { median } from './median';

@@ -2,7 +2,7 @@ import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { deliveriesOfEvent, type Delivery, type Place } from '../../service/outbox/deliveries';
-import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
+import { findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import {

@@ -8,7 +8,7 @@ import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/journal';
 import { countEnded, findJournals } from '../../service/journal/read-issuances';
 import { scopeName, type JournalScope } from '../../service/journal/issuance';
-import { findAllFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
+import { findAllFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { countPurgeable, purgeEvents } from '../../service/outbox/purge-events';
 import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Answer, Say } from '../answer';

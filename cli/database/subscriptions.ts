@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
-import { findFeeds } from '../../service/outbox/find-feeds';
+import { findFeeds } from '../../service/outbox/feeds';
 import { defaultSubscription } from '../../service/subscriptions/default-subscription';
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
 import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';

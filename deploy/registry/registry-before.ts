@@ -6,7 +6,7 @@ import { openDatabaseBesideService } from '../../service/database/open-database'
 import { codeOf, messageOf } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { countUnfinished } from '../../service/journal/read-issuances';
-import { findFeeds, registryOfFeed } from '../../service/outbox/find-feeds';
+import { findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { undeliveredOf } from '../../service/outbox/outbox-figures';
 import { readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';

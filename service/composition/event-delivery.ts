@@ -15,12 +15,10 @@ import {
   readRegistries,
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
-import { changeVersionOf } from '../outbox/change-version';
-import { findAllFeeds } from '../outbox/find-feeds';
-import { type OutboxFigures, outboxFiguresOf } from '../outbox/outbox-figures';
-import { pollChanges } from '../outbox/poll-changes';
-import { purgeEvents } from '../outbox/purge-events';
-import { removeLeftoverQueues } from '../outbox/remove-queues';
+import { changeVersionOf, pollChanges } from '../outbox/changes';
+import { findAllFeeds } from '../outbox/feeds';
+import { outboxFiguresOf, type OutboxFigures } from '../outbox/outbox-figures';
+import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
 import { newFeedStatus, setState } from '../watcher/feed-status';
 import { followRegistry } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';

@@ -11,7 +11,7 @@ import { createOverview } from '../console/overview';
 import { startSamples } from '../console/samples';
 import { createSessions } from '../console/sessions';
 import type { Database } from '../database/database';
-import { movedSince } from '../outbox/change-version';
+import { movedSince } from '../outbox/changes';
 import { subscriptionsHealth } from '../subscriptions/subscription-health';
 import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';

@@ -8,8 +8,8 @@ import type { Database } from '../database/database';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { readRegistries } from '../followed-registries/stored-registries';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
-import { type Channel, channelsOf } from '../outbox/channels';
-import { findFeeds, registryOfFeed } from '../outbox/find-feeds';
+import { channelsOf, type Channel } from '../outbox/channels';
+import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { redeliver } from '../outbox/redeliver';
 import { listUndelivered } from '../outbox/undelivered';
 import { targetOf, type TargetOptions } from '../subscriptions/channel-target';
@@ -18,10 +18,10 @@ import { createSubscriptions } from '../subscriptions/manage-subscriptions';
 import { createSecretsCipher } from '../subscriptions/secrets';
 import { defaultStateOf, setDefaultState, subscriptionOf } from '../subscriptions/stored-subscriptions';
 import {
-  type HealthQuery,
   subscriptionsHealth,
-  type SubscriptionsHealth,
   withFailures,
+  type HealthQuery,
+  type SubscriptionsHealth,
 } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 

@@ -8,7 +8,7 @@ import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
-import { fillChannel } from '../outbox/fill-channels';
+import { fillChannel } from '../outbox/refill';
 import type { AttemptOptions } from './attempt-delivery';
 import type { DeliverySlots } from './delivery-slots';
 import type { SinkGuard } from './guarded-connector';

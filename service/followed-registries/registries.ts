@@ -12,7 +12,7 @@ import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
+import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import { registryInterface } from '../registry/abi';
 import { createRegistryFinder } from '../registry/registry-contracts';

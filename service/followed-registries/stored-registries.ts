@@ -6,8 +6,8 @@ import { findNetwork, knownNetworks } from '../chain/networks';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { noteChange } from '../outbox/change-version';
-import { findFeeds } from '../outbox/find-feeds';
+import { noteChange } from '../outbox/changes';
+import { findFeeds } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 
 /** Chain id and lower-case address of a registry. */

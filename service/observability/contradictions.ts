@@ -10,7 +10,7 @@ import { aboutOf } from '../events/cloud-event';
 import { MINTED_TYPE } from '../events/event-types';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { channelKeysOf } from '../outbox/channels';
-import { findFeeds } from '../outbox/find-feeds';
+import { findFeeds } from '../outbox/feeds';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 
 const CONTRADICTIONS = {

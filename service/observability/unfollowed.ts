@@ -4,7 +4,7 @@ import { countUnfinished } from '../journal/read-issuances';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/find-feeds';
+import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
 

@@ -1,9 +1,11 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
+import type { Retraction } from '../../receiver/event-schemas';
+import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
+import { EVENT_ID_NAMESPACE, type CloudEvent } from '../events/cloud-event';
 import { RETRACTED_TYPE } from '../events/event-types';
-import { EVENT_ID_NAMESPACE } from '../events/cloud-event';
-import { bytesOfId, idOfBytes } from './stored-ids';
+import { bytesOfId, enqueue, idOfBytes, insertEvents, keyIn, type Enqueued } from './stored-events';
 
 /**
  * Terms of retractions:
@@ -16,9 +18,6 @@ import { bytesOfId, idOfBytes } from './stored-ids';
  * tells whether the subscriber has the event.
  */
 
-/** Keys per statement: both engines limit the parameters. */
-const BATCH = 1_000;
-
 /** A row of an event besides its original. */
 interface OtherRow {
   id: number;
@@ -29,18 +28,26 @@ interface OtherRow {
 /**
  * Reads the retractions and further announcements of these originals. An event without retractions has none.
  */
-export async function otherRowsOf(db: Kysely<Schema>, originals: readonly number[]): Promise<OtherRow[]> {
-  const others: OtherRow[] = [];
-  for (let from = 0; from < originals.length; from += BATCH) {
-    const rows = await db
+export async function otherRowsOf(
+  db: Kysely<Schema>,
+  originals: readonly { id: number }[],
+): Promise<OtherRow[]> {
+  const rows = await inBatches(originals, (some) =>
+    db
       .selectFrom('events')
       .select(['id', 'original', 'type'])
-      .where('original', 'in', originals.slice(from, from + BATCH))
-      .execute();
-    for (const { id, original, type } of rows)
-      others.push({ id, original: original ?? id, isRetraction: type === RETRACTED_TYPE });
-  }
-  return others;
+      .where('original', 'in', some.map(idOf))
+      .execute(),
+  );
+  return rows.map(({ id, original, type }) => ({
+    id,
+    original: original ?? id,
+    isRetraction: type === RETRACTED_TYPE,
+  }));
+}
+
+function idOf({ id }: { id: number }): number {
+  return id;
 }
 
 /** The last announcement or retraction of an event in a channel. */
@@ -65,27 +72,28 @@ export async function lastEntriesOf(
   const rowsByOriginal = new Map<number, OtherRow[]>();
   for (const { id } of originals) rowsByOriginal.set(id, [{ id, original: id, isRetraction: false }]);
   for (const row of others) rowsByOriginal.get(row.original)?.push(row);
-  for (let from = 0; from < originals.length; from += BATCH) {
-    const batch = originals.slice(from, from + BATCH);
-    const rows = new Map(
-      batch.flatMap(({ id }) => (rowsByOriginal.get(id) ?? []).map((row) => [row.id, row] as const)),
-    );
-    const deliveries = await db
+  const rows = new Map([...rowsByOriginal.values()].flat().map((row) => [row.id, row]));
+  const deliveries = await inBatches(originals, (some) =>
+    db
       .selectFrom('deliveries')
       .select(['channel', 'event'])
       .where('channel', 'in', channels)
-      .where('token', 'in', [...new Set(batch.map(({ token }) => token))])
-      .where('event', 'in', [...rows.keys()])
+      .where('token', 'in', [...new Set(some.map(({ token }) => token))])
+      .where(
+        'event',
+        'in',
+        some.flatMap(({ id }) => (rowsByOriginal.get(id) ?? []).map(idOf)),
+      )
       .orderBy('channel')
       .orderBy('token')
       .orderBy('position')
-      .execute();
-    for (const { channel, event } of deliveries) {
-      const row = rows.get(event);
-      if (row === undefined) continue;
-      const { original, isRetraction } = row;
-      last.set(`${channel}/${original}`, { channel, original, event, isRetraction });
-    }
+      .execute(),
+  );
+  for (const { channel, event } of deliveries) {
+    const row = rows.get(event);
+    if (row === undefined) continue;
+    const { original, isRetraction } = row;
+    last.set(`${channel}/${original}`, { channel, original, event, isRetraction });
   }
   return [...last.values()];
 }
@@ -106,10 +114,7 @@ export async function presentAnnouncements<T extends Announcement>(
   channel: number,
   originals: readonly T[],
 ): Promise<T[]> {
-  const others = await otherRowsOf(
-    db,
-    originals.map(({ id }) => id),
-  );
+  const others = await otherRowsOf(db, originals);
   if (others.length === 0) return [...originals];
   const retractions = others.filter(({ isRetraction }) => isRetraction);
   const queued = await lastEntriesOf(db, [channel], originals, retractions);
@@ -143,21 +148,111 @@ export async function unusedIds(
   feed: number,
   wanted: readonly string[],
 ): Promise<string[]> {
-  const ids: string[] = [];
-  for (let from = 0; from < wanted.length; from += BATCH) {
-    let batch = wanted.slice(from, from + BATCH);
-    for (;;) {
+  return inBatches(wanted, async (some) => {
+    for (let ids = some; ;) {
       const rows = await db
         .selectFrom('events')
         .select('event_id')
         .where('feed', '=', feed)
-        .where('event_id', 'in', batch.map(bytesOfId))
+        .where('event_id', 'in', ids.map(bytesOfId))
         .execute();
-      if (rows.length === 0) break;
+      if (rows.length === 0) return ids;
       const used = new Set(rows.map(({ event_id }) => idOfBytes(event_id)));
-      batch = batch.map((id) => (used.has(id) ? uuidV5(id, EVENT_ID_NAMESPACE) : id));
+      ids = ids.map((id) => (used.has(id) ? uuidV5(id, EVENT_ID_NAMESPACE) : id));
     }
-    ids.push(...batch);
-  }
-  return ids;
+  });
+}
+
+/** An announcement whose block is orphaned. */
+export interface OrphanedAnnouncement {
+  id: number;
+  event_id: Uint8Array | ArrayBuffer;
+  /** Null if the row is the original. */
+  original: number | null;
+  token: number;
+  block_number: number;
+  block_hash: string;
+  log_index: number;
+  body: string;
+}
+
+/**
+ * Queues a retraction of each announcement for the channels with retractions that received the announcement,
+ * or may have. Waiting announcements must have been removed from the queues before.
+ *
+ * The newest announcement of a token is retracted first, so that a subscriber can undo them one by one.
+ *
+ * @param announcements in chain order.
+ * @param cutOff announcements that were removed from the queues, and may have been sent.
+ */
+export async function retract(
+  db: Transaction<Schema>,
+  feed: number,
+  announcements: readonly OrphanedAnnouncement[],
+  channels: readonly number[],
+  cutOff: readonly { event: number; channel: number }[],
+  now: number,
+): Promise<void> {
+  if (channels.length === 0 || announcements.length === 0) return;
+  const originals = announcements.filter(({ original }) => original === null);
+  const others = await otherRowsOf(db, originals);
+  const told = new Map<number, Set<number>>();
+  const addTold = (event: number, channel: number): void =>
+    void told.set(event, (told.get(event) ?? new Set()).add(channel));
+  for (const { event, channel } of await lastEntriesOf(db, channels, originals, others))
+    addTold(event, channel);
+  for (const { event, channel } of cutOff) if (channels.includes(channel)) addTold(event, channel);
+
+  const newestFirst = announcements.filter(({ id }) => told.has(id)).reverse();
+  const ids = await unusedIds(
+    db,
+    feed,
+    newestFirst.map(({ event_id, block_hash }) =>
+      uuidV5(`${idOfBytes(event_id)}:${block_hash}`, EVENT_ID_NAMESPACE),
+    ),
+  );
+  // A retraction is stored with the block and the log index of its announcement.
+  const retractions = newestFirst.map(
+    ({ id, event_id, original, token, block_number, block_hash, log_index, body }, index) => ({
+      cloudEvent: toRetraction(JSON.parse(body) as CloudEvent, idOfBytes(event_id), ids[index] ?? '', now),
+      token,
+      at: { blockNumber: block_number, blockHash: block_hash, blockLogIndex: log_index },
+      original: original ?? id,
+    }),
+  );
+  const keys = await insertEvents(db, feed, retractions, now);
+  const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] => {
+    const event = keyIn(keys, ids[index] ?? '');
+    return [...(told.get(id) ?? [])].map((channel) => ({ channel, token, event }));
+  });
+  await enqueue(db, queued, now);
+}
+
+/** The CloudEvent of a retraction (docs/webhooks.md, "Retractions"). */
+function toRetraction(
+  { source, type, data }: CloudEvent,
+  retracts: string,
+  id: string,
+  now: number,
+): Retraction {
+  const { chainKey, chainId, registryAddress, tokenId, tokenIdHex } = data;
+  const { blockNumber, transactionHash, logIndex } = data;
+  return {
+    specversion: '1.0',
+    id,
+    source,
+    type: RETRACTED_TYPE,
+    datacontenttype: 'application/json',
+    time: new Date(now).toISOString(),
+    subject: tokenId,
+    data: {
+      chainKey,
+      chainId,
+      registryAddress,
+      tokenId,
+      ...(tokenIdHex !== undefined && { tokenIdHex }),
+      retracts,
+      retracted: { type, blockNumber, transactionHash, logIndex },
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { idOfBytes } from './stored-ids';
+import { idOfBytes } from './stored-events';
 
 /** A token queue from which only this process may send until its lease ends. */
 export interface ClaimedQueue {

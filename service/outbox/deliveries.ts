@@ -2,8 +2,8 @@ import { sql, type Kysely } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
-import { findFeeds, registryOfFeed } from './find-feeds';
-import { bytesOfId, idOfBytes, isEventId } from './stored-ids';
+import { findFeeds, registryOfFeed } from './feeds';
+import { bytesOfId, idOfBytes, isEventId } from './stored-events';
 
 /**
  * Where an event is in a subscription:

@@ -1,9 +1,15 @@
 import type { Transaction } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { lastEntriesOf, otherRowsOf } from './announcements';
-import { eventIdOf, typeOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
-import { bytesOfId, idOfBytes } from './stored-ids';
+import { lastEntriesOf, otherRowsOf, unusedIds } from './announcements';
+import {
+  eventIdOf,
+  toCloudEvent,
+  typeOf,
+  type CloudEvent,
+  type RegistryIdentity,
+} from '../events/cloud-event';
+import { bytesOfId, idOfBytes, insertEvents, keyIn } from './stored-events';
 
 /** An event with the id to send it with. */
 export interface Matched {
@@ -36,7 +42,7 @@ interface Orphan {
  * as well.
  *
  * - An event is not sent a second time to a channel to which it was delivered, unless it was retracted there:
- *   it is then announced again (see announce-again.ts).
+ *   it is then announced again (see `announceAgain`).
  * - An event that may have been received is sent with the id and the log index it was sent with before. If
  *   another event now has that log index, it is sent with its own: subscribers who deduplicate by transaction
  *   and log index would otherwise drop one of the two.
@@ -80,6 +86,41 @@ export async function matchOrphans(
     }
   }
   return matched;
+}
+
+/**
+ * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
+ * id is new, because a subscriber drops an event whose id it knows, or knows to be retracted.
+ *
+ * @returns the announcements by the key of their original.
+ */
+export async function announceAgain(
+  db: Transaction<Schema>,
+  { feed, registry }: { feed: number; registry: RegistryIdentity },
+  events: readonly (Matched & { token: number })[],
+  now: number,
+): Promise<ReadonlyMap<number, { key: number; cloudEvent: CloudEvent }>> {
+  const retracted = events.flatMap(({ event, orphan, token }) =>
+    orphan !== undefined && orphan.retractedFor.size > 0 ? { event, original: orphan.key, token } : [],
+  );
+  if (retracted.length === 0) return new Map();
+  const ids = await unusedIds(
+    db,
+    feed,
+    retracted.map(({ event: { transactionHash, logIndex, blockHash } }) =>
+      eventIdOf(registry.chainId, transactionHash, logIndex, blockHash),
+    ),
+  );
+  const announced = retracted.map(({ event, token, original }, index) => ({
+    cloudEvent: toCloudEvent(event, registry, ids[index]),
+    token,
+    at: event,
+    original,
+  }));
+  const keys = await insertEvents(db, feed, announced, now);
+  return new Map(
+    announced.map(({ original, cloudEvent }) => [original, { key: keyIn(keys, cloudEvent.id), cloudEvent }]),
+  );
 }
 
 /**
@@ -128,8 +169,7 @@ async function orphansOf(
     .execute();
   if (rows.length === 0) return [];
   const deliveredTo = await deliveriesOfOrphans(db, feed);
-  const keys = rows.map(({ id }) => id);
-  const others = await otherRowsOf(db, keys);
+  const others = await otherRowsOf(db, rows);
   const entries = others.length === 0 ? [] : await lastEntriesOf(db, channels, rows, others);
   const retractions = entries.filter(({ isRetraction }) => isRetraction);
   return rows.map(({ id, event_id, body }) => {

@@ -2,15 +2,11 @@ import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { announceAgain } from './announce-again';
 import { channelsFor, recipientsOf, type Recipient } from './channels';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
-import { enqueue, type Enqueued } from './enqueue';
-import type { KeptBlock, OpenFeed } from './feed-cursor';
-import { insertEvents } from './insert-events';
-import { matchOrphans, type Matched } from './match-orphans';
-import { keepBlocks, moveCursor } from './move-cursor';
-import { keyIn, keysOfTokens } from './tokens';
+import { enqueue, insertEvents, keyIn, keysOfTokens, type Enqueued } from './stored-events';
+import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
+import { announceAgain, matchOrphans, type Matched } from './match-orphans';
 
 /** A range of blocks that was read, with its events. */
 export interface RecordedRange {

@@ -3,10 +3,10 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
+import { lockFeed } from './feeds';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
-import { enqueue } from './enqueue';
-import { bytesOfId, isEventId } from './stored-ids';
+import { bytesOfId, enqueue, isEventId } from './stored-events';
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
@@ -49,12 +49,7 @@ export async function redeliver(
   let after: Place = { block_number: -1, log_index: -1, id: 0 };
   for (;;) {
     const batch = await database.db.transaction().execute(async (transaction) => {
-      // Locks the feed's row first, like every transaction that writes several of its queues.
-      await transaction
-        .updateTable('feeds')
-        .set((eb) => ({ held: eb.ref('held') }))
-        .where('id', '=', feed)
-        .execute();
+      await lockFeed(transaction, feed);
       const events = await eventsAfter(transaction, { feed, channel }, selection, after);
       if (events.length === 0) return events;
       const recipients = await recipientsOf(database, transaction, feed);

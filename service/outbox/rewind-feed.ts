@@ -1,14 +1,12 @@
-import type { Transaction } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
+import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
-import { isOfBlock, otherRowsOf } from './announcements';
-import { recipientsOf } from './channels';
+import type { QueuesTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
-import type { KeptBlock, OpenFeed } from './feed-cursor';
-import { keepBlocks, moveCursor } from './move-cursor';
-import { retract, type OrphanedAnnouncement } from './retract';
-import { bytesOfId, idOfBytes } from './stored-ids';
-import { isBeingSent, lockQueues, removeFromQueue } from './withdraw-deliveries';
+import { isOfBlock, otherRowsOf, retract, type OrphanedAnnouncement } from './announcements';
+import { recipientsOf } from './channels';
+import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
+import { bytesOfId, idOfBytes } from './stored-events';
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
 export interface OrphanedEvent {
@@ -30,9 +28,6 @@ export interface Rewound {
   withdrawn: number;
   orphaned: OrphanedEvent[];
 }
-
-/** Values per statement: both engines limit the parameters. */
-const BATCH = 1_000;
 
 /** An event of a block that is orphaned. */
 interface OrphanedRow extends OrphanedAnnouncement {
@@ -147,12 +142,9 @@ async function dropDeadLetters(
 ): Promise<void> {
   const channels = [...new Set(queues.map(({ channel }) => channel))];
   for (const channel of channels)
-    for (let from = 0; from < events.length; from += BATCH)
-      await db
-        .deleteFrom('dead_letters')
-        .where('channel', '=', channel)
-        .where('event', 'in', events.slice(from, from + BATCH))
-        .execute();
+    await inBatches(events, (some) =>
+      db.deleteFrom('dead_letters').where('channel', '=', channel).where('event', 'in', some).execute(),
+    );
 }
 
 /**
@@ -167,10 +159,7 @@ async function note(
   now: number,
 ): Promise<Rewound> {
   const originals = rows.filter(({ original }) => original === null);
-  const others = await otherRowsOf(
-    db,
-    originals.map(({ id }) => id),
-  );
+  const others = await otherRowsOf(db, originals);
   const originalOf = new Map(others.map(({ id, original }) => [id, original]));
   const keyOf = (event: number): number => originalOf.get(event) ?? event;
   const delivered = new Set(told.flatMap(({ event, isDelivered }) => (isDelivered ? keyOf(event) : [])));
@@ -234,4 +223,106 @@ async function refillFrom(db: Transaction<Schema>, feed: number, block: number):
     .where('feed', '=', feed)
     .where('fill_block', '>', block)
     .execute();
+}
+
+/** A token queue as it is stored. */
+type Queue = Selectable<QueuesTable>;
+
+/**
+ * Reads the queues of tokens, in the order of their keys. On PostgreSQL they are locked until the transaction
+ * ends.
+ */
+export async function lockQueues(
+  { engine }: Pick<Database, 'engine'>,
+  db: Transaction<Schema>,
+  feed: number,
+  tokens: readonly number[],
+): Promise<Queue[]> {
+  const channels = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('feed', '=', feed)
+    .orderBy('id')
+    .execute();
+  const inOrder = [...tokens].sort((left, right) => left - right);
+  const locked: Queue[] = [];
+  for (const { id: channel } of channels)
+    locked.push(
+      ...(await inBatches(inOrder, (some) =>
+        db
+          .selectFrom('queues')
+          .selectAll()
+          .where('channel', '=', channel)
+          .where('token', 'in', some)
+          .orderBy('token')
+          .$if(engine === 'postgres', (query) => query.forUpdate())
+          .execute(),
+      )),
+    );
+  return locked;
+}
+
+/** Whether events of the queue are being sent. */
+export function isBeingSent({ lease, next_attempt_at }: Queue, now: number): boolean {
+  return lease !== null && (next_attempt_at ?? 0) > now;
+}
+
+/**
+ * Removes events from a queue that has no delivery under way. The remaining events move up in order.
+ *
+ * @returns the removed events of which an attempt may have begun without being recorded, because the process
+ *   died during it.
+ */
+export async function removeFromQueue(
+  db: Transaction<Schema>,
+  queue: Queue,
+  unwanted: ReadonlySet<number>,
+  now: number,
+): Promise<number[]> {
+  const { channel, token, head, tail, attempts, next_attempt_at, lease, claimed_to } = queue;
+  if (tail < head) return [];
+  const sentTo = lease === null ? queue.sent_to : Math.max(queue.sent_to, claimed_to ?? 0);
+  const waiting = await db
+    .selectFrom('deliveries')
+    .select(['position', 'event'])
+    .where('channel', '=', channel)
+    .where('token', '=', token)
+    .where('position', '>=', head)
+    .where('position', '<=', tail)
+    .orderBy('position')
+    .execute();
+  const firstUnwanted = waiting.findIndex(({ event }) => unwanted.has(event));
+  if (firstUnwanted < 0) return [];
+  const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
+  const removed = waiting.filter(({ event }) => unwanted.has(event));
+  const cutOff = removed.filter(({ position }) => maySent(position));
+  const from = head + firstUnwanted;
+  await db
+    .deleteFrom('deliveries')
+    .where('channel', '=', channel)
+    .where('token', '=', token)
+    .where('position', '>=', from)
+    .execute();
+  // Usually empty: events that are sent again on request are older than the events they wait behind.
+  const moving = waiting
+    .slice(firstUnwanted)
+    .filter(({ event }) => !unwanted.has(event))
+    .map(({ event }, index) => ({ channel, token, position: from + index, event }));
+  await inBatches(moving, (some) => db.insertInto('deliveries').values(some).execute());
+  const isHeadGone = firstUnwanted === 0;
+  const newTail = tail - removed.length;
+  await db
+    .updateTable('queues')
+    .set({
+      tail: newTail,
+      next_attempt_at: newTail < head ? null : isHeadGone ? now : next_attempt_at,
+      lease: null,
+      claimed_to: null,
+      sent_to: sentTo - removed.filter(({ position }) => position <= sentTo).length,
+      ...(isHeadGone && { attempts: 0, first_attempted_at: null }),
+    })
+    .where('channel', '=', channel)
+    .where('token', '=', token)
+    .execute();
+  return cutOff.map(({ event }) => event);
 }

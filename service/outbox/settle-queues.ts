@@ -1,8 +1,9 @@
 import { sql, type Transaction } from 'kysely';
+import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { unclaimed, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
-import { stopChannel } from './stop-channel';
+import { stopChannel } from './channels';
+import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
 
 /** The recorded part of an attempt. */
 export interface AttemptRecord {
@@ -118,15 +119,8 @@ async function recordAttempts(
       milliseconds: attempt.milliseconds,
     })),
   );
-  for (let from = 0; from < rows.length; from += BATCH)
-    await db
-      .insertInto('attempts')
-      .values(rows.slice(from, from + BATCH))
-      .execute();
+  await inBatches(rows, (some) => db.insertInto('attempts').values(some).execute());
 }
-
-/** Rows per statement: both engines limit the parameters. */
-const BATCH = 1_000;
 
 async function lockInOrder(
   db: Transaction<Schema>,
@@ -279,4 +273,37 @@ async function isChanged(db: Transaction<Schema>, channel: number, { changedAt }
     .where('channels.id', '=', channel)
     .executeTakeFirst();
   return row?.changed_at !== changedAt;
+}
+
+/** The outcomes to record and the queues to claim. */
+export interface Turn {
+  settlements: readonly Settlement[];
+  /** A limit of 0 claims nothing. */
+  claim: Claim;
+  /** Whether a queue may be due besides those of the settlements. */
+  mayBeDue: boolean;
+  /** The subscription as the sender knew it: when it was changed last, and the SHA-256 of its sink. */
+  sentTo?: SentTo;
+}
+
+/**
+ * Records outcomes and claims the next queues in one transaction, which channels share. It takes one disk
+ * write, and a token's next events are claimed in the transaction that settles the previous ones.
+ *
+ * @returns the claimed queues, those that another process has claimed, and whether more queues may be due.
+ */
+export async function takeTurn(
+  database: Database,
+  { settlements, claim, mayBeDue, sentTo }: Turn,
+): Promise<{ claimed: ClaimedQueue[]; lost: Settlement[]; mayBeDue: boolean }> {
+  return database.transact(async (transaction) => {
+    const { channel, limit, now } = claim;
+    const { lost, areDue } =
+      settlements.length === 0
+        ? { lost: [], areDue: false }
+        : await settleQueues(database, transaction, channel, settlements, { now, sentTo });
+    if (limit === 0 || !(mayBeDue || areDue)) return { claimed: [], lost, mayBeDue: mayBeDue || areDue };
+    const claimed = await claimQueues(database, transaction, claim);
+    return { claimed, lost, mayBeDue: claimed.length === limit };
+  });
 }

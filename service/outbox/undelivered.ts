@@ -3,8 +3,8 @@ import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { channelKeysOf } from './channels';
 import { listDeliveries, type DeliveriesWanted, type DeliveryState, type Place } from './deliveries';
-import { registryOfFeed } from './find-feeds';
-import { idOfBytes } from './stored-ids';
+import { registryOfFeed } from './feeds';
+import { idOfBytes } from './stored-events';
 
 /** Where an event that a subscriber has not got may be. */
 export type UndeliveredState = Extract<DeliveryState, 'waiting' | 'failed' | 'dead'>;

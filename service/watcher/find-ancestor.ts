@@ -1,7 +1,7 @@
 import { existingBlock } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
-import type { KeptBlock } from '../outbox/feed-cursor';
+import type { KeptBlock } from '../outbox/feeds';
 
 /**
  * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all

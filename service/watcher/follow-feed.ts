@@ -15,7 +15,7 @@ import {
   type FeedCursor,
   type KeptBlock,
   type OpenFeed,
-} from '../outbox/feed-cursor';
+} from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';

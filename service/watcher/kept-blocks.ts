@@ -1,4 +1,4 @@
-import type { KeptBlock } from '../outbox/feed-cursor';
+import type { KeptBlock } from '../outbox/feeds';
 
 /**
  * The kept blocks after more were read. Blocks older than the finality depth are dropped, except the newest

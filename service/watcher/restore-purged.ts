@@ -5,7 +5,7 @@ import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
-import { restoreEvents } from '../outbox/restore-events';
+import { restoreEvents } from '../outbox/refill';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import { readByReceipts, readRange } from './read-range';
 

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { dedupeKeyOf } from '../../receiver/received-event';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { eventIdOf, type CloudEvent } from '../../service/events/cloud-event';
-import { bytesOfId } from '../../service/outbox/stored-ids';
+import { bytesOfId } from '../../service/outbox/stored-events';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';

@@ -15,7 +15,7 @@ import { startService, type RunningService } from '../helpers/processes/running-
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { join } from 'node:path';
 import { leftBehind } from '../../deploy/registry/registry-before';
-import { openFeed } from '../../service/outbox/feed-cursor';
+import { openFeed } from '../../service/outbox/feeds';
 import { tenantOf } from '../../service/config/tenant';
 import { temporaryFolder } from '../helpers/temporary-folder';
 

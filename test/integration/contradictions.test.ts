@@ -7,7 +7,7 @@ import {
   startContradictionCheck,
   type ContradictionCheckOptions,
 } from '../../service/observability/contradictions';
-import { openFeed, type OpenFeed } from '../../service/outbox/feed-cursor';
+import { openFeed, type OpenFeed } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';

@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import type { QueryId } from 'kysely';
-import { sql } from 'kysely';
+import { sql, type QueryId } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
-import { releaseLease, makeDue } from '../../service/outbox/claim-queues';
-import { findFeeds } from '../../service/outbox/find-feeds';
-import { holdFeed, openFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { makeDue, releaseLease } from '../../service/outbox/claim-queues';
+import { findFeeds, holdFeed, openFeed, releaseFeed } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import type { CloudEvent } from '../../service/events/cloud-event';
@@ -17,8 +15,8 @@ import {
   dead,
   delivered,
   emptyOutbox,
-  LEASE_MS,
   failed,
+  LEASE_MS,
   released,
   type ClaimedHead,
 } from '../helpers/database/empty-outbox';

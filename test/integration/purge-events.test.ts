@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { Schema } from '../../service/database/schema';
-import type { KeptBlock } from '../../service/outbox/feed-cursor';
+import type { KeptBlock } from '../../service/outbox/feeds';
 import { recordRange } from '../../service/outbox/record-range';
 import { countPurgeable, purgedUpTo, purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
-import { restoreEvents } from '../../service/outbox/restore-events';
+import { restoreEvents } from '../../service/outbox/refill';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';

@@ -11,7 +11,7 @@ import { createLogger } from '../../service/base/logger';
 import { ContradictionCheck } from '../../service/observability/contradictions';
 import { unfollowedOf } from '../../service/observability/unfollowed';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
-import { movedSince } from '../../service/outbox/change-version';
+import { movedSince } from '../../service/outbox/changes';
 import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';

@@ -4,7 +4,7 @@ import { systemClock } from '../../service/base/clock';
 import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
-import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { holdFeed, releaseFeed } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';

@@ -6,7 +6,7 @@ import { createDatabaseJournal } from '../../service/journal/journal';
 import { mintingRightOf } from '../../service/journal/issuance';
 import { createMetrics } from '../../service/observability/metrics';
 import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
-import { openFeed } from '../../service/outbox/feed-cursor';
+import { openFeed } from '../../service/outbox/feeds';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';

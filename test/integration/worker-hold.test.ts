@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import { systemClock } from '../../service/base/clock';
 import type { Database } from '../../service/database/database';
-import { holdFeed, releaseFeed } from '../../service/outbox/feed-cursor';
+import { holdFeed, releaseFeed } from '../../service/outbox/feeds';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { eventually } from '../helpers/eventually';
 import { startWorker } from '../helpers/database/running-worker';

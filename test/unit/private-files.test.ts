@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { EventStore } from '../../receiver/event-store';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
-import { openFeed } from '../../service/outbox/feed-cursor';
+import { openFeed } from '../../service/outbox/feeds';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);

@@ -2,10 +2,9 @@ import type { Database } from '../../../service/database/database';
 import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { channelsOf } from '../../../service/outbox/channels';
-import type { OpenFeed } from '../../../service/outbox/feed-cursor';
-import type { AttemptRecord, Settlement } from '../../../service/outbox/settle-queues';
-import { takeTurn } from '../../../service/outbox/take-turn';
-import { type ENGINES, newState, openState, type State } from './engines';
+import type { OpenFeed } from '../../../service/outbox/feeds';
+import { takeTurn, type AttemptRecord, type Settlement } from '../../../service/outbox/settle-queues';
+import { newState, openState, type ENGINES, type State } from './engines';
 import { openSampleFeed, SAMPLE_FEED } from './sample-feed';
 
 /** The next event of a claimed queue. */

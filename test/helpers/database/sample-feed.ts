@@ -1,4 +1,4 @@
-import { openFeed, type KeptBlock, type OpenFeed } from '../../../service/outbox/feed-cursor';
+import { openFeed, type KeptBlock, type OpenFeed } from '../../../service/outbox/feeds';
 import { recordRange } from '../../../service/outbox/record-range';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { Database } from '../../../service/database/database';

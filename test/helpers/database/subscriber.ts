@@ -4,8 +4,7 @@ import type { ServiceEvent } from '../../../receiver/event-schemas';
 import type { Database } from '../../../service/database/database';
 import { addChannels, channelsOf } from '../../../service/outbox/channels';
 import { claimQueues, type ClaimedQueue } from '../../../service/outbox/claim-queues';
-import type { Settlement } from '../../../service/outbox/settle-queues';
-import { takeTurn } from '../../../service/outbox/take-turn';
+import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
 import { subscriptionWith } from '../subscription-body';
 import { attempt, LEASE_MS, type EmptyOutbox } from './empty-outbox';
 

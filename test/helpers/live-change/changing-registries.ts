@@ -7,7 +7,7 @@ import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
 import type { Channel } from '../../../service/outbox/channels';
-import { openFeed } from '../../../service/outbox/feed-cursor';
+import { openFeed } from '../../../service/outbox/feeds';
 import { recordRange } from '../../../service/outbox/record-range';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { targetOf } from '../../../service/subscriptions/channel-target';

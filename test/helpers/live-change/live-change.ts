@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../service/database/database';
 import type { CloudEvent } from '../../../service/events/cloud-event';
-import { idOfBytes } from '../../../service/outbox/stored-ids';
+import { idOfBytes } from '../../../service/outbox/stored-events';
 import { eventually } from '../eventually';
 import { seededRandom } from '../seeded-random';
 import { createChangingRegistries, type Recorded } from './changing-registries';

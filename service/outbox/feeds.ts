@@ -1,6 +1,48 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import { ServiceError } from '../base/errors';
+import type { RegistryName } from '../base/registry-name';
 import type { FeedsTable, Schema } from '../database/schema';
 import { addChannels } from './channels';
+
+/**
+ * The current feed of each registry, or of the one given. A local chain that was restarted leaves the feed of
+ * its predecessor behind; nothing is delivered from that feed any more.
+ *
+ * @param registry address, or chain id and address (`80002:0x…`), in any case.
+ */
+export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
+  const feeds = await findAllFeeds(db, registry);
+  return [...new Map(feeds.map((feed) => [registryOfFeed(feed), feed])).values()];
+}
+
+/** Like `findFeeds`, with the feeds that were left behind. */
+export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
+  const rows = await db.selectFrom('feeds').select('feed').orderBy('opened_at').orderBy('feed').execute();
+  const wanted = registry?.toLowerCase();
+  return rows.flatMap(({ feed }) => {
+    const name = registryOfFeed(feed);
+    return wanted === undefined || name === wanted || name.endsWith(`:${wanted}`) ? feed : [];
+  });
+}
+
+/** The first block of each of these feeds that has not been read. */
+export async function nextBlocksOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+): Promise<{ feed: string; nextBlock: number }[]> {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('feeds')
+    .select(['feed', 'next_block'])
+    .where('feed', 'in', feeds)
+    .orderBy('feed')
+    .execute();
+  return rows.map(({ feed, next_block }) => ({ feed, nextBlock: Number(next_block) }));
+}
+
+export function registryOfFeed(feed: string): RegistryName {
+  return feed.split(':').slice(0, 2).join(':') as RegistryName;
+}
 
 /** A block whose hash is kept, to recognise a reorganisation. */
 export interface KeptBlock {
@@ -105,4 +147,62 @@ export async function holdFeed(db: Kysely<Schema>, { feed, epoch }: OpenFeed): P
 
 async function setHeld(db: Kysely<Schema>, feed: string, epoch: number, held: number): Promise<void> {
   await db.updateTable('feeds').set({ held }).where('feed', '=', feed).where('epoch', '=', epoch).execute();
+}
+
+/**
+ * Moves a feed's cursor and releases its deliveries; without `to`, both stay. Every transaction that writes
+ * what was read calls this first: it locks the feed's row, so that these transactions run one at a time.
+ *
+ * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) if another reader took over.
+ */
+export async function moveCursor(
+  db: Transaction<Schema>,
+  { feed, epoch }: OpenFeed,
+  to?: { nextBlock: number; lastBlockHash: string | undefined },
+): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('feeds')
+    .set(to ? { next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 } : { epoch })
+    .where('feed', '=', feed)
+    .where('epoch', '=', epoch)
+    .executeTakeFirst();
+  if (numUpdatedRows === 1n) return;
+  const message = `Feed ${feed} is now read by another process.`;
+  throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
+}
+
+/**
+ * Locks a feed's row. Every transaction that puts events into several of its queues, or takes them out, calls
+ * this first.
+ *
+ * @returns the last block whose old events were purged. Null if none were.
+ */
+export async function lockFeed(db: Transaction<Schema>, feed: number): Promise<number | null> {
+  const { purged_up_to } = await db
+    .updateTable('feeds')
+    .set((eb) => ({ held: eb.ref('held') }))
+    .where('id', '=', feed)
+    .returning('purged_up_to')
+    .executeTakeFirstOrThrow();
+  return purged_up_to;
+}
+
+/** Stores the hashes of the blocks and deletes those of blocks before `oldest`. */
+export async function keepBlocks(
+  db: Transaction<Schema>,
+  feed: number,
+  blocks: readonly KeptBlock[],
+  oldest: number,
+): Promise<void> {
+  if (blocks.length > 0) {
+    const rows = blocks.map(({ number, hash }) => ({ feed, number, hash: hash ?? null }));
+    await db
+      .insertInto('blocks')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.columns(['feed', 'number']).doUpdateSet((eb) => ({ hash: eb.ref('excluded.hash') })),
+      )
+      .execute();
+  }
+  await db.deleteFrom('blocks').where('feed', '=', feed).where('number', '<', oldest).execute();
 }

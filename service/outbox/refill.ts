@@ -1,10 +1,12 @@
 import type { Transaction } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
+import type { RegistryEvent } from '../registry/registry-event';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
-import type { CloudEvent } from '../events/cloud-event';
-import { enqueue } from './enqueue';
+import { lockFeed } from './feeds';
+import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
@@ -22,13 +24,7 @@ export async function fillChannel(
   now: number,
 ): Promise<'more' | 'filled' | { purged: { fromBlock: number; upTo: number } }> {
   return database.db.transaction().execute(async (transaction) => {
-    // Locks the feed's row first, like every transaction that writes several of its queues.
-    const { purged_up_to } = await transaction
-      .updateTable('feeds')
-      .set((eb) => ({ held: eb.ref('held') }))
-      .where('id', '=', feed)
-      .returning('purged_up_to')
-      .executeTakeFirstOrThrow();
+    const purgedUpTo = await lockFeed(transaction, feed);
     const cursor = await transaction
       .selectFrom('channels')
       .select(['fill_block', 'fill_index'])
@@ -37,8 +33,7 @@ export async function fillChannel(
     if (cursor === undefined || cursor.fill_block === null) return 'filled';
     const { fill_block: block, fill_index: index } = cursor;
     const fromBlock = index === null ? block + 1 : block;
-    if (purged_up_to !== null && fromBlock <= purged_up_to)
-      return { purged: { fromBlock, upTo: purged_up_to } };
+    if (purgedUpTo !== null && fromBlock <= purgedUpTo) return { purged: { fromBlock, upTo: purgedUpTo } };
     const events = await transaction
       .selectFrom('events')
       .select(['id', 'token', 'block_number', 'log_index', 'body'])
@@ -94,4 +89,55 @@ async function deliveredAmong(
     .where('error', 'is', null)
     .execute();
   return new Set(rows.map(({ event }) => event));
+}
+
+/**
+ * Stores events again that were removed because they were old, without enqueueing them. Events that are still
+ * stored are left as they are.
+ *
+ * @param range its blocks are complete afterwards: the last removed event is then before `fromBlock`.
+ * @returns false, and changes nothing, if the last removed event is not in the range: meanwhile others were
+ *   removed or restored.
+ */
+export async function restoreEvents(
+  { db }: Database,
+  feed: number,
+  registry: RegistryIdentity,
+  range: { events: readonly RegistryEvent[]; fromBlock: number; toBlock: number },
+  now: number,
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable('feeds')
+      .set({ purged_up_to: range.fromBlock > 0 ? range.fromBlock - 1 : null })
+      .where('id', '=', feed)
+      .where('purged_up_to', '>=', range.fromBlock)
+      .where('purged_up_to', '<=', range.toBlock)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    const stored = await transaction
+      .selectFrom('events')
+      .select(['block_number', 'log_index'])
+      .where('feed', '=', feed)
+      .where('block_number', '>=', range.fromBlock)
+      .where('block_number', '<=', range.toBlock)
+      // Orphans and retractions have the positions of blocks that were removed.
+      .where('audience', '=', 'all')
+      .where('orphaned_at', 'is', null)
+      .execute();
+    const known = new Set(stored.map(({ block_number, log_index }) => `${block_number}:${log_index}`));
+    const missing = range.events.filter(
+      ({ blockNumber, blockLogIndex }) => !known.has(`${blockNumber}:${blockLogIndex}`),
+    );
+    const tokens = await keysOfTokens(transaction, feed, missing.map(tokenKeyOf));
+    const events = missing.map((event) => ({
+      cloudEvent: toCloudEvent(event, registry),
+      token: keyIn(tokens, tokenKeyOf(event)),
+      at: event,
+      // They are as old as others of their blocks: the removal of old events ends at the first that are not.
+      recordedAt: Math.min(now, event.blockTimestamp * 1_000),
+    }));
+    await insertEvents(transaction, feed, events, now);
+    return true;
+  });
 }

@@ -1,0 +1,170 @@
+import { sql, type Transaction } from 'kysely';
+import { parse, stringify } from 'uuid';
+import type { Retraction } from '../../receiver/event-schemas';
+import { inBatches } from '../database/batches';
+import type { Schema } from '../database/schema';
+import type { CloudEvent } from '../events/cloud-event';
+import type { RegistryEvent } from '../registry/registry-event';
+
+/** The 16 bytes of an event's id, as they are stored. */
+export function bytesOfId(eventId: string): Buffer {
+  return Buffer.from(parse(eventId));
+}
+
+/** An event's id from its stored bytes. */
+export function idOfBytes(bytes: Uint8Array | ArrayBuffer): string {
+  return stringify(new Uint8Array(bytes));
+}
+
+/** Whether a text is an event's id: only UUIDs are stored. */
+export function isEventId(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/**
+ * The keys of tokens' rows, which are added if they are missing. A token id is decimal, or empty for events
+ * of the registry itself: they carry token id 0, and have a queue of their own.
+ */
+export async function keysOfTokens(
+  db: Transaction<Schema>,
+  feed: number,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await inBatches([...new Set(tokenIds)], async (wanted) => {
+    const known = await db
+      .selectFrom('tokens')
+      .select(['id', 'token_id'])
+      .where('feed', '=', feed)
+      .where('token_id', 'in', wanted)
+      .execute();
+    const names = new Set(known.map(({ token_id }) => token_id));
+    const missing = wanted.filter((tokenId) => !names.has(tokenId));
+    if (missing.length === 0) return known;
+    const added = await db
+      .insertInto('tokens')
+      .values(missing.map((token_id) => ({ feed, token_id })))
+      .returning(['id', 'token_id'])
+      .execute();
+    return [...known, ...added];
+  });
+  return new Map(rows.map(({ id, token_id }) => [token_id, id]));
+}
+
+/**
+ * The key of a row that was read or added.
+ *
+ * @throws Error if there is none: a delivery without its event or token would be claimed for ever.
+ */
+export function keyIn(keys: ReadonlyMap<string, number>, name: string): number {
+  const key = keys.get(name);
+  if (key === undefined) throw new Error(`The database gave no key for the row of ${name}`);
+  return key;
+}
+
+/** An event that is to be stored. */
+export interface NewEvent {
+  cloudEvent: CloudEvent | Retraction;
+  /** Key of the token's row. */
+  token: number;
+  at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex'>;
+  /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
+  original?: number;
+  /** Epoch milliseconds. Undefined: now. */
+  recordedAt?: number;
+}
+
+/** Stores those events whose ids are new to the feed. Returns their keys by id. */
+export async function insertEvents(
+  db: Transaction<Schema>,
+  feed: number,
+  events: readonly NewEvent[],
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const rows = events.map(({ cloudEvent, token, at, original, recordedAt }) => ({
+    feed,
+    token,
+    event_id: bytesOfId(cloudEvent.id),
+    type: cloudEvent.type,
+    block_number: at.blockNumber,
+    block_hash: at.blockHash,
+    log_index: at.blockLogIndex,
+    body: JSON.stringify(cloudEvent),
+    audience: original === undefined ? ('all' as const) : ('retracting' as const),
+    original: original ?? null,
+    recorded_at: recordedAt ?? now,
+  }));
+  const inserted = await inBatches(
+    rows,
+    (some) =>
+      db
+        .insertInto('events')
+        .values(some)
+        .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
+        .returning(['id', 'event_id'])
+        .execute(),
+    // Bodies are long: SQLite blocks the event loop.
+    200,
+  );
+  return new Map(inserted.map(({ id, event_id }) => [idOfBytes(event_id), id]));
+}
+
+/** An event, and one of the channels that it is for. */
+export interface Enqueued {
+  channel: number;
+  token: number;
+  event: number;
+}
+
+/**
+ * Appends events to token queues, in the given order. An idle queue falls due at once; a queue that backs off
+ * keeps its time. Queues are written in the order of their keys, as wherever several are locked (see
+ * settle-queues.ts).
+ */
+export async function enqueue(
+  db: Transaction<Schema>,
+  enqueued: readonly Enqueued[],
+  now: number,
+): Promise<void> {
+  const queues = new Map<string, { channel: number; token: number; events: number[] }>();
+  for (const { channel, token, event } of enqueued) {
+    const key = `${channel}/${token}`;
+    const queue = queues.get(key) ?? { channel, token, events: [] };
+    queue.events.push(event);
+    queues.set(key, queue);
+  }
+  const inOrder = [...queues.values()].sort(
+    (left, right) => left.channel - right.channel || left.token - right.token,
+  );
+  const tails = await inBatches(inOrder, (some) =>
+    db
+      .insertInto('queues')
+      .values(
+        some.map(({ channel, token, events }) => ({
+          channel,
+          token,
+          head: 1,
+          tail: events.length,
+          attempts: 0,
+          next_attempt_at: now,
+        })),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(['channel', 'token']).doUpdateSet((eb) => ({
+          tail: sql<number>`queues.tail + excluded.tail`,
+          next_attempt_at: eb.fn.coalesce('queues.next_attempt_at', 'excluded.next_attempt_at'),
+        })),
+      )
+      .returning(['channel', 'token', 'tail'])
+      .execute(),
+  );
+  const deliveries = tails.flatMap(({ channel, token, tail }) => {
+    const events = queues.get(`${channel}/${token}`)?.events ?? [];
+    return events.map((event, index) => ({
+      channel,
+      token,
+      position: tail - events.length + 1 + index,
+      event,
+    }));
+  });
+  await inBatches(deliveries, (some) => db.insertInto('deliveries').values(some).execute());
+}
