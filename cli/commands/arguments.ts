@@ -1,14 +1,5 @@
 import { InvalidArgumentError } from 'commander';
 
-/** The options of every command that sends a transaction with a remark as the registry admin. */
-export interface AdminOptions {
-  remark?: string;
-  credential?: string;
-  registry?: string;
-  network?: string;
-  json?: true;
-}
-
 // Descriptions of arguments and options that several commands share.
 
 export const TOKEN =

@@ -14,6 +14,7 @@ const tokens = () => require('../token/show-token') as typeof import('../token/s
  * `decrypt-remark`.
  */
 export function addCredentialCommands(program: Command): void {
+  program.commandsGroup('Credentials and their tokens:');
   program
     .command('validate')
     .summary('check a Bill of Lading before it is signed')

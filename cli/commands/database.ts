@@ -16,6 +16,7 @@ const subscriptions = () =>
  * `subscriptions`, `purge-documents` and `purge-events`.
  */
 export function addDatabaseCommands(program: Command): void {
+  program.commandsGroup("The service's database: events, subscriptions, documents:");
   addRegistries(program);
   program
     .command('deliveries')

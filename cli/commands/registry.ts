@@ -13,6 +13,7 @@ const operating = () => require('../operating/operate-token') as typeof import('
 
 /** Commands that send a transaction: `tdoc role`, `pause`, `unpause`, `burn`, `restore` and `operate`. */
 export function addRegistryCommands(program: Command): void {
+  program.commandsGroup('The registry on its chain:');
   addRole(program);
   for (const [name, description] of [
     [
@@ -20,21 +21,49 @@ export function addRegistryCommands(program: Command): void {
       'Pauses the registry: until it is unpaused nobody can mint, transfer, return, restore or burn.',
     ],
     ['unpause', 'Unpauses the registry.'],
-  ] as const) {
-    program
-      .command(name)
+  ] as const)
+    withRemark(program.command(name))
       .summary(`${name} the registry`)
       .description(description)
-      .option(...REMARK)
-      .option(...CREDENTIAL)
-      .option(...REGISTRY)
-      .option(...NETWORK)
-      .option(...JSON_FLAG)
       .addHelpText('after', examples(`${name} --remark "stock-taking"`))
       .action(answering((options: RemarkedOptions) => (say) => admin().setPaused(name, options, say)));
+  for (const [name, summary, description, remark] of [
+    [
+      'burn',
+      'shred a token that was returned to the issuer',
+      'Shreds a token that was returned to the issuer. This cannot be undone.',
+      'accomplished',
+    ],
+    [
+      'restore',
+      'give a returned token back',
+      'Gives a token that was returned to the issuer back to its beneficiary and holder.',
+      'not accepted',
+    ],
+  ] as const) {
+    const command = withRemark(program.command(name))
+      .summary(summary)
+      .description(description)
+      .argument('<token>', TOKEN)
+      .addHelpText('after', examples(`${name} credential.json --remark "${remark}"`))
+      .action(
+        answering(
+          (token: string, options: RemarkedOptions) => (say) =>
+            admin().burnOrRestore(name, token, options, say),
+        ),
+      );
+    if (name === 'burn') command.option(...YES);
   }
-  addBurnAndRestore(program);
   addOperate(program);
+}
+
+function withRemark(command: Command): Command {
+  return command
+    .option(...REMARK)
+    .option(...CREDENTIAL)
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option(...JSON_FLAG);
 }
 
 const ROLE = 'minter, accepter, restorer or admin';
@@ -78,45 +107,6 @@ function addRole(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('role list', 'role list --role admin --json'))
     .action(answering((options: ListRolesOptions) => () => roles().listRoles(options)));
-}
-
-/** For tokens that were returned to the issuer. */
-function addBurnAndRestore(program: Command): void {
-  program
-    .command('burn')
-    .summary('shred a token that was returned to the issuer')
-    .description('Shreds a token that was returned to the issuer. This cannot be undone.')
-    .argument('<token>', TOKEN)
-    .option(...REMARK)
-    .option(...CREDENTIAL)
-    .option(...REGISTRY)
-    .option(...NETWORK)
-    .option(...YES)
-    .option(...JSON_FLAG)
-    .addHelpText('after', examples('burn credential.json --remark "accomplished"'))
-    .action(
-      answering(
-        (token: string, options: RemarkedOptions) => (say) =>
-          admin().burnOrRestore('burn', token, options, say),
-      ),
-    );
-  program
-    .command('restore')
-    .summary('give a returned token back')
-    .description('Gives a token that was returned to the issuer back to its beneficiary and holder.')
-    .argument('<token>', TOKEN)
-    .option(...REMARK)
-    .option(...CREDENTIAL)
-    .option(...REGISTRY)
-    .option(...NETWORK)
-    .option(...JSON_FLAG)
-    .addHelpText('after', examples('restore credential.json --remark "not accepted"'))
-    .action(
-      answering(
-        (token: string, options: RemarkedOptions) => (say) =>
-          admin().burnOrRestore('restore', token, options, say),
-      ),
-    );
 }
 
 /** Exit code 1: the contract refuses, or the node is not local. */

@@ -15,6 +15,7 @@ const PROGRAMS = {
 
 /** `tdoc setup`, `did` and `signing-key`, and the programs that `tdoc` starts. */
 export function addSetupCommands(program: Command): void {
+  program.commandsGroup('Set up and run:');
   program
     .command('setup')
     .summary('make missing keys and list missing settings')
