@@ -1,7 +1,6 @@
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
-import { overBefore } from '../../service/composition/retention';
 import type { Config } from '../../service/config/config';
 import { LONGEST_RETENTION_DAYS } from '../../service/config/settings';
 import type { Database } from '../../service/database/database';
@@ -143,10 +142,12 @@ function registryToPurge({ registry }: PurgeOptions, { network, tokenRegistryAdd
   throw new ConfigurationError('NOT_CONFIGURED', `No registry is set. ${remedy}`, { remedy });
 }
 
+const DAY_MS = 86_400_000;
+
 /** Epoch milliseconds of the moment `days` days ago. */
 function timeOf(days: number): number {
   if (days > LONGEST_RETENTION_DAYS) throw invalid(`--older-than takes 0 to ${LONGEST_RETENTION_DAYS} days.`);
-  return overBefore(days, systemClock.now());
+  return systemClock.now() - days * DAY_MS;
 }
 
 function isoOf(milliseconds: number): string {

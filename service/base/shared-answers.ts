@@ -1,73 +1,62 @@
 import type { Clock } from './clock';
 
-/**
- * Wraps a request that may hang. One request runs at a time: callers that arrive meanwhile share its answer,
- * so that requests do not pile up.
- *
- * @returns a function that takes a timeout in milliseconds. It resolves to the answer, or to undefined if the
- *   request fails or takes longer.
- */
-export function answerInTime<T>(ask: () => Promise<T>): (withinMs: number) => Promise<T | undefined> {
-  let underWay: Promise<T | undefined> | undefined;
-  const begin = (): Promise<T | undefined> =>
-    ask()
-      .catch(() => undefined)
-      .finally(() => (underWay = undefined));
-  return async (withinMs) => {
-    const answer = (underWay ??= begin());
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), withinMs);
-    });
-    return Promise.race([answer, late]).finally(() => clearTimeout(timer));
-  };
+/** How often a question is asked, and how long its last answer is given again. Durations in milliseconds. */
+export interface Sharing {
+  clock: Clock;
+  /** Least time from one question to the next. */
+  leastMs?: number;
+  /** An answer that is younger is given while a newer one is late or fails. */
+  keptMs?: number;
+  /** The question takes longer the more there is to count: it gets at most a twentieth of the time. */
+  isPaced?: boolean;
 }
 
-/** Callers within `leastMs` milliseconds share one call of `ask`, and its result. */
-export function atMostEvery<T>(ask: () => Promise<T>, clock: Clock, leastMs: number): () => Promise<T> {
-  let last: Promise<T> | undefined;
-  let nextAt = -Infinity;
-  return () => {
-    const beganAt = clock.now();
-    if (last !== undefined && beganAt < nextAt) return last;
-    nextAt = Infinity;
-    last = ask().finally(() => (nextAt = beganAt + leastMs));
-    return last;
-  };
-}
-
-/** A question is asked again after this many times as long as its answer took. */
+/** After a failure it is asked again soon, though not by every caller. */
+const RETRY_MS = 10_000;
+/** A paced question is asked again after this many times as long as its answer took. */
 const TIMES = 20;
 
-/** Milliseconds to wait for an answer before the last one is given again. */
-export interface Pace {
-  /** Between two questions, however short the answer takes. */
-  leastMs: number;
-  withinMs: number;
-}
-
 /**
- * Wraps a question whose answer takes longer the more there is to count. It takes at most a twentieth of the
- * time. The last answer is given again between two questions, and while an answer is late or fails.
+ * Wraps a question that may take long, hang or fail. It is asked when somebody wants to know, once at a time:
+ * callers that arrive meanwhile share the answer, so that requests do not pile up.
+ *
+ * @returns a function that takes a time limit in milliseconds. It resolves to the answer, or to undefined if
+ *   there is none in time.
  */
-export function paced<T>(
-  ask: () => Promise<T | undefined>,
-  clock: Clock,
-  { leastMs, withinMs }: Pace,
-): () => Promise<T | undefined> {
-  let known: T | undefined;
+export function shared<T>(
+  ask: () => Promise<T>,
+  { clock, leastMs = 0, keptMs = 0, isPaced = false }: Sharing,
+): (withinMs: number) => Promise<T | undefined> {
+  let last: { answer: T; at: number } | undefined;
+  /** The last question that was asked has no answer, or none yet. */
+  let isLacking = false;
+  let underWay: Promise<void> | undefined;
   let nextAt = -Infinity;
-  const refresh = answerInTime(async () => {
-    const beganAt = clock.now();
+
+  async function refresh(): Promise<void> {
+    const at = clock.now();
     const began = performance.now();
+    isLacking = true;
     try {
-      known = (await ask()) ?? known;
+      last = { answer: await ask(), at };
+      isLacking = false;
+    } catch {
+      // Nobody has to know: the answer is missing, or is the last one.
     } finally {
-      nextAt = beganAt + Math.max(leastMs, TIMES * (performance.now() - began));
+      const least = isLacking ? Math.min(leastMs, RETRY_MS) : leastMs;
+      nextAt = at + Math.max(least, isPaced ? TIMES * (performance.now() - began) : 0);
+      underWay = undefined;
     }
-  });
-  return async () => {
-    if (clock.now() >= nextAt) await refresh(withinMs);
-    return known;
+  }
+
+  return async (withinMs) => {
+    if (underWay !== undefined || clock.now() >= nextAt) {
+      underWay ??= refresh();
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMs)));
+      await Promise.race([underWay, late]).finally(() => clearTimeout(timer));
+    }
+    const isGiven = last !== undefined && (!isLacking || clock.now() - last.at < keptMs);
+    return isGiven ? last?.answer : undefined;
   };
 }

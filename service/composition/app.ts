@@ -1,34 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestListener } from 'node:http';
 import { v7 as uuidV7 } from 'uuid';
 import { type Clock, systemClock } from '../base/clock';
 import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from '../base/connection-limits';
-import { ChainError } from '../base/errors';
+import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
-import { registryName, type RegistryName } from '../base/registry-name';
+import { repeat } from '../base/pause';
 import { toldIfSlow } from '../base/told-if-slow';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import { openIssuingWarning } from '../config/warnings';
-import type { Database } from '../database/database';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
-import { type EventDelivery, startEventDelivery } from './event-delivery';
-import { createRegistries, type Registries } from '../followed-registries/registries';
+import { startEventDelivery } from './event-delivery';
+import { createRegistries } from '../followed-registries/registries';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
-import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { listen } from '../http/server';
-import { openTunnel, type Tunnel, type TunnelOptions } from '../http/tunnel';
+import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
-import { type Issuing, startIssuing } from './issuing';
+import { startIssuing } from './issuing';
 import type { MintTiming } from '../minting/queue-parts';
 import { createMetrics } from '../observability/metrics';
-import { createMintOutcomes } from '../observability/mint-outcomes';
-import { type Observing, type ObservingParts, startObserving } from './observing';
-import { createAttemptCounter, type OperatorConsole, startConsole } from './operator-console';
-import { startRetention } from './retention';
+import { createMintOutcomes } from '../observability/issuing-report';
+import { type ObservingParts, startObserving } from './observing';
+import { type OperatorConsole, startConsole } from './operator-console';
 import { createSubscribing, type SubscribingParts } from './subscribing';
 
 /** The running service. */
@@ -74,76 +70,111 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     for (const one of open.splice(0).reverse()) await one();
   };
   try {
-    const metrics = createMetrics();
     const database = await waitFor('the database', openDatabase(config, logger));
     open.push(() => database.close());
-    const attempts = createAttemptCounter();
+    const metrics = createMetrics();
     const outcomes = createMintOutcomes(metrics, systemClock);
-    const { mintTiming, checkTiming: timing = {} } = replaced;
-    const issuingParts = { client, checkChain, database, observer: outcomes, logger, mintTiming };
-    const issuing = await waitFor('the threads that sign', startIssuing(config, issuingParts));
+    const { mintTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
+    const issuing = await waitFor(
+      'the threads that sign',
+      startIssuing(config, { client, checkChain, database, observer: outcomes, logger, mintTiming }),
+    );
     open.push(() => issuing.stop());
+
     const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
     const subscribing = createSubscribing(config, { database, clock, logger, ...(lookup && { lookup }) });
     const stored = await readRegistries(database.db);
     const { signingThreads } = config;
     const needs = { signingThreads, registries: config.registries.length + stored.length };
     const limits = connectionLimitsFor(needs, readOpenFilesLimit());
+    let console: OperatorConsole | undefined = undefined;
     const eventDelivery = await startEventDelivery(config, {
       database,
       slots: createDeliverySlots({ most: limits.deliveries, logger }),
       targetOf: subscribing.targetOf,
       clock,
       observer: {
-        recorded: (registry, events) => metrics.recorded(registry, events),
+        recorded: metrics.recorded,
         attempted(registry, outcome) {
           metrics.attempted(registry, outcome);
-          attempts.attempted(registry, outcome);
+          console?.attempted(outcome);
         },
       },
       logger,
       progressEveryMs,
     });
-    const retention = startRetentions(config, { issuing, eventDelivery, logger });
-    open.push(() => Promise.all([eventDelivery.stop(), retention.stop()]));
-    const lines = { issuing, eventDelivery, subscribing };
-    const observing = startObserving(config, { ...lines, database, metrics, outcomes, logger, timing });
-    open.push(() => observing.stop());
-    const { consoleClock = systemClock } = replaced;
-    const console = startConsole(config, {
-      ...lines,
-      client,
-      database,
-      observing,
-      attempts,
-      clock: consoleClock,
-    });
-    open.push(() => console?.stop());
-    const subscriptions = subscribing.routes(eventDelivery);
-    const registries = registriesOf(config, { database, eventDelivery });
-    const parts = {
-      issuing,
-      observing,
-      subscriptions,
-      registries,
-      console,
-      logger,
-      callers: limits.callers,
-      isDatabaseRemoved: () => database.isRemoved(),
+    open.push(() => eventDelivery.stop());
+
+    const { issuer, journal } = issuing;
+    const kept = { clock: systemClock, logger };
+    const documents = journal && {
+      what: 'issued documents',
+      purge: (before: number, signal: AbortSignal) => journal.purge(before, signal),
+      days: config.documentRetentionDays,
     };
-    const handler = httpHandler(config, parts);
-    const server = await listen(handler, config.host, config.port, {
-      connections: { most: limits.callers, logger },
+    const events = { what: 'old events', purge: eventDelivery.purge, days: config.eventRetentionDays };
+    for (const removed of [documents, events]) {
+      const retention = removed && startRetention({ ...removed, ...kept });
+      open.push(() => retention?.stop());
+    }
+
+    const lines = { database, issuing, eventDelivery };
+    const observing = startObserving(config, { ...lines, subscribing, metrics, outcomes, logger, timing });
+    open.push(() => observing.stop());
+    console = startConsole(config, { ...lines, client, observing, clock: consoleClock });
+    open.push(() => console?.stop());
+
+    if ('missing' in issuer) {
+      const { missing } = issuer;
+      logger.warn({ missing }, `documents cannot be issued: ${missing.join(', ')} not configured`);
+    }
+    const app = createHttpApp({
+      acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
+      didDocumentPath: config.didDocumentPath,
+      domain: config.domain,
+      signingKeys: config.signingKeys,
+      apiKey: config.apiKey,
+      adminApiKey: config.adminApiKey,
+      registries: createRegistries({
+        database,
+        settings: config,
+        clock: systemClock,
+        statusOf: (name) => eventDelivery.feedOf(name)?.status,
+        onChange: eventDelivery.refresh,
+      }),
+      development: config.development,
+      logger,
+      mask: secretMasker(config.secrets),
+      newId: randomUUID,
+      health: observing.health,
+      metrics: observing.metrics,
+      issuedDocuments: journal,
+      subscriptions: subscribing.routes(eventDelivery),
+      console,
+      isDatabaseRemoved: () => database.isRemoved(),
+      callersAtOnce: creatingAtOnce(limits.callers),
+      bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
     });
-    const isIssuing = !('missing' in issuing.issuer);
-    const warning = isIssuing ? openIssuingWarning(config, server.url) : undefined;
+    const handle = app.callback();
+    const server = await listen(
+      (request, response) => void handle(request, response),
+      config.host,
+      config.port,
+      { connections: { most: limits.callers, logger } },
+    );
+    const warning = 'missing' in issuer ? undefined : openIssuingWarning(config, server.url);
     if (warning) logger[warning.level](warning.message);
-    const publicEnd = tunnelTo(server.url, config, logger, replaced);
+    const { domain, tunnelAuthtoken: authtoken } = config;
+    const { load, openWithinMs } = replaced;
+    const tunnel =
+      authtoken === undefined
+        ? undefined
+        : openTunnel({ localUrl: server.url, domain, authtoken, logger, load, openWithinMs });
     return {
       url: server.url,
       async stop() {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
-        const closed = server.close().finally(() => publicEnd?.close());
+        const closed = server.close().finally(() => tunnel?.close());
         await Promise.all([closed, eventDelivery.stop(), console?.stop()]);
         await close();
       },
@@ -154,93 +185,40 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   }
 }
 
-/** Removes old documents and events. */
-function startRetentions(
-  { documentRetentionDays, eventRetentionDays }: Config,
-  { issuing, eventDelivery, logger }: { issuing: Issuing; eventDelivery: EventDelivery; logger: Logger },
-): { stop(): Promise<unknown> } {
-  const { journal } = issuing;
-  const shared = { clock: systemClock, logger };
-  const documents = journal && {
-    what: 'issued documents',
-    purge: (before: number, signal: AbortSignal) => journal.purge(before, signal),
-    days: documentRetentionDays,
-  };
-  const events = { what: 'old events', purge: eventDelivery.purge, days: eventRetentionDays };
-  const started = [documents, events].flatMap((one) => (one ? startRetention({ ...one, ...shared }) : []));
-  return { stop: () => Promise.all(started.map((one) => one.stop())) };
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+/** Describes the records to remove, and their retention. */
+export interface RetentionOptions {
+  /** Name of the records in the log, such as "issued documents". */
+  what: string;
+  /**
+   * Removes records that ended before a time (epoch milliseconds) and resolves to their number. It may end
+   * early when the signal aborts.
+   */
+  purge: (before: number, signal: AbortSignal) => Promise<number>;
+  /** Days after which records are removed; undefined to keep them forever. */
+  days: number | undefined;
+  clock: Clock;
+  logger: Logger;
+  /** Milliseconds between two runs. */
+  everyMs?: number;
 }
 
-/** The tunnel of TUNNEL_AUTHTOKEN; undefined without it. */
-function tunnelTo(
-  localUrl: string,
-  { domain, tunnelAuthtoken: authtoken }: Config,
-  logger: Logger,
-  { load, openWithinMs }: ReplacedParts,
-): Tunnel | undefined {
-  if (authtoken === undefined) return undefined;
-  return openTunnel({ localUrl, domain, authtoken, logger, load, openWithinMs });
-}
-
-function registriesOf(
-  settings: Config,
-  { database, eventDelivery }: { database: Database; eventDelivery: EventDelivery },
-): Registries {
-  const named = (name: RegistryName) =>
-    eventDelivery.feeds.find(({ chainId, registry }) => registryName(chainId, registry) === name);
-  return createRegistries({
-    database,
-    settings,
-    clock: systemClock,
-    statusOf: (name) => named(name)?.status,
-    onChange: () => eventDelivery.refresh(),
-  });
-}
-
-/** http → issuance → minting → chain. */
-function httpHandler(
-  config: Config,
-  parts: {
-    issuing: Issuing;
-    observing: Observing;
-    subscriptions: SubscriptionRoutes | undefined;
-    registries: Registries;
-    console: OperatorConsole | undefined;
-    logger: Logger;
-    callers: number;
-    isDatabaseRemoved: () => boolean;
-  },
-): RequestListener {
-  const { logger } = parts;
-  const { issuer, journal } = parts.issuing;
-  const { health, metrics } = parts.observing;
-  if ('missing' in issuer) {
-    logger.warn(
-      { missing: issuer.missing },
-      `documents cannot be issued: ${issuer.missing.join(', ')} not configured`,
-    );
-  }
-  const app = createHttpApp({
-    acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
-    didDocumentPath: config.didDocumentPath,
-    domain: config.domain,
-    signingKeys: config.signingKeys,
-    apiKey: config.apiKey,
-    adminApiKey: config.adminApiKey,
-    registries: parts.registries,
-    development: config.development,
-    logger,
-    mask: secretMasker(config.secrets),
-    newId: randomUUID,
-    health,
-    metrics,
-    issuedDocuments: journal,
-    subscriptions: parts.subscriptions,
-    console: parts.console,
-    isDatabaseRemoved: parts.isDatabaseRemoved,
-    callersAtOnce: creatingAtOnce(parts.callers),
-    bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
-  });
-  const handle = app.callback();
-  return (request, response) => void handle(request, response);
+/**
+ * Removes old records now and every hour. A failed run is repeated an hour later.
+ *
+ * @returns `stop`, which resolves after a current run has ended.
+ */
+export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
+  const { what, purge, days, clock, logger, everyMs = HOUR_MS } = options;
+  return repeat(async (signal) => {
+    try {
+      // Nothing ended before 0. The purge removes the leftovers of a crash, with or without a retention.
+      const removed = await purge(days === undefined ? 0 : clock.now() - days * DAY_MS, signal);
+      if (removed > 0) logger.info({ removed, days }, `${what} removed`);
+    } catch (error) {
+      logger.warn({ error }, `${what} could not be removed: ${messageOf(error)}`);
+    }
+  }, everyMs);
 }

@@ -9,7 +9,6 @@ import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { DeliverySlots } from '../delivery/delivery-slots';
 import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
-import { createFeedSet, type DeliveredFeed, type WantedFeed } from './feed-set';
 import {
   followedRegistryOf,
   readRegistries,
@@ -19,7 +18,7 @@ import { changeVersionOf, pollChanges } from '../outbox/changes';
 import { findAllFeeds } from '../outbox/feeds';
 import { outboxFiguresOf, type OutboxFigures } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
-import { newFeedStatus, setState } from '../watcher/feed-status';
+import { type FollowedFeed, newFeedStatus, setState } from '../watcher/feed-status';
 import { followRegistry } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';
 
@@ -29,10 +28,25 @@ export interface EventDeliveryObserver {
   attempted(registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead'): void;
 }
 
+/** The event delivery of one registry. */
+export interface DeliveredFeed extends FollowedFeed {
+  /** The feed's name, once it is known. */
+  readonly opened: string | undefined;
+  /** The webhook of a channel now. Undefined: its events wait. */
+  targetOf: FeedDeliveryOptions['targetOf'];
+  /** Call it after subscriptions have changed. */
+  refresh(): Promise<void>;
+  /** Reads a block again after it has been read, because an event of its transactions is missing. */
+  readAgain(this: void, block: number): void;
+  stop(): Promise<void>;
+}
+
 /** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
-  /** The feeds that run now. */
+  /** The feeds that this process reads and delivers now. */
   readonly feeds: readonly DeliveredFeed[];
+  /** The feed of a registry, if it runs. */
+  feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
   /** Names of the feeds that are delivered. */
   openFeeds(this: void): string[];
   /**
@@ -41,7 +55,7 @@ export interface EventDelivery {
    */
   refresh(this: void): Promise<void>;
   /** Figures of the outboxes, for registries whose feeds are known by now. */
-  figures(): Promise<({ registry: RegistryName } & OutboxFigures)[]>;
+  figures(this: void): Promise<({ registry: RegistryName } & OutboxFigures)[]>;
   /**
    * Removes events of the followed registries that were recorded and last sent before a time (epoch
    * milliseconds) and are not needed any more. Resolves to their number.
@@ -50,80 +64,8 @@ export interface EventDelivery {
   stop(): Promise<void>;
 }
 
-/**
- * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
- * not wait for each other.
- */
-export async function startEventDelivery(
-  config: Config,
-  parts: Omit<FeedParts, 'config'>,
-): Promise<EventDelivery> {
-  const { database, logger } = parts;
-  const feedParts = { config, ...parts };
-  const feeds = createFeedSet(logger);
-  const ofSettings = config.registries.map((registry) => settingsFeed(registry, feedParts));
-  const namesOfSettings = ofSettings.map(({ name }) => name);
-  let lastRefresh: Promise<unknown> = Promise.resolve();
-
-  async function follow(): Promise<void> {
-    const stored = (await readRegistries(database.db)).filter(
-      (one) => !namesOfSettings.includes(registryName(one.chainId, one.address)),
-    );
-    feeds.change([...ofSettings, ...stored.map((one) => storedFeed(one, feedParts))]);
-    await Promise.all(feeds.running.map((feed) => feed.refresh()));
-  }
-
-  /** Refreshes run one after the other, so that the last one reads the newest rows. */
-  function refresh(): Promise<void> {
-    const next = lastRefresh.then(follow);
-    lastRefresh = next.catch(() => undefined);
-    return next;
-  }
-
-  const version = await changeVersionOf(database.db);
-  await refresh();
-  if (feeds.running.length === 0) logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
-  const stopping = new AbortController();
-  const removing = removeLeftoverQueues(database, stopping.signal).catch((error: unknown) => {
-    logger.warn({ error }, `queues of deleted subscriptions cannot be removed now: ${messageOf(error)}`);
-  });
-  const polling = pollChanges(database, { version, onChange: refresh, logger });
-  return {
-    get feeds() {
-      return feeds.running;
-    },
-    openFeeds: () => feeds.running.flatMap(({ opened }) => opened ?? []),
-    refresh,
-    figures: async () =>
-      Promise.all(
-        feeds.running.flatMap(({ chainId, registry, opened }) =>
-          opened === undefined
-            ? []
-            : outboxFiguresOf(database.db, opened).then((figures) => ({
-                registry: registryName(chainId, registry),
-                ...figures,
-              })),
-        ),
-      ),
-    async purge(before, signal) {
-      let removed = 0;
-      for (const { chainId, registry } of feeds.running)
-        for (const feed of await findAllFeeds(database.db, registryName(chainId, registry)))
-          removed += await purgeEvents(database, feed, before, signal);
-      return removed;
-    },
-    async stop() {
-      stopping.abort();
-      await Promise.all([polling.stop(), removing]);
-      await lastRefresh;
-      await feeds.stop();
-    },
-  };
-}
-
 /** The parts that all feeds share. */
-interface FeedParts {
-  config: Config;
+export interface FeedParts {
   database: Database;
   clock: Clock;
   observer: EventDeliveryObserver;
@@ -135,57 +77,139 @@ interface FeedParts {
   progressEveryMs?: number | undefined;
 }
 
-/** Time between two log lines about the progress of a catch-up. */
-const PROGRESS_EVERY_MS = 10_000;
-
-function settingsFeed(registry: FollowedRegistry, parts: FeedParts): WantedFeed {
-  const { network, address } = registry;
-  const name = registryName(network.chainId, address);
-  return { name, version: 'settings', start: () => startFeed(registry, parts) };
+/** A feed that is to run. A feed that runs with another version is replaced. */
+interface WantedFeed {
+  version: string;
+  start: () => DeliveredFeed;
 }
 
-function storedFeed(stored: StoredRegistry, parts: FeedParts): WantedFeed {
+/**
+ * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
+ * not wait for each other.
+ */
+export async function startEventDelivery(config: Config, parts: FeedParts): Promise<EventDelivery> {
+  const { database, logger } = parts;
+  const { db } = database;
+  const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
+  /** A feed that stops waits for its deliveries. Until then it must not be started again. */
+  const stopping = new Map<RegistryName, Promise<void>>();
+  let wanted = new Map<RegistryName, WantedFeed>();
+  let lastRefresh: Promise<unknown> = Promise.resolve();
+  const feeds = (): DeliveredFeed[] => [...running.values()].map(({ feed }) => feed);
+
+  /** Stops the feeds that are not wanted, and starts those that are missing. */
+  function apply(): void {
+    for (const [name, { version, feed }] of running) {
+      if (wanted.get(name)?.version === version) continue;
+      running.delete(name);
+      const stopped = feed
+        .stop()
+        .catch((error: unknown) => logger.error({ error, registry: name }, messageOf(error)))
+        .then(() => {
+          stopping.delete(name);
+          apply();
+        });
+      stopping.set(name, stopped);
+    }
+    for (const [name, { version, start }] of wanted)
+      if (!running.has(name) && !stopping.has(name)) running.set(name, { version, feed: start() });
+  }
+
+  async function follow(): Promise<void> {
+    const stored = (await readRegistries(db)).map((one): [RegistryName, WantedFeed] => [
+      registryName(one.chainId, one.address),
+      { version: String(one.addedAt), start: () => startStored(one, config, parts) },
+    ]);
+    const ofSettings = config.registries.map((one): [RegistryName, WantedFeed] => [
+      registryName(one.network.chainId, one.address),
+      { version: 'settings', start: () => startFeed(one, config, parts) },
+    ]);
+    // A registry of the settings is followed as they say, whatever is stored.
+    wanted = new Map([...ofSettings, ...stored, ...ofSettings]);
+    apply();
+    await Promise.all(feeds().map((feed) => feed.refresh()));
+  }
+
+  /** Refreshes run one after the other, so that the last one reads the newest rows. */
+  function refresh(): Promise<void> {
+    const next = lastRefresh.then(follow);
+    lastRefresh = next.catch(() => undefined);
+    return next;
+  }
+
+  const version = await changeVersionOf(db);
+  await refresh();
+  if (running.size === 0) logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
+  const ending = new AbortController();
+  const removing = removeLeftoverQueues(database, ending.signal).catch((error: unknown) => {
+    logger.warn({ error }, `queues of deleted subscriptions cannot be removed now: ${messageOf(error)}`);
+  });
+  const polling = pollChanges(database, { version, onChange: refresh, logger });
   return {
-    name: registryName(stored.chainId, stored.address),
-    version: String(stored.addedAt),
-    start() {
-      try {
-        return startFeed(followedRegistryOf(stored, parts.config), parts);
-      } catch (error) {
-        if (!(error instanceof ConfigurationError)) throw error;
-        return stoppedFeed(stored, error, parts);
-      }
+    get feeds() {
+      return feeds();
+    },
+    feedOf: (registry) => running.get(registry)?.feed,
+    openFeeds: () => feeds().flatMap(({ opened }) => opened ?? []),
+    refresh,
+    async figures() {
+      const opened = [...running].flatMap(([registry, { feed }]) =>
+        feed.opened === undefined ? [] : { registry, feed: feed.opened },
+      );
+      return Promise.all(
+        opened.map(async ({ registry, feed }) => ({ registry, ...(await outboxFiguresOf(db, feed)) })),
+      );
+    },
+    async purge(before, signal) {
+      let removed = 0;
+      for (const registry of running.keys())
+        for (const feed of await findAllFeeds(db, registry))
+          removed += await purgeEvents(database, feed, before, signal);
+      return removed;
+    },
+    async stop() {
+      ending.abort();
+      await Promise.all([polling.stop(), removing]);
+      await lastRefresh;
+      wanted = new Map();
+      apply();
+      await Promise.all(stopping.values());
     },
   };
 }
 
-/** The feed of a registry that cannot be followed under the present settings. */
-function stoppedFeed(stored: StoredRegistry, error: ConfigurationError, parts: FeedParts): DeliveredFeed {
-  const { network, chainId, address: registry } = stored;
-  const { code, message: reason } = error;
-  const status = newFeedStatus(parts.clock.now());
-  setState(status, 'stopped', parts.clock.now(), { code, reason });
-  parts.logger.error(
-    { error, code, registry: registryName(stored.chainId, stored.address) },
-    `a registry cannot be followed: ${reason}`,
-  );
-  const nothing = async (): Promise<void> => undefined;
-  const targetOf = (): undefined => undefined;
-  return {
-    network,
-    chainId,
-    registry,
-    status,
-    opened: undefined,
-    targetOf,
-    refresh: nothing,
-    readAgain: () => undefined,
-    stop: nothing,
-  };
+/** Time between two log lines about the progress of a catch-up. */
+const PROGRESS_EVERY_MS = 10_000;
+
+/** Starts the feed of a registry, or gives a stopped one if the settings do not allow to follow it. */
+function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): DeliveredFeed {
+  const { clock, logger } = parts;
+  try {
+    return startFeed(followedRegistryOf(stored, config), config, parts);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const { network, chainId, address: registry } = stored;
+    const { code, message: reason } = error;
+    const status = newFeedStatus(clock.now());
+    setState(status, 'stopped', clock.now(), { code, reason });
+    const name = registryName(chainId, registry);
+    logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
+    return {
+      network,
+      chainId,
+      registry,
+      status,
+      opened: undefined,
+      targetOf: () => undefined,
+      refresh: async () => undefined,
+      readAgain: () => undefined,
+      stop: async () => undefined,
+    };
+  }
 }
 
-function startFeed(registry: FollowedRegistry, parts: FeedParts): DeliveredFeed {
-  const { config, database, clock, observer, slots } = parts;
+function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts): DeliveredFeed {
+  const { database, clock, observer, slots } = parts;
   const { network, rpcUrl, address } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);

@@ -1,21 +1,22 @@
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
-import { registryName, type RegistryName } from '../base/registry-name';
-import { answerInTime } from '../base/shared-answers';
+import { registryName } from '../base/registry-name';
+import { repeat } from '../base/pause';
+import { shared } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import type { DeliveredFeed } from './feed-set';
 import type { HttpAppOptions } from '../http/app';
 import { mintFiguresOf } from '../journal/read-issuances';
 import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
-import { startFailingCheck } from '../observability/failing-subscriptions';
-import { healthOf } from '../observability/health';
-import { createIssuingReport, type IssuingReport } from '../observability/issuing-report';
+import { failureLog, healthOf } from '../observability/health';
+import {
+  createIssuingReport,
+  createWalletReading,
+  type IssuingReport,
+  type MintOutcomes,
+} from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
-import type { MintOutcomes } from '../observability/mint-outcomes';
-import { type Followed, logUnfollowed, type Unfollowed, unfollowedOf } from '../observability/unfollowed';
-import { createWalletReading } from '../observability/wallet-reading';
-import type { OutboxFigures } from '../outbox/outbox-figures';
+import { logUnfollowed, type Unfollowed, unfollowedOf } from '../observability/unfollowed';
 import type { EventDelivery } from './event-delivery';
 import { type Issuing, ownRegistryOf } from './issuing';
 import type { Subscribing } from './subscribing';
@@ -25,12 +26,9 @@ import type { Subscribing } from './subscribing';
  * both.
  */
 export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
-  /** Reports that the console shows too. Undefined: it is not known in time. */
-  readonly reports: {
-    issuing(this: void): Promise<IssuingReport | undefined>;
-    outboxes(this: void): Promise<({ registry: RegistryName } & OutboxFigures)[] | undefined>;
-    unfollowed(this: void): Promise<Unfollowed | undefined>;
-  };
+  /** Undefined while documents cannot be issued because settings are missing. */
+  issuing(this: void, withinMs: number): Promise<IssuingReport | undefined>;
+  unfollowed(this: void): Promise<Unfollowed>;
   stop(): Promise<void>;
 }
 
@@ -52,60 +50,72 @@ export interface ObservingParts {
 const HEALTH_WITHIN_MS = 500;
 /** Prometheus gives up after ten seconds by default. */
 const METRICS_WITHIN_MS = 5_000;
-/** The console does not wait: it shows the last answer until this one arrives. */
-const CONSOLE_WITHIN_MS = 60_000;
+/** The log shows failing subscriptions even if nobody asks for health or metrics. */
+const FAILURES_EVERY_MS = 60_000;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
 
 /** Starts observing issuing and event delivery. It changes neither. */
 export function startObserving(config: Config, parts: ObservingParts): Observing {
-  const { database, metrics, eventDelivery, logger } = parts;
-  const reportIssuing = issuingReportOf(config, parts);
-  const askForOutboxes = answerInTime(() => eventDelivery.figures());
-  const findUnfollowed = (): Promise<Unfollowed> => unfollowedOf(database, followedBy(config, parts));
-  const askForUnfollowed = answerInTime(findUnfollowed);
+  const { database, metrics, issuing, eventDelivery, subscribing, logger } = parts;
+  const clock = systemClock;
+  const findUnfollowed = (): Promise<Unfollowed> =>
+    unfollowedOf(database, {
+      chainId: config.network.chainId,
+      registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
+      scope: issuing.watched?.scope,
+    });
+  const logFailures = failureLog(logger);
+  const readIssuing = issuingReportOf(config, parts);
+  const readOutboxes = shared(eventDelivery.figures, { clock });
+  const readUnfollowed = shared(findUnfollowed, { clock });
+  const readSubscriptions = shared(
+    async () => {
+      const health = await subscribing.health();
+      logFailures(health);
+      return health;
+    },
+    { clock },
+  );
   const told = findUnfollowed().then(
     (unfollowed) => logUnfollowed(unfollowed, logger),
     (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
   );
   const check = startCheck(config, parts);
-  const askForSubscriptions = answerInTime(parts.subscribing.health);
-  const failing = startFailingCheck(parts.subscribing.health, logger);
+  const failures = repeat(async () => void (await readSubscriptions(FAILURES_EVERY_MS)), FAILURES_EVERY_MS);
   return {
     async health() {
-      const [issuing, unfollowed, subscriptions] = await Promise.all([
-        reportIssuing(HEALTH_WITHIN_MS),
-        askForUnfollowed(HEALTH_WITHIN_MS),
-        askForSubscriptions(HEALTH_WITHIN_MS),
+      const [report, unfollowed, subscriptions] = await Promise.all([
+        readIssuing(HEALTH_WITHIN_MS),
+        readUnfollowed(HEALTH_WITHIN_MS),
+        readSubscriptions(HEALTH_WITHIN_MS),
       ]);
-      const report = healthOf(eventDelivery.feeds, issuing, systemClock.now(), unfollowed, subscriptions);
-      return { ...report, isDatabaseRemoved: database.isRemoved() };
+      const health = healthOf(eventDelivery.feeds, report, clock.now(), unfollowed, subscriptions);
+      return { ...health, isDatabaseRemoved: database.isRemoved() };
     },
     metrics: {
       contentType: metrics.contentType,
       async text() {
-        const [issuing, outboxes = [], unfollowed, subscriptions] = await Promise.all([
-          reportIssuing(METRICS_WITHIN_MS),
-          askForOutboxes(METRICS_WITHIN_MS),
-          askForUnfollowed(METRICS_WITHIN_MS),
-          askForSubscriptions(METRICS_WITHIN_MS),
+        const [report, outboxes, unfollowed, subscriptions] = await Promise.all([
+          readIssuing(METRICS_WITHIN_MS),
+          readOutboxes(METRICS_WITHIN_MS),
+          readUnfollowed(METRICS_WITHIN_MS),
+          readSubscriptions(METRICS_WITHIN_MS),
         ]);
-        return metrics.text({ feeds: eventDelivery.feeds, outboxes, issuing, unfollowed, subscriptions });
+        return metrics.text({
+          feeds: eventDelivery.feeds,
+          outboxes,
+          issuing: report,
+          unfollowed,
+          subscriptions,
+        });
       },
     },
-    reports: {
-      issuing: () => reportIssuing(CONSOLE_WITHIN_MS),
-      outboxes: () => askForOutboxes(CONSOLE_WITHIN_MS),
-      unfollowed: () => askForUnfollowed(CONSOLE_WITHIN_MS),
-    },
-    stop: async () => void (await Promise.all([told, check?.stop(), failing.stop()])),
+    issuing: readIssuing,
+    unfollowed: findUnfollowed,
+    stop: async () => void (await Promise.all([told, check?.stop(), failures.stop()])),
   };
-}
-
-function followedBy({ network }: Config, { issuing, eventDelivery }: ObservingParts): Followed {
-  const registries = eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
-  return { chainId: network.chainId, registries, scope: issuing.watched?.scope };
 }
 
 /** Undefined unless the registry of issuing is also followed. */
@@ -115,6 +125,7 @@ function startCheck(
 ): { stop(): Promise<unknown> } | undefined {
   const registry = ownRegistryOf(config);
   if (issuing.watched === undefined || registry === undefined) return undefined;
+  const name = registryName(registry.network.chainId, registry.address);
   return startContradictionCheck({
     db: database.db,
     scope: issuing.watched.scope,
@@ -125,21 +136,15 @@ function startCheck(
     logger,
     contradicted: () => metrics.contradicted(),
     recentMints: outcomes.recent,
-    readAgain(block) {
-      const address = registry.address.toLowerCase();
-      const isOwn = (feed: DeliveredFeed): boolean =>
-        feed.chainId === registry.network.chainId && feed.registry === address;
-      eventDelivery.feeds.find(isOwn)?.readAgain(block);
-    },
+    readAgain: (block) => eventDelivery.feedOf(name)?.readAgain(block),
     timing,
   });
 }
 
-/** The report is undefined when documents cannot be issued because settings are missing. */
 function issuingReportOf(
   { network }: Config,
   { database, outcomes, issuing, logger }: ObservingParts,
-): (withinMs: number) => Promise<IssuingReport | undefined> {
+): Observing['issuing'] {
   if (issuing.watched === undefined) return async () => undefined;
   const { scope, signing, walletAddress: address, readBalance, readFees } = issuing.watched;
   const keepMs = network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS;

@@ -13,13 +13,15 @@ import { createSessions } from '../console/sessions';
 import type { Database } from '../database/database';
 import { movedSince } from '../outbox/changes';
 import { subscriptionsHealth } from '../subscriptions/subscription-health';
-import type { EventDelivery, EventDeliveryObserver } from './event-delivery';
+import type { EventDelivery } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
 import { healthQueryOf } from './subscribing';
 
 /** The console with what the composition needs of it. */
 export interface OperatorConsole extends Console {
+  /** Counts an attempt to deliver. */
+  attempted(this: void, outcome: 'delivered' | 'failed' | 'dead'): void;
   /** Ends the checks under way, which would keep the server open. */
   stop(this: void): Promise<void>;
 }
@@ -31,36 +33,38 @@ export interface ConsoleParts {
   issuing: Issuing;
   eventDelivery: EventDelivery;
   observing: Observing;
-  attempts: AttemptCounter;
   clock: Clock;
 }
 
 /** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
 const SLOW_AFTER_MS = 60_000;
+/** The overview does not wait: it shows the last report until this one arrives. */
+const REPORT_WITHIN_MS = 60_000;
 
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
   if (adminApiKey === undefined) return undefined;
-  const { client, database, issuing, eventDelivery, observing, attempts, clock } = parts;
+  const { client, database, issuing, eventDelivery, observing, clock } = parts;
   const { db } = database;
-  const samples = startSamples(() => eventDelivery.feeds, clock);
-  attempts.onDelivered = samples.delivered;
+  const feeds = (): EventDelivery['feeds'] => eventDelivery.feeds;
+  const samples = startSamples(feeds, clock);
   const missing = 'missing' in issuing.issuer ? issuing.issuer.missing : [];
+  let attempts = 0;
   const overview = createOverview({
     clock,
     currency: network.currency,
     missing,
-    feeds: () => eventDelivery.feeds,
-    figures: observing.reports.outboxes,
-    issuing: observing.reports.issuing,
-    unfollowed: observing.reports.unfollowed,
+    feeds,
+    figures: eventDelivery.figures,
+    issuing: () => observing.issuing(REPORT_WITHIN_MS),
+    unfollowed: observing.unfollowed,
     failingBefore: () => clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
     async subscriptions() {
       const query = await healthQueryOf(config, db, clock.now());
       return subscriptionsHealth(db, { ...query, failingBefore: clock.now() - SLOW_AFTER_MS });
     },
-    moved: async () => `${attempts.count} ${await movedSince(db)}`,
+    moved: async () => `${attempts} ${await movedSince(db)}`,
     plots: samples.plots,
   });
   const checking = createCheckingPool({
@@ -71,7 +75,11 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     ...createAnswers({
       config,
       database,
-      feeds: () => eventDelivery.feeds,
+      feedOf: eventDelivery.feedOf,
+      targetOf: (name, channel) =>
+        feeds()
+          .find(({ opened }) => opened === name)
+          ?.targetOf(channel),
       scope: issuing.watched?.scope,
       checking,
       clock,
@@ -80,29 +88,13 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
+    attempted(outcome) {
+      attempts++;
+      if (outcome === 'delivered') samples.delivered();
+    },
     async stop() {
       samples.stop();
       await checking.stop();
-    },
-  };
-}
-
-/** Counts attempts for the console, which is started after event delivery. */
-export interface AttemptCounter extends Pick<EventDeliveryObserver, 'attempted'> {
-  readonly count: number;
-  onDelivered: () => void;
-}
-
-export function createAttemptCounter(): AttemptCounter {
-  let count = 0;
-  return {
-    get count() {
-      return count;
-    },
-    onDelivered: () => undefined,
-    attempted(_registry, outcome) {
-      count++;
-      if (outcome === 'delivered') this.onDelivered();
     },
   };
 }

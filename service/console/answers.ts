@@ -1,7 +1,7 @@
 import { BusyError } from '../base/errors';
 import type { Clock } from '../base/clock';
 import { printableUrl } from '../base/mask-secrets';
-import { registryName } from '../base/registry-name';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/until-aborted';
 import { networkOfChain } from '../chain/networks';
@@ -13,9 +13,10 @@ import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
 import { readTokenHistory } from '../token/read-token-history';
+import type { FollowedFeed } from '../watcher/feed-status';
 import type { CheckingPool } from './checking-pool';
 import type { Answers } from './console';
-import { deliveryList, eventDetails, type AnsweringFeed } from './delivery-views';
+import { deliveryList, eventDetails, type TargetOf } from './delivery-views';
 import { issuingProgress } from './issuing-progress';
 import { askedToken } from './token-question';
 import { tokenView } from './token-view';
@@ -25,7 +26,8 @@ import type { IssuingProgress } from './views';
 export interface AnswersParts {
   config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
   database: Database;
-  feeds(this: void): readonly AnsweringFeed[];
+  feedOf(this: void, registry: RegistryName): FollowedFeed | undefined;
+  targetOf: TargetOf;
   /** The scope of the documents that are issued; undefined if none are. */
   scope: JournalScope | undefined;
   checking: CheckingPool;
@@ -36,7 +38,7 @@ export interface AnswersParts {
 const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
 
 export function createAnswers(parts: AnswersParts): Answers {
-  const { config, database, feeds, scope, checking, clock } = parts;
+  const { config, database, feedOf, targetOf, scope, checking, clock } = parts;
   const { db } = database;
   const reading = createSemaphore(READING);
   const own = { chainId: config.network.chainId, registry: config.tokenRegistryAddress };
@@ -52,8 +54,7 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
     if (scope === undefined) return undefined;
-    const name = registryName(scope.chainId, scope.registryAddress);
-    const feed = feeds().find(({ chainId, registry }) => registryName(chainId, registry) === name);
+    const feed = feedOf(registryName(scope.chainId, scope.registryAddress));
     return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
   }
 
@@ -84,7 +85,7 @@ export function createAnswers(parts: AnswersParts): Answers {
       return tokenView({ asked, network: node.network, history, events, issuing });
     },
     deliveries: (wanted) => deliveryList(db, wanted),
-    event: (eventId) => eventDetails(db, feeds(), eventId, clock.now()),
+    event: (eventId) => eventDetails(db, targetOf, eventId, clock.now()),
     async verify(bytes, left) {
       const nodes: string[] = [];
       const view = await checking.verify(bytes, left, async (location) => {

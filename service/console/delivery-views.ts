@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/post';
-import type { ReportedFeed } from '../observability/health';
 import { shortType } from '../events/event-types';
 import { channelsOf, type Channel } from '../outbox/channels';
 import {
@@ -15,13 +14,8 @@ import { tokenIdHexOf } from '../registry/token-id-forms';
 import type { DeliveriesAsked } from './console';
 import type { DeliveryList, EventDetails, EventView } from './views';
 
-/** A registry's feed, with the webhooks that its events go to. */
-export interface AnsweringFeed extends ReportedFeed {
-  /** The feed's name, once it is known. */
-  readonly opened: string | undefined;
-  /** The webhook of a channel now. Undefined: its events wait. */
-  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
-}
+/** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
+export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
 
 /** Replaces a header's value that is secret. */
 const SECRET = '•••';
@@ -77,17 +71,16 @@ export function eventView({ eventId, type, deliveries }: DeliveredEvent): EventV
 /** The event with its body, its headers and its attempts. Undefined: there is no such event. */
 export async function eventDetails(
   db: Kysely<Schema>,
-  feeds: readonly Pick<AnsweringFeed, 'opened' | 'targetOf'>[],
+  targetOf: TargetOf,
   eventId: string,
   now: number,
 ): Promise<EventDetails | undefined> {
   const [event] = await deliveriesOfEvent(db, eventId);
   if (event === undefined) return undefined;
   const { body, deliveries } = event;
-  const feed = feeds.find(({ opened }) => opened === event.feed);
-  const channels = feed === undefined ? [] : await channelsOf(db, event.feed);
+  const channels = await channelsOf(db, event.feed);
   const headersTo = (channel: Channel | undefined): Record<string, string> => {
-    const target = channel && feed?.targetOf(channel);
+    const target = channel && targetOf(event.feed, channel);
     if (target === undefined) return {};
     const secret = [...Object.keys(target.headers), 'authorization'];
     const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });

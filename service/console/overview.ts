@@ -2,28 +2,28 @@ import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
 import type { Clock } from '../base/clock';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { answerInTime, atMostEvery, paced } from '../base/shared-answers';
-import type { ReportedFeed } from '../observability/health';
+import { shared } from '../base/shared-answers';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import type { FollowedFeed } from '../watcher/feed-status';
 import { problemsOf } from './problems';
 import { lagOf } from './samples';
 import type { Overview, RegistryView } from './views';
 
-/** Sources of the overview. A source that resolves to undefined is not known now. */
+/** Sources of the overview. `issuing` is undefined while documents cannot be issued. */
 export interface OverviewSources {
   clock: Clock;
   currency: string;
   missing: readonly string[];
-  feeds(this: void): readonly ReportedFeed[];
-  figures(this: void): Promise<readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined>;
+  feeds(this: void): readonly FollowedFeed[];
+  figures(this: void): Promise<readonly ({ registry: RegistryName } & OutboxFigures)[]>;
   issuing(this: void): Promise<IssuingReport | undefined>;
-  subscriptions(this: void): Promise<SubscriptionsHealth | undefined>;
+  subscriptions(this: void): Promise<SubscriptionsHealth>;
   /** The time before which failures must have begun to count. */
   failingBefore(this: void): number;
-  unfollowed(this: void): Promise<Unfollowed | undefined>;
+  unfollowed(this: void): Promise<Unfollowed>;
   /** A text that changes with every event and attempt. */
   moved(this: void): Promise<string>;
   plots(this: void): Overview['plots'];
@@ -31,29 +31,33 @@ export interface OverviewSources {
 
 /** Pages ask every second: a little less, so that each of these questions is answered anew. */
 const WHOLE_MS = 900;
-const PART = { leastMs: 500, withinMs: 2_000 };
+const WHOLE_WITHIN_MS = 10_000;
+const PART_MS = 500;
+const PART_WITHIN_MS = 2_000;
 
-/** Creates a function that gives the overview. It is made at most once a second, for all that ask. */
+/**
+ * Creates a function that gives the overview. It is made at most once a second, for all that ask.
+ *
+ * @throws if it cannot be made in time.
+ */
 export function createOverview(sources: OverviewSources): () => Promise<Overview> {
   const { clock } = sources;
-  const slow = {
-    figures: paced(sources.figures, clock, PART),
-    issuing: paced(sources.issuing, clock, PART),
-    subscriptions: paced(sources.subscriptions, clock, PART),
-    unfollowed: paced(sources.unfollowed, clock, PART),
-  };
-  const askForMoved = answerInTime(sources.moved);
-  let moved: string | undefined;
-  return atMostEvery(
+  /** Parts that take longer the more there is to count. The last answer is shown until the next comes. */
+  const slow = { clock, leastMs: PART_MS, keptMs: Infinity, isPaced: true };
+  const readFigures = shared(sources.figures, slow);
+  const readIssuing = shared(sources.issuing, slow);
+  const readSubscriptions = shared(sources.subscriptions, slow);
+  const readUnfollowed = shared(sources.unfollowed, slow);
+  const readMoved = shared(sources.moved, { clock, keptMs: Infinity });
+  const whole = shared(
     async () => {
-      const [figures, issuing, subscriptions, unfollowed, movedTo = moved] = await Promise.all([
-        slow.figures(),
-        slow.issuing(),
-        slow.subscriptions(),
-        slow.unfollowed(),
-        askForMoved(PART.withinMs),
+      const [figures, issuing, subscriptions, unfollowed, moved] = await Promise.all([
+        readFigures(PART_WITHIN_MS),
+        readIssuing(PART_WITHIN_MS),
+        readSubscriptions(PART_WITHIN_MS),
+        readUnfollowed(PART_WITHIN_MS),
+        readMoved(PART_WITHIN_MS),
       ]);
-      moved = movedTo;
       const now = clock.now();
       const feeds = sources.feeds();
       const { missing, failingBefore, plots } = sources;
@@ -84,13 +88,17 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
         plots: plots(),
       };
     },
-    clock,
-    WHOLE_MS,
+    { clock, leastMs: WHOLE_MS },
   );
+  return async () => {
+    const overview = await whole(WHOLE_WITHIN_MS);
+    if (overview === undefined) throw new Error('The overview could not be made in time.');
+    return overview;
+  };
 }
 
 function registryView(
-  { network, chainId, registry, status }: ReportedFeed,
+  { network, chainId, registry, status }: FollowedFeed,
   figures: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined,
 ): RegistryView {
   const own = figures?.find((one) => one.registry === registryName(chainId, registry));

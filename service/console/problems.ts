@@ -1,13 +1,13 @@
-import type { ReportedFeed } from '../observability/health';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import type { FollowedFeed } from '../watcher/feed-status';
 import type { Problem, RegistryView } from './views';
 
 /** The figures in which problems are found. Undefined: it is not known now. */
 export interface Observed {
   now: number;
-  feeds: readonly ReportedFeed[];
+  feeds: readonly FollowedFeed[];
   registries: readonly RegistryView[];
   /** The names of missing settings; empty if documents can be issued. */
   missing: readonly string[];
@@ -43,7 +43,7 @@ export function problemsOf(observed: Observed): Problem[] {
   return [...problems.filter(isError), ...problems.filter((problem) => !isError(problem))];
 }
 
-function feedProblems({ network, registry, status }: ReportedFeed, now: number): Problem[] {
+function feedProblems({ network, registry, status }: FollowedFeed, now: number): Problem[] {
   const { state, since, code, reason, catchUp } = status;
   const name = `${registry} on ${network}`;
   const why = sentenceEnd(reason ?? (state === 'stopped' ? 'see the log' : 'its node does not answer'));

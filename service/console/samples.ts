@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock';
-import type { ReportedFeed } from '../observability/health';
+import type { FollowedFeed } from '../watcher/feed-status';
 import type { Overview, Sample } from './views';
 
 /** Measurements of the last half hour, for plots. They need no database. */
@@ -15,7 +15,7 @@ const MOST_SAMPLES = 180;
 const SAMPLES_A_MINUTE = 6;
 
 /** Takes a sample every ten seconds until `stop`. */
-export function startSamples(feeds: () => readonly ReportedFeed[], clock: Clock): Samples {
+export function startSamples(feeds: () => readonly FollowedFeed[], clock: Clock): Samples {
   const lag: Sample[] = [];
   const deliveriesPerMinute: Sample[] = [];
   /** The deliveries of the last minute, by sample. */
@@ -38,7 +38,7 @@ export function startSamples(feeds: () => readonly ReportedFeed[], clock: Clock)
 }
 
 /** Blocks between the head and the last block that was read. Undefined if one of them is not known. */
-export function lagOf({ headBlock, nextBlock }: ReportedFeed['status']): number | undefined {
+export function lagOf({ headBlock, nextBlock }: FollowedFeed['status']): number | undefined {
   if (headBlock === undefined || nextBlock === undefined) return undefined;
   return Math.max(0, headBlock - nextBlock + 1);
 }

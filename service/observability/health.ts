@@ -1,17 +1,9 @@
+import type { Logger } from '../base/logger';
 import type { HealthReport } from '../http/routes/health';
 import type { IssuingReport } from './issuing-report';
-import { progressOf, type FeedStatus } from '../watcher/feed-status';
+import { progressOf, type FeedStatus, type FollowedFeed } from '../watcher/feed-status';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import { isAny, type Unfollowed } from './unfollowed';
-
-/** A registry's feed, for health and metrics. */
-export interface ReportedFeed {
-  network: string;
-  chainId: number;
-  /** Lower-case address. */
-  registry: string;
-  status: Readonly<FeedStatus>;
-}
 
 /** Time without reading after which a feed is unhealthy. It covers the restart of a node. */
 const UNHEALTHY_AFTER_MS = 60_000;
@@ -25,7 +17,7 @@ const MOST_SUBSCRIPTIONS = 100;
  * @param issuing undefined if settings are missing.
  */
 export function healthOf(
-  feeds: readonly ReportedFeed[],
+  feeds: readonly FollowedFeed[],
   issuing: IssuingReport | undefined,
   now: number,
   unfollowed?: Unfollowed,
@@ -79,4 +71,28 @@ function isWell({ state, code, since }: FeedStatus, now: number): boolean {
   // A restart would not bring the chain to the block at which the feed begins.
   if (state === 'following' || state === 'standby' || code === 'START_BLOCK_AHEAD') return true;
   return state !== 'stopped' && now - since < UNHEALTHY_AFTER_MS;
+}
+
+/**
+ * Returns a function that writes a log line when a subscription begins to fail, and one when it recovers.
+ * Call it with each reading of their states.
+ */
+export function failureLog(logger: Logger): (health: SubscriptionsHealth) => void {
+  const failing = new Set<string>();
+  return ({ troubled }) => {
+    const now = new Map(troubled.map(({ id, failingSince }) => [id, failingSince]));
+    for (const [subscription, since] of now)
+      if (since !== undefined && !failing.has(subscription)) {
+        failing.add(subscription);
+        logger.warn(
+          { subscription, failingSince: timeOf(since) },
+          'a subscription is failing: no delivery succeeds',
+        );
+      }
+    for (const subscription of failing)
+      if (now.get(subscription) === undefined) {
+        failing.delete(subscription);
+        logger.info({ subscription }, 'a subscription is not failing any more');
+      }
+  };
 }

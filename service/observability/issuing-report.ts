@@ -1,44 +1,46 @@
-import type { MintFigures } from '../journal/read-issuances';
 import type { Clock } from '../base/clock';
-import { answerInTime } from '../base/shared-answers';
-import type { WalletFigures } from './wallet-reading';
+import type { Logger } from '../base/logger';
+import { shared } from '../base/shared-answers';
+import { highestGasPrice, type TransactionFees } from '../chain/fees';
+import type { MintFigures } from '../journal/read-issuances';
 
 /** The state of issuing. */
 export interface IssuingReport {
-  /** Counts all processes that share the database. Undefined while the database cannot be asked. */
-  mints: MintsReport | undefined;
-  signing: SigningFigures;
+  /**
+   * Numbers of mints by state, in all processes that share the database, and the last mint that failed in
+   * this process. Undefined while the database cannot be asked.
+   */
+  mints: (Omit<MintFigures, 'oldestAddedAt'> & MintsReport) | undefined;
+  /** Documents that wait for a signing thread, busy threads, and all threads. */
+  signing: { waiting: number; busy: number; threads: number };
   /** Undefined until it was first read. */
   wallet: WalletFigures | undefined;
 }
 
-/** Numbers of mints by state, and the last mint that failed in this process. */
-export interface MintsReport extends Pick<MintFigures, 'waiting' | 'inFlight' | 'mined'> {
+interface MintsReport {
   /** Age of the oldest mint that is neither mined nor failed, in seconds. Undefined if there is none. */
   oldestSeconds: number | undefined;
-  lastFailure: LastFailure | undefined;
+  /** `at`: epoch milliseconds. */
+  lastFailure: { code: string; at: number } | undefined;
 }
 
-/** The last mint that failed in this process. */
-export interface LastFailure {
-  code: string;
+/** The wallet's balance, and how many mints it pays for. */
+export interface WalletFigures {
+  /** Checksummed. */
+  address: string;
+  balanceWei: bigint;
+  /** Number of mints that the balance covers at current fees. Undefined where gas is free. */
+  mintsAffordable: number | undefined;
   /** Epoch milliseconds. */
-  at: number;
-}
-
-/** Documents that wait for a signing thread, busy threads, and all threads. */
-export interface SigningFigures {
-  waiting: number;
-  busy: number;
-  threads: number;
+  readAt: number;
 }
 
 /** Sources of the report's figures. */
 export interface IssuingSources {
   mints: () => Promise<MintFigures>;
-  lastFailure: () => LastFailure | undefined;
-  signing: () => SigningFigures;
-  wallet: () => WalletFigures | undefined;
+  lastFailure: () => MintsReport['lastFailure'];
+  signing: () => IssuingReport['signing'];
+  wallet: () => Promise<WalletFigures | undefined>;
   clock: Clock;
 }
 
@@ -48,23 +50,90 @@ export interface IssuingSources {
  */
 export function createIssuingReport(sources: IssuingSources): (withinMs: number) => Promise<IssuingReport> {
   const { lastFailure, signing, wallet, clock } = sources;
-  const askForMints = answerInTime(sources.mints);
+  const readMints = shared(sources.mints, { clock });
   return async (withinMs) => {
-    const figures = await askForMints(withinMs);
-    return {
-      mints: figures && { ...mintsReportOf(figures, clock.now()), lastFailure: lastFailure() },
-      signing: signing(),
-      wallet: wallet(),
-    };
+    const [figures, walletFigures] = await Promise.all([readMints(withinMs), wallet()]);
+    if (figures === undefined) return { mints: undefined, signing: signing(), wallet: walletFigures };
+    const { oldestAddedAt, ...counts } = figures;
+    // The process that added the oldest mint may have a clock that is ahead.
+    const oldestSeconds =
+      oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((clock.now() - oldestAddedAt) / 1000));
+    const mints = { ...counts, oldestSeconds, lastFailure: lastFailure() };
+    return { mints, signing: signing(), wallet: walletFigures };
   };
 }
 
-/** The age is at least 0: the process that added the oldest mint may have a clock that is ahead. */
-function mintsReportOf(
-  { oldestAddedAt, ...counts }: MintFigures,
-  now: number,
-): Omit<MintsReport, 'lastFailure'> {
-  const oldestSeconds =
-    oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((now - oldestAddedAt) / 1000));
-  return { ...counts, oldestSeconds };
+/** Sources of the wallet's figures. */
+export interface WalletReading {
+  address: string;
+  readBalance: () => Promise<bigint>;
+  /** Reads the fees of the next mint. */
+  readFees: () => Promise<TransactionFees>;
+  /** Milliseconds for which a reading is used before the next one. */
+  keepMs: number;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Gas limit of a mint without a remark: 297,000 plus the margin of 15% (transaction-terms.ts). */
+const GAS_OF_A_MINT = 350_000n;
+/** Maximum age of a reading that is returned. */
+const LONGEST_KEPT_MS = 300_000;
+
+/**
+ * Returns a function that gives the last reading at once, and starts a new one in the background if that is
+ * old. A node that hangs does not delay the caller. It gives undefined if nothing was read within five
+ * minutes.
+ */
+export function createWalletReading(reading: WalletReading): IssuingSources['wallet'] {
+  const { address, readBalance, readFees, keepMs, clock, logger } = reading;
+  async function read(): Promise<WalletFigures> {
+    const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
+    // Nodes require the maximum cost of a transaction, not its actual cost.
+    const cost = GAS_OF_A_MINT * highestGasPrice(fees);
+    const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
+    return { address, balanceWei, mintsAffordable, readAt: clock.now() };
+  }
+  async function readOrTell(): Promise<WalletFigures> {
+    return read().catch((error: unknown) => {
+      logger.debug({ error }, "the wallet's balance cannot be read");
+      throw error;
+    });
+  }
+  const wallet = shared(readOrTell, { clock, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
+  return () => wallet(0);
+}
+
+/** Counts the outcomes that the mint queue reports, and remembers the last failure and recent mints. */
+export interface MintOutcomes {
+  mined(tokenId: string, block: number): void;
+  failed(code: string): void;
+  reorganised(mints: number): void;
+  lastFailure(): MintsReport['lastFailure'];
+  /** The blocks of mints by token id. The check that looks for their events removes them. */
+  readonly recent: Map<string, number>;
+}
+
+/** The check of all mints finds those beyond this number, a minute later. */
+const MOST_RECENT = 10_000;
+
+/** Create it before the mint queue, which reports to it. */
+export function createMintOutcomes(
+  metrics: { mintFailed(code: string): void; mintsReorganised(mints: number): void },
+  clock: Clock,
+): MintOutcomes {
+  let last: MintsReport['lastFailure'];
+  const recent = new Map<string, number>();
+  return {
+    recent,
+    mined(tokenId, block) {
+      if (recent.size < MOST_RECENT) recent.set(tokenId, block);
+    },
+    failed(code) {
+      metrics.mintFailed(code);
+      last = { code, at: clock.now() };
+    },
+    reorganised: (mints) => metrics.mintsReorganised(mints),
+    lastFailure: () => last,
+  };
 }

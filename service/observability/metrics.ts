@@ -1,218 +1,187 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { OutboxFigures } from '../outbox/outbox-figures';
-import type { ReportedFeed } from './health';
-import type { IssuingReport } from './issuing-report';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import type { FollowedFeed } from '../watcher/feed-status';
+import type { IssuingReport } from './issuing-report';
 import type { Unfollowed } from './unfollowed';
-
-/** Counters and gauges in Prometheus' text format. Create it before anything that counts. */
-export interface Metrics {
-  recorded(registry: RegistryName, events: number): void;
-  attempted(registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead'): void;
-  mintFailed(code: string): void;
-  mintsReorganised(mints: number): void;
-  contradicted(): void;
-  contentType: string;
-  /** The text, with the measured values. */
-  text(measured: Measured): Promise<string>;
-}
 
 /** Values that are measured for each request of the metrics. */
 export interface Measured {
-  feeds: readonly ReportedFeed[];
-  /** Empty while the database cannot be asked, so that no outdated figures are shown. */
-  outboxes: readonly ({ registry: RegistryName } & OutboxFigures)[];
+  feeds: readonly FollowedFeed[];
+  /** Undefined while the database cannot be asked, as the members below: no outdated figures are shown. */
+  outboxes: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined;
+  unfollowed: Unfollowed | undefined;
+  subscriptions: SubscriptionsHealth | undefined;
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
-  /** Undefined while the database cannot be asked. */
-  unfollowed: Unfollowed | undefined;
-  /** Undefined while the database cannot be asked. */
-  subscriptions?: SubscriptionsHealth | undefined;
 }
 
-/** Creates the metrics of one service. */
-export function createMetrics(): Metrics {
+/** A gauge without a value is not in the text. The values of one label are added up. */
+type Value = number | undefined;
+type LabelledValues = readonly (readonly [label: string, value: Value])[];
+
+const ofFeeds =
+  (valueOf: (status: FollowedFeed['status']) => Value) =>
+  ({ feeds }: Measured): LabelledValues =>
+    feeds.map(({ chainId, registry, status }) => [registryName(chainId, registry), valueOf(status)]);
+
+const ofOutboxes =
+  (figure: keyof OutboxFigures) =>
+  ({ outboxes = [] }: Measured): LabelledValues =>
+    outboxes.map((one) => [one.registry, one[figure]]);
+
+/** Gauges with a label: name, help, label, values. */
+const LABELLED: readonly [string, string, 'registry' | 'state', (measured: Measured) => LabelledValues][] = [
+  [
+    'etr_feed_up',
+    '1: the chain is read, here or by another process. 0: it is not.',
+    'registry',
+    ofFeeds(({ state }) => (state === 'following' || state === 'standby' ? 1 : 0)),
+  ],
+  [
+    'etr_feed_next_block',
+    'First block that has not been read.',
+    'registry',
+    ofFeeds(({ nextBlock }) => nextBlock),
+  ],
+  [
+    'etr_feed_head_block',
+    'Newest block of the chain when it was last asked.',
+    'registry',
+    ofFeeds(({ headBlock }) => headBlock),
+  ],
+  ['etr_deliveries_waiting', 'Events that are not delivered yet.', 'registry', ofOutboxes('waiting')],
+  ['etr_dead_letters', 'Events that were given up.', 'registry', ofOutboxes('deadLetters')],
+  [
+    'etr_orphaned_delivered_events',
+    'Delivered events whose block was orphaned and whose transaction has not been mined again.',
+    'registry',
+    ofOutboxes('orphaned'),
+  ],
+  [
+    'etr_unfollowed_deliveries',
+    'Events that are not delivered, of a registry that no setting follows.',
+    'registry',
+    ({ unfollowed }) =>
+      unfollowed?.deliveries.map(({ registry, undelivered }) => [registry, undelivered]) ?? [],
+  ],
+  [
+    'etr_unfollowed_mints',
+    'Unfinished mints of a registry, or of an issuer, that no setting follows.',
+    'registry',
+    ({ unfollowed }) => unfollowed?.issuances.map(({ registry, unfinished }) => [registry, unfinished]) ?? [],
+  ],
+  [
+    'etr_subscriptions',
+    'Subscriptions by state: active, paused, gone (the sink answered 410).',
+    'state',
+    ({ subscriptions }) => Object.entries(subscriptions?.byState ?? {}),
+  ],
+  [
+    'etr_mints',
+    'Mints that are neither final nor failed: waiting, in flight (a node may have them), mined.',
+    'state',
+    ({ issuing }) => [
+      ['waiting', issuing?.mints?.waiting],
+      ['in_flight', issuing?.mints?.inFlight],
+      ['mined', issuing?.mints?.mined],
+    ],
+  ],
+];
+
+/** Gauges without a label: name, help, value. */
+const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
+  [
+    'etr_subscriptions_failing',
+    'Active subscriptions without a successful delivery for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
+    ({ subscriptions }) =>
+      subscriptions?.troubled.filter(({ failingSince }) => failingSince !== undefined).length,
+  ],
+  [
+    'etr_mint_oldest_seconds',
+    'Age of the oldest mint that is neither mined nor failed; 0: there is none.',
+    ({ issuing }) => issuing?.mints && (issuing.mints.oldestSeconds ?? 0),
+  ],
+  [
+    'etr_signing_waiting',
+    'Documents that wait for a signing thread.',
+    ({ issuing }) => issuing?.signing.waiting,
+  ],
+  ['etr_signing_busy', 'Threads that are signing.', ({ issuing }) => issuing?.signing.busy],
+  [
+    'etr_wallet_balance_wei',
+    'Balance of the wallet that mints.',
+    ({ issuing }) => issuing?.wallet && Number(issuing.wallet.balanceWei),
+  ],
+  [
+    'etr_wallet_mints_affordable',
+    'Mints that the wallet can pay for at current fees.',
+    ({ issuing }) => issuing?.wallet?.mintsAffordable,
+  ],
+];
+
+/** Counters and gauges in Prometheus' text format. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Create it before anything that counts. */
+export function createMetrics() {
   const register = new Registry();
-  const eventDelivery = eventDeliveryMetrics(register);
-  const issuing = issuingMetrics(register);
-  const measureSubscriptions = subscriptionMetrics(register);
+  const registers = [register];
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
+    new Counter({ name, help, labelNames, registers });
+  const recorded = counter('etr_events_recorded_total', 'Registry events read from the chain and stored.', [
+    'registry',
+  ]);
+  const attempts = counter(
+    'etr_delivery_attempts_total',
+    'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
+    ['registry', 'outcome'],
+  );
+  const failed = counter(
+    'etr_mints_failed_total',
+    'Mints that failed in this process, by the code of their error.',
+    ['code'],
+  );
+  const reorganised = counter(
+    'etr_mints_reorganised_total',
+    'Final mints whose blocks a reorganisation deeper than CONFIRMATIONS took.',
+    [],
+  );
+  const contradictions = counter(
+    'etr_contradictions_total',
+    'Tokens about which the journal and the watcher contradict each other.',
+    [],
+  );
+  const labelled = LABELLED.map(([name, help, label, valuesOf]) => {
+    const gauge = new Gauge({ name, help, labelNames: [label], registers });
+    return (measured: Measured): void => {
+      gauge.reset();
+      for (const [of, value] of valuesOf(measured))
+        if (value !== undefined) gauge.inc({ [label]: of }, value);
+    };
+  });
+  const single = SINGLE.map(([name, help, valueOf]) => {
+    const gauge = new Gauge({ name, help, registers });
+    return (measured: Measured): void => {
+      const value = valueOf(measured);
+      // A gauge without labels would show 0 after a reset.
+      if (value === undefined) gauge.remove();
+      else gauge.set(value);
+    };
+  });
   return {
-    ...eventDelivery.counters,
-    ...issuing.counters,
+    recorded: (registry: RegistryName, events: number) => recorded.inc({ registry }, events),
+    attempted: (registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead') =>
+      attempts.inc({ registry, outcome }),
+    mintFailed: (code: string) => failed.inc({ code }),
+    mintsReorganised: (mints: number) => reorganised.inc(mints),
+    contradicted: () => contradictions.inc(),
     contentType: register.contentType,
-    async text(measured) {
-      eventDelivery.measure(measured);
-      issuing.measure(measured.issuing);
-      measureSubscriptions(measured.subscriptions);
+    /** The text, with the measured values. */
+    async text(measured: Measured): Promise<string> {
+      for (const measure of [...labelled, ...single]) measure(measured);
       return register.metrics();
     },
   };
-}
-
-/** A part of the metrics: its counters, and the gauges that are set before the text is created. */
-interface MetricsPart<Counters extends keyof Metrics, What> {
-  counters: Pick<Metrics, Counters>;
-  measure(what: What): void;
-}
-
-function eventDeliveryMetrics(
-  register: Registry,
-): MetricsPart<'recorded' | 'attempted', Omit<Measured, 'issuing' | 'subscriptions'>> {
-  const registers = [register];
-  const labelNames = ['registry'] as const;
-  const recorded = new Counter({
-    name: 'etr_events_recorded_total',
-    help: 'Registry events read from the chain and stored.',
-    labelNames,
-    registers,
-  });
-  const attempts = new Counter({
-    name: 'etr_delivery_attempts_total',
-    help: 'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
-    labelNames: [...labelNames, 'outcome'] as const,
-    registers,
-  });
-  const gauge = (name: string, help: string): Gauge<'registry'> =>
-    new Gauge({ name, help, labelNames, registers });
-  const up = gauge('etr_feed_up', '1: the chain is read, here or by another process. 0: it is not.');
-  const nextBlock = gauge('etr_feed_next_block', 'First block that has not been read.');
-  const headBlock = gauge('etr_feed_head_block', 'Newest block of the chain when it was last asked.');
-  const waiting = gauge('etr_deliveries_waiting', 'Events that are not delivered yet.');
-  const dead = gauge('etr_dead_letters', 'Events that were given up.');
-  const orphaned = gauge(
-    'etr_orphaned_delivered_events',
-    'Delivered events whose block was orphaned and whose transaction has not been mined again.',
-  );
-  const unfollowedDeliveries = gauge(
-    'etr_unfollowed_deliveries',
-    'Events that are not delivered, of a registry that no setting follows.',
-  );
-  const unfollowedMints = gauge(
-    'etr_unfollowed_mints',
-    'Unfinished mints of a registry, or of an issuer, that no setting follows.',
-  );
-  return {
-    counters: {
-      recorded: (registry, events) => recorded.inc({ registry }, events),
-      attempted: (registry, outcome) => attempts.inc({ registry, outcome }),
-    },
-    measure({ feeds, outboxes, unfollowed }) {
-      for (const one of [
-        up,
-        nextBlock,
-        headBlock,
-        waiting,
-        dead,
-        orphaned,
-        unfollowedDeliveries,
-        unfollowedMints,
-      ])
-        one.reset();
-      for (const { chainId, registry: address, status } of feeds) {
-        const registry = registryName(chainId, address);
-        up.set({ registry }, status.state === 'following' || status.state === 'standby' ? 1 : 0);
-        if (status.nextBlock !== undefined) nextBlock.set({ registry }, status.nextBlock);
-        if (status.headBlock !== undefined) headBlock.set({ registry }, status.headBlock);
-      }
-      for (const { registry, ...figure } of outboxes) {
-        waiting.set({ registry }, figure.waiting);
-        dead.set({ registry }, figure.deadLetters);
-        orphaned.set({ registry }, figure.orphaned);
-      }
-      for (const { registry, undelivered } of unfollowed?.deliveries ?? [])
-        unfollowedDeliveries.set({ registry }, undelivered);
-      for (const { registry, unfinished } of unfollowed?.issuances ?? [])
-        unfollowedMints.inc({ registry }, unfinished);
-    },
-  };
-}
-
-function subscriptionMetrics(register: Registry): (measured: SubscriptionsHealth | undefined) => void {
-  const registers = [register];
-  const subscriptions = new Gauge({
-    name: 'etr_subscriptions',
-    help: 'Subscriptions by state: active, paused, gone (the sink answered 410).',
-    labelNames: ['state'] as const,
-    registers,
-  });
-  const failing = new Gauge({
-    name: 'etr_subscriptions_failing',
-    help: 'Active subscriptions without a successful delivery for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
-    registers,
-  });
-  return (measured) => {
-    subscriptions.reset();
-    for (const state of ['active', 'paused', 'gone'] as const)
-      if (measured) subscriptions.set({ state }, measured.byState[state]);
-    const count = measured?.troubled.filter(({ failingSince }) => failingSince !== undefined).length;
-    setOrRemove(failing, count);
-  };
-}
-
-function issuingMetrics(
-  register: Registry,
-): MetricsPart<'mintFailed' | 'mintsReorganised' | 'contradicted', IssuingReport | undefined> {
-  const registers = [register];
-  const failed = new Counter({
-    name: 'etr_mints_failed_total',
-    help: 'Mints that failed in this process, by the code of their error.',
-    labelNames: ['code'] as const,
-    registers,
-  });
-  const reorganised = new Counter({
-    name: 'etr_mints_reorganised_total',
-    help: 'Final mints whose blocks a reorganisation deeper than CONFIRMATIONS took.',
-    registers,
-  });
-  const contradictions = new Counter({
-    name: 'etr_contradictions_total',
-    help: 'Tokens about which the journal and the watcher contradict each other.',
-    registers,
-  });
-  const mints = new Gauge({
-    name: 'etr_mints',
-    help: 'Mints that are neither final nor failed: waiting, in flight (a node may have them), mined.',
-    labelNames: ['state'] as const,
-    registers,
-  });
-  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const oldest = gauge(
-    'etr_mint_oldest_seconds',
-    'Age of the oldest mint that is neither mined nor failed; 0: there is none.',
-  );
-  const waiting = gauge('etr_signing_waiting', 'Documents that wait for a signing thread.');
-  const busy = gauge('etr_signing_busy', 'Threads that are signing.');
-  const balance = gauge('etr_wallet_balance_wei', 'Balance of the wallet that mints.');
-  const affordable = gauge(
-    'etr_wallet_mints_affordable',
-    'Mints that the wallet can pay for at current fees.',
-  );
-  return {
-    counters: {
-      mintFailed: (code) => failed.inc({ code }),
-      mintsReorganised: (count) => reorganised.inc(count),
-      contradicted: () => contradictions.inc(),
-    },
-    measure(issuing) {
-      mints.reset();
-      const figures = issuing?.mints;
-      if (figures) {
-        mints.set({ state: 'waiting' }, figures.waiting);
-        mints.set({ state: 'in_flight' }, figures.inFlight);
-        mints.set({ state: 'mined' }, figures.mined);
-      }
-      setOrRemove(oldest, figures && (figures.oldestSeconds ?? 0));
-      setOrRemove(waiting, issuing?.signing.waiting);
-      setOrRemove(busy, issuing?.signing.busy);
-      setOrRemove(balance, issuing?.wallet && Number(issuing.wallet.balanceWei));
-      setOrRemove(affordable, issuing?.wallet?.mintsAffordable);
-    },
-  };
-}
-
-/** Sets the gauge, or removes it if the value is unknown: otherwise a gauge without labels would show 0. */
-function setOrRemove(gauge: Gauge, value: number | undefined): void {
-  if (value === undefined) gauge.remove();
-  else gauge.set(value);
 }

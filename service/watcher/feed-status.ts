@@ -28,6 +28,15 @@ export interface FeedStatus {
   reason: string | undefined;
 }
 
+/** The feed of a registry, as health, metrics and the console show it. */
+export interface FollowedFeed {
+  network: string;
+  chainId: number;
+  /** Lower-case address. */
+  registry: string;
+  status: Readonly<FeedStatus>;
+}
+
 /** The initial status of a feed. */
 export function newFeedStatus(now: number): FeedStatus {
   return {

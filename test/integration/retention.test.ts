@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/base/logger';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
-import { startRetention } from '../../service/composition/retention';
+import { startRetention } from '../../service/composition/app';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';

@@ -102,7 +102,7 @@ for (const engine of ENGINES) {
 
 describe('the metrics of unfollowed registries', () => {
   const text = (unfollowed: Parameters<ReturnType<typeof createMetrics>['text']>[0]['unfollowed']) =>
-    metrics.text({ feeds: [], outboxes: [], issuing: undefined, unfollowed });
+    metrics.text({ feeds: [], outboxes: [], issuing: undefined, unfollowed, subscriptions: undefined });
   const metrics = createMetrics();
 
   it('count the work of each registry, and disappear when there is none or it is not known', async () => {

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { problemsOf, type Observed } from '../../service/console/problems';
 import type { RegistryView } from '../../service/console/views';
-import type { ReportedFeed } from '../../service/observability/health';
+import type { FollowedFeed } from '../../service/watcher/feed-status';
 import type { IssuingReport } from '../../service/observability/issuing-report';
 
 const NOW = Date.UTC(2027, 0, 1);
 const REGISTRY = '0x0000000000000000000000000000000000000001';
 
-const STATUS: ReportedFeed['status'] = {
+const STATUS: FollowedFeed['status'] = {
   state: 'following',
   since: NOW - 3_600_000,
   nextBlock: 101,
@@ -48,8 +48,8 @@ const WELL: Observed = {
   unfollowed: { deliveries: [], issuances: [] },
 };
 
-function withFeed(status: Partial<ReportedFeed['status']>): Observed {
-  return { ...WELL, feeds: [{ ...WELL.feeds[0], status: { ...STATUS, ...status } } as ReportedFeed] };
+function withFeed(status: Partial<FollowedFeed['status']>): Observed {
+  return { ...WELL, feeds: [{ ...WELL.feeds[0], status: { ...STATUS, ...status } } as FollowedFeed] };
 }
 
 function withMints(mints: Partial<NonNullable<IssuingReport['mints']>>): Observed {

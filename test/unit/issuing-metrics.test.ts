@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import { healthOf } from '../../service/observability/health';
-import { createIssuingReport, type IssuingReport } from '../../service/observability/issuing-report';
+import {
+  createIssuingReport,
+  createMintOutcomes,
+  type IssuingReport,
+} from '../../service/observability/issuing-report';
 import { createMetrics, type Metrics } from '../../service/observability/metrics';
-import { createMintOutcomes } from '../../service/observability/mint-outcomes';
 
 const signing = { waiting: 4, busy: 2, threads: 2 };
 const wallet = {
@@ -13,13 +16,15 @@ const wallet = {
 };
 const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailure: undefined };
 
+const NOTHING = { feeds: [], outboxes: [], unfollowed: undefined, subscriptions: undefined };
+
 /** The value lines of a metric. */
 async function valuesOf(
   metrics: Metrics,
   issuing: IssuingReport | undefined,
   name: string,
 ): Promise<string[]> {
-  const text = await metrics.text({ feeds: [], outboxes: [], issuing, unfollowed: undefined });
+  const text = await metrics.text({ ...NOTHING, issuing });
   return text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
 }
 
@@ -42,12 +47,7 @@ describe('the metrics of issuing', () => {
 
   it('have no value for unknown figures, and the age 0 when no mint is open', async () => {
     const metrics = createMetrics();
-    await metrics.text({
-      feeds: [],
-      outboxes: [],
-      issuing: { mints, signing, wallet },
-      unfollowed: undefined,
-    });
+    await metrics.text({ ...NOTHING, issuing: { mints, signing, wallet } });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
     const none: string[] = [];
@@ -87,7 +87,7 @@ describe('the report of issuing', () => {
     mints: async () => ({ waiting: 1, inFlight: 0, mined: 0, oldestAddedAt: 1_000 }),
     lastFailure: () => ({ code: 'MINT_REVERTED', at: 3_000 }),
     signing: () => signing,
-    wallet: () => wallet,
+    wallet: async () => wallet,
     clock: { now: () => 4_500 },
   };
   const shown = async (report: IssuingReport): Promise<unknown> =>
@@ -120,7 +120,7 @@ describe('the report of issuing', () => {
     const failing = { ...sources, mints: async () => Promise.reject(new Error('the database is away')) };
     const hanging = { ...sources, mints: () => new Promise<never>(() => undefined) };
     for (const one of [failing, hanging]) {
-      const report = await createIssuingReport({ ...one, wallet: () => undefined })(5);
+      const report = await createIssuingReport({ ...one, wallet: async () => undefined })(5);
       expect(await shown(report)).to.deep.equal({ signing });
     }
   });

@@ -1,37 +1,101 @@
 import { expect } from 'chai';
-import { answerInTime } from '../../service/base/shared-answers';
+import { systemClock } from '../../service/base/clock';
+import { shared, type Sharing } from '../../service/base/shared-answers';
 
 const never = (): Promise<never> => new Promise(() => undefined);
+const LONG_MS = 1_000;
 
-describe('a request with a time limit', () => {
-  it('is sent anew for each later caller', async () => {
-    let count = 0;
-    const ask = answerInTime(async () => ++count);
-    expect([await ask(1_000), await ask(1_000)]).to.deep.equal([1, 2]);
+describe('a shared question', () => {
+  let count: number;
+  let now: number;
+  let answer: () => Promise<number>;
+
+  beforeEach(() => {
+    count = 0;
+    now = 0;
+    answer = async () => count;
   });
 
-  it('is sent once for concurrent callers, who share the answer', async () => {
-    let count = 0;
-    const ask = answerInTime(async () => ++count);
-    expect(await Promise.all([ask(1_000), ask(1_000), ask(1_000)])).to.deep.equal([1, 1, 1]);
+  const sharedWith = (options: Partial<Sharing> = {}): ((withinMs: number) => Promise<number | undefined>) =>
+    shared(
+      () => {
+        count++;
+        return answer();
+      },
+      { clock: { now: () => now }, ...options },
+    );
+
+  it('is asked anew for each later caller', async () => {
+    const ask = sharedWith();
+    expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([1, 2]);
   });
 
-  it('is given up at the time limit, and not sent again while it hangs', async () => {
-    let count = 0;
-    const ask = answerInTime(() => {
-      count++;
-      return never();
-    });
+  it('is asked once for concurrent callers, who share the answer', async () => {
+    const ask = sharedWith();
+    expect(await Promise.all([ask(LONG_MS), ask(LONG_MS), ask(LONG_MS)])).to.deep.equal([1, 1, 1]);
+  });
+
+  it('is given up at the time limit, and not asked again while it hangs', async () => {
+    answer = never;
+    const ask = sharedWith();
     expect([await ask(5), await ask(5)]).to.deep.equal([undefined, undefined]);
     expect(count).to.equal(1);
   });
 
-  it('has no answer when it fails, and is sent again for the next caller', async () => {
-    let count = 0;
-    const ask = answerInTime(async () => {
-      if (++count === 1) throw new Error('the database is away');
-      return count;
-    });
-    expect([await ask(1_000), await ask(1_000)]).to.deep.equal([undefined, 2]);
+  it('has no answer when it fails, and is asked again for the next caller', async () => {
+    const ask = sharedWith();
+    expect(await ask(LONG_MS)).to.equal(1);
+    answer = async () => Promise.reject(new Error('the database is away'));
+    expect(await ask(LONG_MS)).to.equal(undefined);
+    answer = async () => count;
+    expect(await ask(LONG_MS)).to.equal(3);
+  });
+
+  it('is not asked again before its time, not even if it failed', async () => {
+    const ask = sharedWith({ leastMs: 500 });
+    expect(await ask(LONG_MS)).to.equal(1);
+    now = 499;
+    expect(await ask(LONG_MS)).to.equal(1);
+    now = 500;
+    answer = async () => Promise.reject(new Error('the database is away'));
+    expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([undefined, undefined]);
+    expect(count).to.equal(2);
+  });
+
+  it('is asked again ten seconds after a failure, however long an answer is kept', async () => {
+    const ask = sharedWith({ leastMs: 60_000 });
+    answer = async () => Promise.reject(new Error('the node is away'));
+    await ask(LONG_MS);
+    answer = async () => count;
+    now = 9_999;
+    expect(await ask(LONG_MS)).to.equal(undefined);
+    now = 10_000;
+    expect(await ask(LONG_MS)).to.equal(2);
+  });
+
+  it('has its last answer while a newer one is late or fails, until that is too old', async () => {
+    const ask = sharedWith({ keptMs: 1_000 });
+    expect(await ask(LONG_MS)).to.equal(1);
+    answer = async () => Promise.reject(new Error('the database is away'));
+    now = 999;
+    expect(await ask(LONG_MS)).to.equal(1);
+    answer = never;
+    expect(await ask(5)).to.equal(1);
+    now = 1_000;
+    expect(await ask(5)).to.equal(undefined);
+  });
+
+  it('takes at most a twentieth of the time if it is paced', async () => {
+    const ask = shared(
+      async () => {
+        count++;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return count;
+      },
+      { clock: systemClock, isPaced: true },
+    );
+    expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([1, 1]);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await ask(LONG_MS)).to.equal(2);
   });
 });

@@ -1,12 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import type { TransactionFees } from '../../service/chain/fees';
 import { createLogger } from '../../service/base/logger';
-import { createWalletReading } from '../../service/observability/wallet-reading';
+import { createWalletReading } from '../../service/observability/issuing-report';
 import { eventually } from '../helpers/eventually';
 
 const address = `0x${'12'.repeat(20)}`;
 const logger = createLogger({ level: 'silent', mask: (text) => text });
+/** A node does not answer at once. */
+const ANSWER_MS = 10;
 const GWEI = 1_000_000_000n;
 
 describe("the wallet's balance", () => {
@@ -25,8 +28,9 @@ describe("the wallet's balance", () => {
   const start = (): ReturnType<typeof createWalletReading> =>
     createWalletReading({
       address,
-      readBalance() {
+      async readBalance() {
         asked++;
+        await sleep(ANSWER_MS);
         return balance();
       },
       readFees: async () => fees,
@@ -37,7 +41,7 @@ describe("the wallet's balance", () => {
 
   it('is unknown until it was read, and then has the number of mints that it pays for', async () => {
     const wallet = start();
-    expect(wallet()).to.equal(undefined);
+    expect(await wallet()).to.equal(undefined);
     // 350,000 units of gas at 100 gwei cost 0.035.
     expect(await eventually('it was read', wallet)).to.deep.equal({
       address,
@@ -52,12 +56,12 @@ describe("the wallet's balance", () => {
     await eventually('it was read', wallet);
     balance = async () => 0n;
     now += 59_999;
-    expect(wallet()).to.include({ balanceWei: parseEther('1') });
+    expect(await wallet()).to.include({ balanceWei: parseEther('1') });
     expect(asked).to.equal(1);
     now += 1;
-    expect(wallet()).to.include({ balanceWei: parseEther('1') });
-    await eventually('it was read again', () => wallet()?.balanceWei === 0n);
-    expect(wallet()).to.include({ mintsAffordable: 0, readAt: 61_000 });
+    expect(await wallet()).to.include({ balanceWei: parseEther('1') });
+    await eventually('it was read again', async () => (await wallet())?.balanceWei === 0n);
+    expect(await wallet()).to.include({ mintsAffordable: 0, readAt: 61_000 });
     expect(asked).to.equal(2);
   });
 
@@ -67,10 +71,10 @@ describe("the wallet's balance", () => {
     balance = () => new Promise(() => undefined);
     for (let round = 0; round < 3; round++) {
       now += 60_000;
-      expect(wallet()).to.include({ readAt: 1_000 });
+      expect(await wallet()).to.include({ readAt: 1_000 });
     }
     now += 120_001;
-    expect(wallet()).to.equal(undefined);
+    expect(await wallet()).to.equal(undefined);
     expect(asked).to.equal(2);
   });
 
@@ -79,15 +83,15 @@ describe("the wallet's balance", () => {
     await eventually('it was read', wallet);
     balance = async () => Promise.reject(new Error('the node is away'));
     now += 60_000;
-    wallet();
-    await new Promise((resolve) => setImmediate(resolve));
+    await wallet();
+    await sleep(2 * ANSWER_MS);
     now += 9_999;
-    expect(wallet()).to.include({ readAt: 1_000 });
+    expect(await wallet()).to.include({ readAt: 1_000 });
     expect(asked).to.equal(2);
     balance = async () => 7n;
     now += 1;
-    wallet();
-    await eventually('it was read again', () => wallet()?.balanceWei === 7n);
+    await wallet();
+    await eventually('it was read again', async () => (await wallet())?.balanceWei === 7n);
   });
 
   it('has no number of affordable mints where gas is free', async () => {
