@@ -1,11 +1,97 @@
-import { classifyRefusal, isDefinite, type Broadcast, type Refusal } from '../chain/broadcast';
+import { type Refusal, classifyRefusal, isDefinite, type Broadcast } from '../chain/broadcast';
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../base/errors';
-import { decideRejection, type Remedy } from './decide-rejection';
-import { giveUp, shortOfFunds } from './give-up-mints';
-import { newestOf, type PendingTransaction, type SignedMint } from './mint';
+import { newestOf, type PendingTransaction, type SignedMint, type Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 import { raiseFees } from './transaction-terms';
+import { saysTokenExists } from '../registry/simulate-mint';
+
+/** The facts that decide how a rejected transaction is handled. */
+export interface Rejection {
+  refusal: Refusal;
+  nonce: number;
+  /** Whether some node may have the transaction. */
+  mayBeTaken: boolean;
+  /** Consecutive sends that no node acknowledged, this one included. */
+  attempts: number;
+  /** How often the mint's gas was estimated again. */
+  estimates: number;
+  /** The node's transaction count for the wallet, including transactions in its pool. */
+  pending: number;
+  /** Nonces below this one are used; the highest value that any node has reported. */
+  floor: number;
+  /** Whether nodes have counted less than `floor` for so long that they cannot just be behind. */
+  isChainShorter: boolean;
+  /** Holder of the nonce `pending` in the queue. */
+  pendingHolder: 'nobody' | 'being sent' | 'pending';
+}
+
+/**
+ * The action for a rejected transaction:
+ *
+ * - `send again`: send the same bytes once the lower nonces were sent. `send again later`: the same after a
+ *   pause, because node and queue disagree, which passes.
+ * - `sign anew`: another transaction used the nonce, and no node has this one. `watch`: this transaction may
+ *   be the one that used it.
+ * - `send those before again`: the node lost transactions that it had accepted.
+ * - `fill hole`: the node waits for a nonce that no transaction has; the queue gives it to another mint.
+ * - `reset nonces`: the chain is another one, or shorter than before.
+ * - `offer more`, `estimate again`: sign with the same nonce and higher fees, or with a new gas limit.
+ * - `wait for funds`: the wallet must be funded first. `give up`: the node's refusal stands.
+ */
+export type Remedy =
+  | 'send again'
+  | 'send again later'
+  | 'sign anew'
+  | 'watch'
+  | 'send those before again'
+  | 'fill hole'
+  | 'reset nonces'
+  | 'offer more'
+  | 'estimate again'
+  | 'wait for funds'
+  | 'give up';
+
+/** Number of attempts before a refusal that may pass is taken at face value. */
+const MOST_ATTEMPTS = 5;
+/** How often a mint's gas may be estimated again. */
+export const MOST_ESTIMATES = 2;
+
+/** Chooses the action from the node's refusal and its transaction count. */
+export function decideRejection(rejection: Rejection): Remedy {
+  const { refusal, attempts, nonce, pending, mayBeTaken } = rejection;
+  const isTried = attempts >= MOST_ATTEMPTS;
+  switch (refusal) {
+    case 'nonce too low':
+    case 'nonce held':
+      // Another transaction waits with this nonce. It needs a lower nonce, which only this queue will use.
+      if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder === 'nobody')
+        return decideGap(rejection);
+      if (pending <= nonce && !isTried) return 'send again later';
+      return mayBeTaken ? 'watch' : 'sign anew';
+    case 'nonce too high':
+      return decideGap(rejection);
+    case 'fee too low':
+      return isTried ? 'give up' : 'offer more';
+    case 'gas':
+      return rejection.estimates < MOST_ESTIMATES ? 'estimate again' : 'give up';
+    case 'no funds':
+      return 'wait for funds';
+    case 'busy':
+      return 'send again later';
+    case 'other':
+      return isTried ? 'give up' : 'send again later';
+  }
+}
+
+/** Chooses the action when the node waits for a lower nonce, the one equal to its count. */
+function decideGap({ nonce, pending, floor, isChainShorter, pendingHolder, attempts }: Rejection): Remedy {
+  if (pending >= nonce || pendingHolder === 'being sent')
+    return attempts > 1 ? 'send again later' : 'send again';
+  if (pendingHolder === 'pending') return 'send those before again';
+  if (pending >= floor) return 'fill hole';
+  return isChainShorter ? 'reset nonces' : 'send again later';
+}
 
 /** A transaction that no node acknowledged. `wasTaken`: a node may have accepted it before this attempt. */
 export interface NotAcknowledged {
@@ -204,4 +290,64 @@ function logRejection(
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
   const { tokenId } = mint.issuance;
   logger.warn({ tokenId, nonce, attempts, reason }, `mint rejected: ${remedy}`);
+}
+
+/** Before a mint is tried again that waits for those in flight. */
+const OTHERS_PAUSE_MS = 1_000;
+
+/**
+ * Marks a mint as failed if that is certain: the token never existed, and at a block with CONFIRMATIONS
+ * blocks on top every nonce that could make it is used. Until then the mint is deferred and tried again. The
+ * token is looked for first, because the registry also refuses one that exists already.
+ *
+ * @throws any error of the node.
+ */
+export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): Promise<void> {
+  const { chain, recorder, states, timing, logger } = parts;
+  const { tokenId } = mint.issuance;
+  const mined = await chain.findMint(mint);
+  if (mined !== undefined) return recorder.mined(mint, mined);
+  const mayFail = !mint.wasMined && !saysTokenExists(error);
+  if (mayFail && !(await mayStillBeMade(parts, mint))) return recorder.failed(mint, error);
+  logger.warn({ tokenId, error }, 'mint deferred: it cannot be made now, and may have been made');
+  states.defer(mint, timing.patienceMs);
+}
+
+/**
+ * Whether the token exists, or a sent transaction may still make it. A transaction counts as sent even if
+ * every node refused it.
+ */
+async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
+  const possible = mint.transactions.filter(({ wasSent }) => wasSent);
+  if (possible.length === 0) return false;
+  const deep = await chain.deep();
+  if (deep < 0) return true;
+  for (const wallet of new Set(possible.map(({ from }) => from))) {
+    const used = await chain.count(wallet, deep);
+    if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
+  }
+  return chain.existsAt(mint.issuance.tokenId, deep);
+}
+
+/**
+ * Handles a mint that the wallet cannot pay for. Nodes count the cost of pending transactions too, so the
+ * mint is tried again after those in flight. Without any, its caller gets an error, unless the mint may still
+ * be mined. In that case it waits until the wallet is funded. A mint of an earlier run waits too: its
+ * document may have been handed out, and its caller is gone.
+ */
+export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown): Promise<void> {
+  const { states, logger, timing } = parts;
+  mint.isUnfunded = true;
+  if (states.held().some((held) => held.mint !== mint && states.stateOf(held.mint) !== 'ready'))
+    return states.defer(mint, OTHERS_PAUSE_MS);
+  const error = notFunded(cause);
+  if (!mint.isRecovered && !(await mayStillBeMade(parts, mint))) return giveUp(parts, mint, error);
+  logger.warn({ tokenId: mint.issuance.tokenId, error }, 'mint waits until the wallet is funded');
+  states.defer(mint, timing.deferMs);
+}
+
+function notFunded(cause: unknown): ChainError {
+  const remedy = 'Fund the wallet of WALLET_PRIVATE_KEY, then send the request again.';
+  const message = `The wallet cannot pay for the mint: ${nodeErrorOf(cause)}`;
+  return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
 }

@@ -11,13 +11,12 @@ import { followMints } from './follow-mints';
 import type { Mint } from './mint';
 import { MintChain } from './mint-chain';
 import { MintStates } from './mint-states';
-import { Nonces } from './nonces';
+import { Nonces, TransactionTerms } from './transaction-terms';
 import { prepareMints } from './prepare-mints';
 import { pause } from '../base/pause';
 import { BroadcastWidth, timingFor, type MintTiming, type QueueParts } from './queue-parts';
 import { MintRecorder, type MintJournal, type MintObserver } from './record-mints';
 import { sendMints } from './send-mints';
-import { TransactionTerms } from './transaction-terms';
 
 /**
  * Mints the tokens of one wallet on one chain. Within this service, only this queue sends transactions of the

@@ -1,7 +1,7 @@
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import { createWakeableSleep } from '../base/wakeable-sleep';
 import { lastPending, newMint, newOutcome, readSignedMint, type Mint, type PendingTransaction } from './mint';
-import type { Nonces } from './nonces';
+import type { Nonces } from './transaction-terms';
 
 /** The state of a mint. */
 export type MintState =

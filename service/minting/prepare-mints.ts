@@ -4,7 +4,7 @@ import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
 import { pause } from '../base/pause';
-import { giveUp, shortOfFunds } from './give-up-mints';
+import { giveUp, shortOfFunds } from './handle-rejections';
 import type { QueueParts } from './queue-parts';
 
 /** How many mints are signed and kept in the journal together. */

@@ -5,8 +5,7 @@ import type { Logger } from '../base/logger';
 import type { MintChain } from './mint-chain';
 import type { MintRecorder } from './record-mints';
 import type { MintStates } from './mint-states';
-import type { Nonces } from './nonces';
-import type { TransactionTerms } from './transaction-terms';
+import type { Nonces, TransactionTerms } from './transaction-terms';
 
 /** The parts of a queue, passed to each of its functions. Each part owns its own state; none is replaced. */
 export interface QueueParts {

@@ -1,10 +1,13 @@
-import { broadcast } from '../chain/broadcast';
-import { handleRejections, type NotAcknowledged } from './handle-rejections';
+import { broadcast, knows, isDefinite } from '../chain/broadcast';
+import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { newestOf, type PendingTransaction } from './mint';
 import { pause } from '../base/pause';
 import type { QueueParts } from './queue-parts';
+import { highestGasPrice } from '../chain/fees';
+import { nodeErrorOf } from '../chain/refusals';
 
 const IDLE_MS = 60_000;
+/** Before a transaction that was not acknowledged is sent again; doubled each time. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -62,4 +65,109 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     if (width.minesAtOnce) states.sleeps.following.wake();
     return undefined;
   }
+}
+
+/**
+ * Sends pending transactions again: those that no node acknowledged, those that nodes lost, and those that
+ * are not mined in time.
+ *
+ * @returns a function that takes all pending transactions in the order of nonces, and how many of the
+ *   wallet's transactions are mined.
+ */
+export function createMintResending(
+  parts: QueueParts,
+): (all: readonly PendingTransaction[], used: number) => Promise<void> {
+  const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
+  /** When the node was last asked for the next transaction to be mined, by `performance.now()`. */
+  let presenceAt = performance.now();
+
+  async function resend(all: readonly PendingTransaction[], used: number): Promise<void> {
+    const now = performance.now();
+    const waiting = all.filter(({ nonce }) => nonce >= used);
+    for (const pending of waiting) {
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pending.attempts, timing.presenceMs);
+      if (pending.attempts > 0 && now - pending.sentAt >= pauseMs) states.ready(pending);
+    }
+    await findLost(waiting, used);
+    await replaceOverdue(waiting);
+  }
+
+  /**
+   * Checks now and then whether the node still has the next transaction to be mined. Lost transactions are
+   * sent again with the same bytes: nodes forget pending ones when they restart, when their pool is full, and
+   * on command.
+   */
+  async function findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
+    const [next] = waiting;
+    const now = performance.now();
+    if (next === undefined || now - Math.max(next.sentAt, presenceAt) < timing.presenceMs) return;
+    presenceAt = now;
+    if (next.nonce > used) await findHole(next);
+    if (await isKnown(next)) return;
+    for (const pending of waiting) {
+      const isLost = pending === next || !(await isKnown(pending));
+      if (!isLost || states.stateOf(pending.mint) !== 'pending') continue;
+      const { tokenId, nonce, hash: txHash } = newestOf(pending);
+      logger.warn({ tokenId, nonce, txHash }, 'mint sent again: the node has lost it');
+      states.ready(pending);
+    }
+  }
+
+  async function isKnown({ versions }: PendingTransaction): Promise<boolean> {
+    const known = await Promise.all(versions.map(({ hash }) => knows(client, hash)));
+    return known.includes(true);
+  }
+
+  /**
+   * The transaction waits for a lower nonce that the queue does not hold. The lower nonce is freed for
+   * another mint, because perhaps no other process is about to use it.
+   */
+  async function findHole({ nonce }: PendingTransaction): Promise<void> {
+    const pending = await chain.count(wallet.address, 'pending');
+    nonces.note(pending);
+    if (pending >= nonce || pending < nonces.floor || states.holderOf(pending) !== 'nobody') return;
+    nonces.free(pending);
+    states.sleeps.preparing.wake();
+  }
+
+  /**
+   * Replaces transactions that are not mined in time: same mint, same nonce, higher fees. Either version may
+   * be mined. A transaction that offers less than the current fees is replaced every time. The next one to be
+   * mined is replaced `mostReplacements` times even if it offers enough; the ones behind it only wait for it.
+   */
+  async function replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
+    const now = performance.now();
+    const overdue = waiting.filter(
+      ({ sentAt, mint }) =>
+        states.stateOf(mint) === 'pending' && now - Math.max(sentAt, nonces.roseAt) >= timing.replaceAfterMs,
+    );
+    if (overdue.length === 0) return;
+    terms.forgetFees();
+    const needed = highestGasPrice(await terms.fees());
+    for (const [index, pending] of overdue.entries()) {
+      const isCheap = highestGasPrice(newestOf(pending).fees) < needed;
+      const mayRaise = index === 0 && pending.replacements < timing.mostReplacements;
+      if (isCheap || mayRaise) await replace(pending);
+    }
+  }
+
+  async function replace(pending: PendingTransaction): Promise<void> {
+    const { nonce, hash: replaced } = newestOf(pending);
+    // The next replacement offers more than this one, even if this one is refused.
+    const signed = await offerMore(parts, pending);
+    if (signed === undefined) return;
+    pending.replacements++;
+    pending.sentAt = performance.now();
+    signed.mayBeTaken = signed.wasSent = true;
+    const outcome = await broadcast(client, signed.raw);
+    if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
+    const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);
+    const { tokenId } = signed;
+    logger.warn(
+      { tokenId, nonce, replaced, txHash: signed.hash, outcome: outcome.state, refusal },
+      'mint replaced with a higher fee: it was not mined in time',
+    );
+  }
+
+  return resend;
 }

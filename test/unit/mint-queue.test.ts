@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { classifyRefusal, type Refusal } from '../../service/chain/broadcast';
-import { decideRejection, type Rejection, type Remedy } from '../../service/minting/decide-rejection';
+import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
-import { Nonces } from '../../service/minting/nonces';
+import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
 import { BroadcastWidth } from '../../service/minting/queue-parts';
-import { raiseFees } from '../../service/minting/transaction-terms';
 
 describe('the decisions of the mint queue', () => {
   describe('the choice of nonces', () => {

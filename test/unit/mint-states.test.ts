@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { newPending, type Mint, type PendingTransaction, type SignedMint } from '../../service/minting/mint';
 import { MintStates, type MintState } from '../../service/minting/mint-states';
-import { Nonces } from '../../service/minting/nonces';
+import { Nonces } from '../../service/minting/transaction-terms';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
