@@ -65,7 +65,7 @@ export default tseslint.config(
   },
   {
     // The last file runs commands in the tests' process, with settings of their own.
-    files: ['service/config/config.ts', 'receiver/config.ts', 'test/helpers/processes/tdoc-in-process.ts'],
+    files: ['service/config/config.ts', 'receiver/main.ts', 'test/helpers/processes/tdoc-in-process.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   direction(

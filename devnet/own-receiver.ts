@@ -1,10 +1,9 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../service/base/errors';
-import { startReceiver, type RunningReceiver } from '../receiver/app';
-import type { ServiceEvent } from '../receiver/event-schemas';
-import { onlyKey } from '../receiver/public-keys';
-import { dedupeKeyOf, idKeyOf } from '../receiver/received-event';
+import { isKnown, type ServiceEvent } from '../client/events';
+import { startReceiver, type RunningReceiver } from '../receiver/receiver';
+import { onlyKey } from '../receiver/verify';
 import type { ReceiverControl } from './devnet';
 
 /** The reference receiver in this process. */
@@ -24,12 +23,10 @@ export async function startOwnReceiver(options: {
   const { url, close } = await startReceiver({
     host: '127.0.0.1',
     port,
-    publicKeys: onlyKey(createPublicKey(readFileSync(publicKeyFile))),
+    findKey: onlyKey(createPublicKey(readFileSync(publicKeyFile))),
     eventsFile,
-    keyOf: retractions ? idKeyOf : dedupeKeyOf,
-    onEvent,
-    onRetraction: onEvent,
-    onTest: onEvent,
+    retractions,
+    onEvent: (event) => (isKnown(event) ? onEvent(event) : undefined),
     refusal: () => refusal,
   });
   return {

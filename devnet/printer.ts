@@ -1,4 +1,4 @@
-import type { ServiceEvent } from '../receiver/event-schemas';
+import type { ServiceEvent } from '../client/events';
 import { shortType } from '../service/events/event-types';
 import { BILL_OF_LADING } from './bill-of-lading';
 import type { Devnet, DevnetFacts } from './devnet';

@@ -1,6 +1,6 @@
 import { makeDidKey, makeSigningKey } from '../cli/keys/make-keys';
 import { setEnvValue } from '../cli/files/env-file';
-import type { ServiceEvent } from '../receiver/event-schemas';
+import type { ServiceEvent } from '../client/events';
 import { messageOf, ServiceError } from '../service/base/errors';
 import { BILL_OF_LADING } from './bill-of-lading';
 import type { Devnet, DevnetFacts, DevnetOptions } from './devnet';

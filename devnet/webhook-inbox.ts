@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { EVENT_SCHEMAS, type ServiceEvent } from '../receiver/event-schemas';
+import { EVENT_SCHEMAS, type ServiceEvent } from '../client/events';
 import { ConfigurationError, ServiceError } from '../service/base/errors';
 import { shortType, TYPE_PREFIX } from '../service/events/event-types';
 import { tokenIdHexOf } from '../service/registry/token-id-forms';

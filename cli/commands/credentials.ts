@@ -8,10 +8,11 @@ const validation = () => require('../credentials/validate') as typeof import('..
 const verification = () =>
   require('../credentials/verify-and-derive') as typeof import('../credentials/verify-and-derive');
 const tokens = () => require('../token/show-token') as typeof import('../token/show-token');
+const states = () => require('../token/show-states') as typeof import('../token/show-states');
 
 /**
- * Commands that read a document or its token: `tdoc validate`, `verify-credential`, `derive`, `token` and
- * `decrypt-remark`.
+ * Commands that read a document or its token: `tdoc validate`, `verify-credential`, `derive`, `token`,
+ * `states` and `decrypt-remark`.
  */
 export function addCredentialCommands(program: Command): void {
   program.commandsGroup('Credentials and their tokens:');
@@ -90,4 +91,14 @@ export function addCredentialCommands(program: Command): void {
     .action(
       answering((file: string, options: { remark?: string }) => () => tokens().showRemarks(file, options)),
     );
+  program
+    .command('states')
+    .summary('compute the state of each token from a file of events')
+    .description(
+      'Computes the state of each token from events and their retractions, without a node or a database.',
+    )
+    .argument('<file>', 'Events as JSON Lines, as the reference receiver stores them; - is standard input')
+    .option('--json', 'print one JSON object for each token')
+    .addHelpText('after', examples('states .receiver/received-events.jsonl'))
+    .action(answering((file: string) => () => states().showStates(file)));
 }

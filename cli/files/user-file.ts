@@ -25,7 +25,8 @@ export async function readJsonInput(path: string): Promise<unknown> {
   return value;
 }
 
-async function bytesOf(path: string): Promise<Buffer> {
+/** Reads the bytes of a file that a user names, or of standard input (`-`). */
+export async function bytesOf(path: string): Promise<Buffer> {
   if (path === STANDARD_INPUT) return buffer(process.stdin);
   try {
     return await readFile(resolve(path));

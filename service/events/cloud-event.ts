@@ -1,6 +1,6 @@
 import { v5 as uuidV5 } from 'uuid';
 import { registryName, type RegistryName } from '../base/registry-name';
-import type { ChainEvent, Retraction, TokenEvent } from '../../receiver/event-schemas';
+import type { ChainEvent, Retraction, TokenEvent } from '../../client/events';
 import type { RegistryEvent } from '../registry/registry-event';
 import { TYPE_PREFIX } from './event-types';
 

@@ -1,6 +1,6 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
-import type { Retraction } from '../../receiver/event-schemas';
+import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { EVENT_ID_NAMESPACE, type CloudEvent } from '../events/cloud-event';

@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely';
 import { parse, stringify } from 'uuid';
-import type { Retraction } from '../../receiver/event-schemas';
+import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';

@@ -1,5 +1,5 @@
 import { ZeroAddress, type Interface } from 'ethers';
-import type { ChainEventPayload } from '../../receiver/event-schemas';
+import type { ChainEventPayload } from '../../client/events';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
 import type { ChainLog } from '../chain/read-chain';

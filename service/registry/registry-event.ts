@@ -1,4 +1,4 @@
-import type { ChainEventSuffix } from '../../receiver/event-schemas';
+import type { ChainEventSuffix } from '../../client/events';
 
 /**
  * Terms of the registry's v5 contracts:

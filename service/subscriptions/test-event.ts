@@ -1,4 +1,4 @@
-import type { TestEvent } from '../../receiver/event-schemas';
+import type { TestEvent } from '../../client/events';
 import { TEST_TYPE } from '../events/event-types';
 
 /** An event that tries a subscription out. It is about nothing on the chain, so it has no pair. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { dedupeKeyOf } from '../../receiver/received-event';
+import { dedupeKeyOf } from '../../receiver/store';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
@@ -229,7 +229,7 @@ describe('event delivery when blocks are replaced', () => {
       '1 nomination',
     ]);
     expect(new Set(events.map(({ id }) => id)).size).to.equal(3);
-    expect(new Set(events.map(dedupeKeyOf)).size).to.equal(3);
+    expect(new Set(events.map((event) => dedupeKeyOf(event))).size).to.equal(3);
   });
 });
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
 import type { Devnet } from '../../devnet/devnet';
-import type { ChainEvent } from '../../receiver/event-schemas';
+import type { ChainEvent } from '../../client/events';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { runningDevnet, takeEvents } from '../helpers/processes/running-devnet';

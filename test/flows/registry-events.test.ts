@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Devnet } from '../../devnet/devnet';
 import type { Operated } from '../../devnet/operations';
-import type { ChainEvent } from '../../receiver/event-schemas';
+import type { ChainEvent } from '../../client/events';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 import { runningDevnet, takeEvents } from '../helpers/processes/running-devnet';
 

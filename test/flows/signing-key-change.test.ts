@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { fetchedKeys } from '../../receiver/fetched-keys';
+import { publishedKeys } from '../../receiver/verify';
 import type { Jwks } from '../../service/base/signing-keys';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -47,7 +47,7 @@ describe('a change of the key that signs webhooks', () => {
       },
       { deliveryClock: { now: () => Date.now() + aheadMs } },
     );
-    receiver = await startReceiver(local.folder, fetchedKeys(`${service.url}/.well-known/jwks.json`));
+    receiver = await startReceiver(local.folder, publishedKeys(`${service.url}/.well-known/jwks.json`));
   });
 
   after(async () => {

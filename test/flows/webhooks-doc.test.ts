@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import type { Devnet } from '../../devnet/devnet';
-import { verifySignature } from '../../receiver/verify-signature';
+import { verifySignature } from '../../receiver/verify';
 import { signingKeyOf, type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/config-file';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { dedupeKeyOf } from '../../receiver/received-event';
+import { dedupeKeyOf } from '../../receiver/store';
 import { eventIdOf, type CloudEvent } from '../../service/events/cloud-event';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
@@ -68,7 +68,7 @@ for (const engine of ENGINES) {
     /** Expects that all deliveries differ by id, and by the pair and the content. */
     function expectToldApart(): void {
       expect(new Set(deliveries.map(({ id }) => id)).size).to.equal(deliveries.length);
-      expect(new Set(deliveries.map(dedupeKeyOf)).size).to.equal(deliveries.length);
+      expect(new Set(deliveries.map((event) => dedupeKeyOf(event))).size).to.equal(deliveries.length);
     }
 
     it('are delivered with the bytes that were stored', async () => {

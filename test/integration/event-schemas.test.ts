@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020';
 import { expect } from 'chai';
 import { request } from 'undici';
-import { EVENT_SCHEMAS } from '../../receiver/event-schemas';
+import { EVENT_SCHEMAS } from '../../client/events';
 import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { sampleEvent } from '../helpers/receiver/signed-delivery';
 

@@ -2,8 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { fetchedKeys } from '../../receiver/fetched-keys';
-import type { PublicKeys } from '../../receiver/public-keys';
+import { publishedKeys, type FindKey } from '../../receiver/verify';
 import { publicJwkOf, type PublicJwk } from '../../service/base/public-jwk';
 import { track } from '../helpers/resources';
 
@@ -17,16 +16,16 @@ describe('published keys of the service in the receiver', () => {
   let asked: number;
   let answer: { status: number; body: string; headers?: Record<string, string> };
   let now: number;
-  let keys: PublicKeys;
+  let findKey: FindKey;
 
   const publish = (...published: unknown[]): void => {
     answer = { status: 200, body: JSON.stringify({ keys: published }) };
   };
   /** The `x` of the key found, undefined if there is none. */
   const found = async (keyId: string | string[] | undefined): Promise<string | undefined> =>
-    (await keys.find(keyId))?.export({ format: 'jwk' }).x;
+    (await findKey(keyId))?.export({ format: 'jwk' }).x;
   const failureOf = async (keyId: string): Promise<string> =>
-    keys.find(keyId).then(
+    findKey(keyId).then(
       () => 'it was found',
       (error: Error) => error.message,
     );
@@ -49,7 +48,7 @@ describe('published keys of the service in the receiver', () => {
 
   beforeEach(() => {
     [asked, now] = [0, 1_000];
-    keys = fetchedKeys(url, () => now);
+    findKey = publishedKeys(url, () => now);
     publish(first);
   });
 

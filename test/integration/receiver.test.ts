@@ -3,10 +3,11 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/app';
-import { onlyKey } from '../../receiver/public-keys';
-import type { ChainEvent, Retraction, TestEvent } from '../../receiver/event-schemas';
-import type { UnknownDelivery } from '../../receiver/received-event';
+import type { ChainEvent } from '../../client/events';
+import { createReceiver, startReceiver, type RunningReceiver } from '../../receiver/receiver';
+import type { StoredEvent } from '../../receiver/store';
+import { onlyKey, type FindKey } from '../../receiver/verify';
+import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { track } from '../helpers/resources';
 import {
@@ -29,23 +30,20 @@ describe('receiver over HTTP', () => {
   let eventsFile: string;
   let receiver: RunningReceiver;
   let untrack: () => void;
-  let processed: ChainEvent[];
-  let retractions: Retraction[];
-  let tests: TestEvent[];
-  let marked: UnknownDelivery[];
-  let problems: number[];
+  let processed: StoredEvent[];
+  let handle: (event: StoredEvent) => void | Promise<void>;
+  let problems: (number | string)[];
 
-  const start = async (): Promise<void> => {
+  const start = async ({ retractions = false } = {}): Promise<void> => {
     receiver = await startReceiver({
-      publicKeys: onlyKey(sender.publicKey),
+      findKey: onlyKey(sender.publicKey),
       eventsFile,
       host: '127.0.0.1',
       port: 0,
-      onEvent: (event) => processed.push(event),
-      onRetraction: (retraction) => retractions.push(retraction),
-      onTest: (event) => tests.push(event),
-      onUnknown: (delivery) => marked.push(delivery),
-      onProblem: ({ status }) => problems.push(status),
+      retractions,
+      onEvent: (event) => handle(event),
+      onProblem: ({ reason, ...problem }) =>
+        problems.push('status' in problem ? Number(problem.status) : reason),
     });
     untrack = track(`receiver on ${receiver.url}`);
   };
@@ -62,7 +60,8 @@ describe('receiver over HTTP', () => {
   beforeEach(async () => {
     folder = temporaryFolder();
     eventsFile = join(folder.path, 'new', 'events.jsonl');
-    [processed, retractions, tests, marked, problems] = [[], [], [], [], []];
+    [processed, problems] = [[], []];
+    handle = (event) => void processed.push(event);
     await start();
   });
 
@@ -112,67 +111,31 @@ describe('receiver over HTTP', () => {
     expect((await post(receiver.url, notJson)).status).to.equal(401);
   });
 
-  it('answers 400 to signed bytes that are not JSON, and stores nothing', async () => {
-    for (const body of ['{', '', Buffer.from([0x22, 0xff, 0x22])])
-      expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
+  it('answers 400 to signed bytes that are no CloudEvent, and stores nothing', async () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const others = [{ specversion: '0.3' }, { id: '' }, { id: 7 }, { data: undefined }, { data: null }];
+    const bodies = [
+      ...['{', '', Buffer.from([0x22, 0xff, 0x22]), 'null', '[ ]', deep, '"text"'],
+      ...others.map((other) => JSON.stringify({ ...event, ...other })),
+    ];
+    for (const body of bodies) expect((await post(receiver.url, sender.signed(body))).status).to.equal(400);
     expect(stored()).to.deep.equal([]);
-    expect(problems).to.deep.equal([400, 400, 400]);
+    expect(problems).to.deep.equal(bodies.map(() => 400));
   });
 
   const event = sampleEvent(1);
-  const NO_EVENT = 'not a registry event';
-  const unknown: [what: string, body: string, why: string][] = [
-    ['null', 'null', NO_EVENT],
-    ['a list', '[ ]', NO_EVENT],
-    ['lists in lists', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, NO_EVENT],
-    ['an event of another version', JSON.stringify({ ...event, specversion: '0.3' }), NO_EVENT],
-    ['an event without an id', JSON.stringify({ ...event, id: '' }), NO_EVENT],
-    ['an event whose subject is a number', JSON.stringify({ ...event, subject: 7 }), NO_EVENT],
-    ['an event without data', JSON.stringify({ ...event, data: undefined }), NO_EVENT],
-    [
-      'an event of no transaction',
-      JSON.stringify({ ...event, data: { ...event.data, transactionHash: '0x12' } }),
-      NO_EVENT,
-    ],
-    [
-      'an event whose log has no number',
-      JSON.stringify({ ...event, data: { ...event.data, logIndex: '3' } }),
-      NO_EVENT,
-    ],
-    [
-      'an event whose log has a negative number',
-      JSON.stringify({ ...event, data: { ...event.data, logIndex: -1 } }),
-      NO_EVENT,
-    ],
-    [
-      'an event of a type that is new',
-      JSON.stringify({ ...event, type: 'com.service.etr.split' }),
-      'unknown type',
-    ],
-    [
-      'a retraction of nothing',
-      JSON.stringify({ ...sampleRetraction(1), data: { ...sampleRetraction(1).data, retracts: '' } }),
-      NO_EVENT,
-    ],
-    [
-      'a test event that is not marked as one',
-      JSON.stringify({ ...sampleTest(1), data: { ...sampleTest(1).data, test: false } }),
-      NO_EVENT,
-    ],
-    ['what looks like a mark', JSON.stringify({ unknown: 'x', body: 'y' }), NO_EVENT],
-  ];
-  for (const [what, body, why] of unknown)
-    it(`answers 200 to ${what}, and stores it once, marked as unknown, without processing it`, async () => {
-      const send = async (): Promise<number> => (await post(receiver.url, sender.signed(body))).status;
-      expect([await send(), await send()]).to.deep.equal([200, 200]);
-      await stop();
-      await start();
-      expect(await send()).to.equal(200);
-      expect(stored()).to.deep.equal([{ unknown: why, body }]);
-      expect(processed).to.deep.equal([]);
-      expect(marked).to.deep.equal([{ unknown: why, body }]);
-      expect(problems).to.deep.equal([]);
-    });
+
+  it('stores an event of a type that is new, or that has no pair, once, by its id', async () => {
+    const split = { ...event, type: 'com.service.etr.split', data: { transactionHash: '0x12', logIndex: 1 } };
+    const send = async (): Promise<number> =>
+      (await post(receiver.url, sender.signed(JSON.stringify(split)))).status;
+    expect([await send(), await send()]).to.deep.equal([200, 200]);
+    await stop();
+    await start();
+    expect(await send()).to.equal(200);
+    expect(stored()).to.deep.equal([split]);
+    expect(processed).to.deep.equal([split]);
+  });
 
   it('knows every event type of docs/webhooks.md', async () => {
     const types = readDocument('docs/webhooks.md').sections.flatMap((section) =>
@@ -184,10 +147,9 @@ describe('receiver over HTTP', () => {
         200,
       );
     expect(processed.map(({ type }) => type)).to.have.members([...new Set(types)]);
-    expect(marked).to.deep.equal([]);
   });
 
-  it('stores retractions and test events once each, by id, and processes neither as an event', async () => {
+  it('stores retractions and test events once each, by their id', async () => {
     const others = [sampleRetraction(1), sampleRetraction(2), sampleTest(1), sampleTest(2)];
     const send = async (): Promise<void> => {
       for (const event of others)
@@ -198,20 +160,47 @@ describe('receiver over HTTP', () => {
     await start();
     await send();
     expect(stored()).to.deep.equal(others);
-    expect([...retractions, ...tests]).to.deep.equal(others);
-    expect([processed, marked, problems]).to.deep.equal([[], [], []]);
+    expect(processed).to.deep.equal(others);
+    expect(problems).to.deep.equal([]);
   });
 
-  it('recognises retractions and test events that an earlier receiver stored as unknown', async () => {
-    const [retraction, test] = [sampleRetraction(1), sampleTest(1)].map((event) => JSON.stringify(event));
+  it('with retractions, takes an event that comes again under another id for another event', async () => {
     await stop();
-    const lines = [retraction, test].map((body) => JSON.stringify({ unknown: NO_EVENT, body }));
-    writeFileSync(eventsFile, `${lines.join('\n')}\n`);
+    await start({ retractions: true });
+    const again = { ...event, id: '01a20301-e52c-7491-a676-000000000099' };
+    const events = [event, event, sampleRetraction(1), again, event, again];
+    for (const one of events) await post(receiver.url, sender.signed(JSON.stringify(one)));
+    expect(stored()).to.deep.equal([event, sampleRetraction(1), again]);
+  });
+
+  it('hands events on one after the other, and an event again whose handling failed', async () => {
+    const order: string[] = [];
+    let failures = 1;
+    handle = async ({ data }) => {
+      const number = Number(data.transactionHash);
+      order.push(`begin ${number}`);
+      await Promise.resolve();
+      if (number === 2 && failures-- > 0) throw new Error('no database');
+      order.push(`end ${number}`);
+    };
+    for (const number of [1, 2, 3]) expect((await post(receiver.url, delivery(number))).status).to.equal(200);
+    await eventually('all are handed on', () => order.includes('end 3'));
+    expect(order).to.deep.equal(['begin 1', 'end 1', 'begin 2', 'begin 2', 'end 2', 'begin 3', 'end 3']);
+    expect(problems).to.have.length(1);
+    expect(problems[0]).to.match(/^Event .* is stored, and comes again, .* no database$/);
+  });
+
+  it('hands on after a restart what was stored and not handled, and nothing else', async () => {
+    await post(receiver.url, delivery(1));
+    handle = () => Promise.reject(new Error('no database'));
+    for (const number of [2, 3]) await post(receiver.url, delivery(number));
+    await stop();
+    processed = [];
+    handle = (event) => void processed.push(event);
     await start();
-    for (const body of [retraction, test])
-      expect((await post(receiver.url, sender.signed(body ?? ''))).status).to.equal(200);
-    expect(stored()).to.have.length(2);
-    expect([...retractions, ...tests]).to.deep.equal([]);
+    await post(receiver.url, delivery(4));
+    await eventually('all are handed on', () => processed.length === 3);
+    expect(processed).to.deep.equal([2, 3, 4].map(sampleEvent));
   });
 
   it('takes an event that an earlier service stored: address as subject, logIndex of the block', async () => {
@@ -222,17 +211,6 @@ describe('receiver over HTTP', () => {
     const body = JSON.stringify({ ...earlier, data: ofRegistry });
     expect((await post(receiver.url, sender.signed(body))).status).to.equal(200);
     expect(processed).to.deep.equal([JSON.parse(body)]);
-    expect(marked).to.deep.equal([]);
-  });
-
-  it('recognises an event that an earlier receiver stored, although its type is unknown now', async () => {
-    const ofOtherType = JSON.stringify({ ...event, type: 'com.service.etr.split' });
-    await stop();
-    writeFileSync(eventsFile, `${ofOtherType}\n`);
-    await start();
-    expect((await post(receiver.url, sender.signed(ofOtherType))).status).to.equal(200);
-    expect(stored()).to.deep.equal([JSON.parse(ofOtherType)]);
-    expect(marked).to.deep.equal([]);
   });
 
   it('answers 405 with Allow to anything but POST', async () => {
@@ -327,23 +305,21 @@ describe('receiver over HTTP', () => {
     await start();
     await post(receiver.url, delivery(0));
     await post(receiver.url, delivery(499));
-    expect(processed).to.have.length(0);
     await post(receiver.url, delivery(500));
     expect(stored()).to.have.length(501);
+    expect(processed).to.deep.equal(stored());
   });
 
   it('answers 401 under an unknown key, 500 if the keys cannot be fetched, and stores neither', async () => {
     let areFetched = true;
-    const publicKeys = {
-      find: async (keyId: unknown) => {
-        if (!areFetched) throw new Error('no answer');
-        return keyId === 'known' ? sender.publicKey : undefined;
-      },
+    const findKey: FindKey = async (keyId) => {
+      if (!areFetched) throw new Error('no answer');
+      return keyId === 'known' ? sender.publicKey : undefined;
     };
     const otherFile = join(folder.path, 'other.jsonl');
     const reasons: string[] = [];
     const other = await startReceiver({
-      publicKeys,
+      findKey,
       eventsFile: otherFile,
       host: '127.0.0.1',
       port: 0,
@@ -370,7 +346,7 @@ describe('receiver over HTTP', () => {
   it('does not start when another receiver uses the port', async () => {
     const otherFile = join(folder.path, 'other.jsonl');
     const port = Number(new URL(receiver.url).port);
-    const options = { publicKeys: onlyKey(sender.publicKey), eventsFile: otherFile, host: '127.0.0.1', port };
+    const options = { findKey: onlyKey(sender.publicKey), eventsFile: otherFile, host: '127.0.0.1', port };
     const failure = await startReceiver({ ...options, onEvent: () => undefined }).then(
       () => undefined,
       (error: NodeJS.ErrnoException) => error.code,
@@ -382,18 +358,16 @@ describe('receiver over HTTP', () => {
 describe('receiver whose store fails', () => {
   it('answers 500, and 200 when the event is sent again', async () => {
     const sender = newSender();
-    const processed: ChainEvent[] = [];
     const problems: unknown[] = [];
     let attempts = 0;
     const app = createReceiver({
-      publicKeys: onlyKey(sender.publicKey),
+      findKey: onlyKey(sender.publicKey),
       store: {
         add: () => {
           attempts += 1;
           return attempts === 1 ? Promise.reject(new Error('no space left')) : Promise.resolve('stored');
         },
       },
-      onEvent: (event) => processed.push(event),
       onProblem: (problem) => problems.push(problem),
     });
     const server = createServer(app.callback() as Parameters<typeof createServer>[1]);
@@ -402,9 +376,7 @@ describe('receiver whose store fails', () => {
     const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
     try {
       expect((await post(url, delivery)).status).to.equal(500);
-      expect(processed).to.have.length(0);
       expect((await post(url, delivery)).status).to.equal(200);
-      expect(processed).to.have.length(1);
       expect(problems).to.deep.equal([{ status: 500, reason: 'Not stored, send again: no space left' }]);
     } finally {
       await new Promise((resolve) => server.close(resolve));

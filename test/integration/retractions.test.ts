@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { KyselyPlugin, QueryId } from 'kysely';
-import type { Retraction, ServiceEvent } from '../../receiver/event-schemas';
+import type { Retraction, ServiceEvent } from '../../client/events';
 import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
 import { listDeadLetters } from '../../service/outbox/undelivered';

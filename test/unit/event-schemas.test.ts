@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { EVENT_SCHEMAS, type ChainEvent } from '../../receiver/event-schemas';
+import { EVENT_SCHEMAS, type ChainEvent } from '../../client/events';
 import { toCloudEvent } from '../../service/events/cloud-event';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';

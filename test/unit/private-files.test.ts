@@ -1,7 +1,7 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { EventStore } from '../../receiver/event-store';
+import { EventStore } from '../../receiver/store';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { openFeed } from '../../service/outbox/feeds';
@@ -63,7 +63,7 @@ describe('files that only their owner may read', () => {
     const file = join(folder.path, 'events.jsonl');
     writeFileSync(file, '');
     chmodSync(file, 0o644);
-    await (await EventStore.open(file)).close();
+    await (await EventStore.open(file, { onEvent: () => undefined })).close();
     expect(modeOf(file)).to.equal('600');
   });
 

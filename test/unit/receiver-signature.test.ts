@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { verifySignature } from '../../receiver/verify-signature';
+import { verifySignature } from '../../receiver/verify';
 import { newSender, sampleEvent } from '../helpers/receiver/signed-delivery';
 
 describe('signature check of the receiver', () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { publicJwkOf } from '../../service/base/public-jwk';
 import { jwksOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
 import { createWebhookClient } from '../../service/delivery/post';
-import { verifySignature } from '../../receiver/verify-signature';
+import { verifySignature } from '../../receiver/verify';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 
 /** The key pair of RFC 8037, appendix A.1, and its thumbprint of appendix A.3. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { ChainEvent, ChainEventSuffix, Retraction } from '../../receiver/event-schemas';
-import { States } from '../../receiver/states';
-import { historyOf, isPausedAfter, tokenStateOf, type TokenState } from '../../receiver/token-state';
+import type { ChainEvent, ChainEventSuffix, Retraction } from '../../client/events';
+import { States } from '../../client/events';
+import { historyOf, isPausedAfter, tokenStateOf, type TokenState } from '../../client/events';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
 
 const [ALICE, BOB, CAROL, ESCROW] = ['a1', 'b0', 'ca', 'e5'].map((byte) => `0x${byte.repeat(20)}`) as [
@@ -133,10 +133,10 @@ describe('the states that a receiver shows', () => {
     expect(isPausedAfter([paused, ofRegistry('registry_unpaused')])).to.equal(false);
   });
 
-  it('are not changed by test events and unknown deliveries', () => {
+  it('are not changed by test events and events of unknown types', () => {
     const states = new States();
     expect(states.add(sampleTest(1))).to.equal(undefined);
-    expect(states.add({ unknown: 'x', body: '{}' })).to.equal(undefined);
+    expect(states.add({ type: 'com.service.etr.split' })).to.equal(undefined);
     expect(historyOf(sampleTest(1))).to.equal(undefined);
     expect(states.all()).to.deep.equal([]);
   });

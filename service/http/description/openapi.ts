@@ -4,7 +4,7 @@ import { INTRODUCTION, TAGS } from './introduction';
 import { errorsOf, type Answer, type Json, type Operation } from './operation';
 import { OPERATIONS } from './operations';
 import { TEXT } from './values';
-import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { EVENT_SCHEMAS } from '../../../client/events';
 import { WEBHOOK_HEADERS, WEBHOOKS } from './webhooks';
 
 /** Version of the API. It changes with its operations. */

@@ -1,4 +1,4 @@
-import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { EVENT_SCHEMAS } from '../../../client/events';
 import { shortType } from '../../events/event-types';
 import type { Json } from './operation';
 

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { EVENT_SCHEMAS } from '../../../client/events';
 import { cacheable } from './cacheable';
 
 /** Not longer, because a later version of the service may serve other schemas under the same names. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import type { ServiceEvent } from '../../../receiver/event-schemas';
+import type { ServiceEvent } from '../../../client/events';
 import type { Database } from '../../../service/database/database';
 import { addChannels, channelsOf } from '../../../service/outbox/channels';
 import { claimQueues, type ClaimedQueue } from '../../../service/outbox/claim-queues';

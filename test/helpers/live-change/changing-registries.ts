@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
-import type { ChainEventPayload } from '../../../receiver/event-schemas';
+import type { ChainEventPayload } from '../../../client/events';
 import { systemClock } from '../../../service/base/clock';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';

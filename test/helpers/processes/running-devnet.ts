@@ -1,7 +1,7 @@
 import type { Devnet, DevnetOptions } from '../../../devnet/devnet';
 import { startDevnetWith } from '../../../devnet/start-devnet';
 import type { Wanted } from '../../../devnet/webhook-inbox';
-import type { ChainEvent } from '../../../receiver/event-schemas';
+import type { ChainEvent } from '../../../client/events';
 import { checkEvent } from '../receiver/schema-problems';
 import { track } from '../resources';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { readRawBody } from '../../../receiver/raw-body';
-import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify-signature';
+import { readBody } from '../../../receiver/receiver';
+import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { track } from '../resources';
 import { checkEvent } from './schema-problems';
@@ -50,7 +50,7 @@ export async function startRecordingReceiver(
   let answerNow = answer;
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = (await readRawBody(request)) ?? Buffer.alloc(0);
+    const body = (await readBody(request)) ?? Buffer.alloc(0);
     const verified = verifySignature(request.headers[SIGNATURE_HEADER], body, publicKey);
     const event = JSON.parse(body.toString()) as CloudEvent;
     checkEvent(event);

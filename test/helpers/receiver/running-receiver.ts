@@ -1,8 +1,8 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startReceiver as startRealReceiver } from '../../../receiver/app';
-import { onlyKey, type PublicKeys } from '../../../receiver/public-keys';
+import { startReceiver as startRealReceiver } from '../../../receiver/receiver';
+import { onlyKey, type FindKey } from '../../../receiver/verify';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { track } from '../resources';
 import { checkEvent } from './schema-problems';
@@ -11,7 +11,7 @@ import { checkEvent } from './schema-problems';
 export interface RunningReceiver {
   url: string;
   events: CloudEvent[];
-  problems: { status: number; reason: string }[];
+  problems: { status?: number; reason: string }[];
   close(): Promise<void>;
 }
 
@@ -22,23 +22,20 @@ export interface RunningReceiver {
  */
 export async function startReceiver(
   folder: string,
-  keys: string | PublicKeys,
+  keys: string | FindKey,
   port = 0,
 ): Promise<RunningReceiver> {
   const events: CloudEvent[] = [];
   const problems: RunningReceiver['problems'] = [];
   const receiver = await startRealReceiver({
-    publicKeys: typeof keys === 'string' ? onlyKey(createPublicKey(readFileSync(keys))) : keys,
+    findKey: typeof keys === 'string' ? onlyKey(createPublicKey(readFileSync(keys))) : keys,
     eventsFile: join(folder, 'received-events.jsonl'),
     host: '127.0.0.1',
     port,
     onEvent(event) {
       checkEvent(event);
-      events.push(event);
+      if ('transactionHash' in event.data) events.push(event as CloudEvent);
     },
-    onRetraction: checkEvent,
-    onTest: checkEvent,
-    onUnknown: ({ body }) => checkEvent(JSON.parse(body)),
     onProblem: (problem) => problems.push(problem),
   });
   const untrack = track(`receiver on ${receiver.url}`);

@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020';
-import { EVENT_SCHEMAS } from '../../../receiver/event-schemas';
+import { EVENT_SCHEMAS } from '../../../client/events';
 import { addViolation } from '../violations';
 
 const ajv = new Ajv2020({

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import type { Retraction, TestEvent } from '../../../receiver/event-schemas';
+import type { Retraction, TestEvent } from '../../../client/events';
 import { toCloudEvent, type CloudEvent } from '../../../service/events/cloud-event';
 
 /** A body and the headers of its sender. */

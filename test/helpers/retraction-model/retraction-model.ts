@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { historyOf, isPausedAfter, standing, tokenStateOf } from '../../../receiver/token-state';
-import type { ChainEvent, Retraction, ServiceEvent } from '../../../receiver/event-schemas';
+import { historyOf, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
+import type { ChainEvent, Retraction, ServiceEvent } from '../../../client/events';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';

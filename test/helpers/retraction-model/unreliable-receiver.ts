@@ -3,11 +3,10 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createReceiver } from '../../../receiver/app';
-import { EventStore } from '../../../receiver/event-store';
-import type { ServiceEvent } from '../../../receiver/event-schemas';
-import { onlyKey } from '../../../receiver/public-keys';
-import { idKeyOf, type Received } from '../../../receiver/received-event';
+import { createReceiver } from '../../../receiver/receiver';
+import { EventStore, type StoredEvent } from '../../../receiver/store';
+import type { ServiceEvent } from '../../../client/events';
+import { onlyKey } from '../../../receiver/verify';
 import { track } from '../resources';
 import type { SeededRandom } from '../seeded-random';
 
@@ -16,8 +15,8 @@ const LONGEST_DELAY_MS = 150;
 const TOO_LATE_MS = 300;
 
 /**
- * The reference receiver as `--state` starts it, behind a network that loses answers. It is slow, fails
- * before or after it has stored an event, and can be killed.
+ * The reference receiver for a subscription with retractions, behind a network that loses answers. It is
+ * slow, fails before or after it has stored an event, and can be killed.
  */
 export class UnreliableReceiver {
   isFailing = true;
@@ -78,16 +77,15 @@ export class UnreliableReceiver {
   }
 
   async #open(): Promise<void> {
-    this.#store = await EventStore.open(this.#file, { keyOf: idKeyOf });
+    this.#store = await EventStore.open(this.#file, { retractions: true, onEvent: () => undefined });
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const store = this.#store;
     if (request.url !== this.#path || store === undefined) return void request.socket.destroy();
     const app = createReceiver({
-      publicKeys: onlyKey(this.#publicKey),
-      store: { add: (received) => this.#add(store, received, request) },
-      onEvent: () => undefined,
+      findKey: onlyKey(this.#publicKey),
+      store: { add: (event) => this.#add(store, event, request) },
     });
     app.silent = true;
     void app.callback()(request, response);
@@ -95,16 +93,16 @@ export class UnreliableReceiver {
 
   async #add(
     store: EventStore,
-    received: Received,
+    event: StoredEvent,
     request: IncomingMessage,
   ): Promise<'stored' | 'duplicate'> {
     const random = this.#random;
-    if (!this.isFailing || random.chance(0.5)) return store.add(received);
+    if (!this.isFailing || random.chance(0.5)) return store.add(event);
     if (random.chance(0.3)) throw new Error('the disk is full');
     if (random.chance(0.4)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));
     // It may have been killed meanwhile, or the service.
     if (this.#store !== store) throw new Error('the receiver is dead');
-    const added = await store.add(received);
+    const added = await store.add(event);
     if (random.chance(0.4)) throw new Error('it is stored, and the answer is an error all the same');
     if (random.chance(0.4)) request.socket.destroy();
     if (random.chance(0.3)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));

@@ -1,0 +1,46 @@
+import { isKnown, States, type ShownState } from '../../client/events';
+import { messageOf } from '../../service/base/errors';
+import type { Answer } from '../answer';
+import { invalid } from '../errors';
+import { bytesOf } from '../files/user-file';
+import { printable } from '../terminal/printable';
+
+/**
+ * The states that a file of events leads to: those of tokens, and of registries that were paused.
+ *
+ * @param path events as JSON Lines, in the order in which they arrived, as the reference receiver keeps them.
+ */
+export async function showStates(path: string): Promise<Answer> {
+  const states = new States();
+  const remarks: string[] = [];
+  const lines = (await bytesOf(path)).toString('utf8').split('\n');
+  for (const [index, line] of lines.entries()) {
+    if (line.trim() === '') continue;
+    const problem = addTo(states, line);
+    if (problem !== undefined) remarks.push(`Line ${index + 1} was left out: ${problem}.`);
+  }
+  const all = states.all();
+  if (all.length === 0 && remarks.length > 0)
+    throw invalid(`${path} has no events: give a file of JSON Lines.`);
+  return { lines: all.map(lineOf), json: all, isJsonLines: true, isYes: true, remarks };
+}
+
+function addTo(states: States, line: string): string | undefined {
+  try {
+    const event = JSON.parse(line) as { type: string };
+    if (!isKnown(event)) return 'it is no event of a known type';
+    states.add(event);
+    return undefined;
+  } catch (error) {
+    return `it is not JSON: ${printable(messageOf(error))}`;
+  }
+}
+
+function lineOf(state: ShownState): string {
+  if ('isPaused' in state) return printable(`${state.source}  ${state.isPaused ? 'paused' : 'not paused'}`);
+  const { source, tokenId, beneficiary, holder, nominee } = state;
+  const parties = Object.entries({ beneficiary, holder, nominee }).flatMap(([role, who]) =>
+    who === null ? [] : `${role} ${who}`,
+  );
+  return printable([source, `token ${tokenId}`, state.state, ...parties].join('  '));
+}

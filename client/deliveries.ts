@@ -1,0 +1,33 @@
+import { createPublicKey } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { parseEvent } from '../receiver/store';
+import { isGenuine, onlyKey, publishedKeys } from '../receiver/verify';
+import { isKnown, type ServiceEvent } from './events';
+
+/** The service's keys: the URL of its `/.well-known/jwks.json`, or its only public key as a PEM. */
+export type KeySource = { jwksUrl: string } | { publicKey: string };
+
+/**
+ * A delivery after its check. `event` is undefined if the delivery is genuine and not an event that this
+ * version knows: keep its body, and answer 200.
+ */
+export type CheckedDelivery = { isGenuine: false } | { isGenuine: true; event: ServiceEvent | undefined };
+
+/** Checks one delivery. `body`: the bytes as they arrived. Rejects if the keys cannot be fetched. */
+export type VerifyDelivery = (
+  headers: IncomingHttpHeaders | Headers,
+  body: Uint8Array,
+) => Promise<CheckedDelivery>;
+
+/** Creates a check of deliveries. Answer 401 if one is not genuine. */
+export function createVerifier(source: KeySource): VerifyDelivery {
+  const findKey =
+    'jwksUrl' in source ? publishedKeys(source.jwksUrl) : onlyKey(createPublicKey(source.publicKey));
+  return async (headers, bytes) => {
+    const plain = headers instanceof Headers ? Object.fromEntries(headers) : headers;
+    const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (!(await isGenuine(plain, body, findKey))) return { isGenuine: false };
+    const event = parseEvent(body);
+    return { isGenuine: true, event: event && isKnown(event) ? event : undefined };
+  };
+}
