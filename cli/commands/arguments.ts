@@ -17,7 +17,7 @@ export const CREDENTIAL = [
   'credential, or answer of POST /create, whose id is the key of the remark',
 ] as const;
 export const JSON_FLAG = ['--json', 'print one JSON object'] as const;
-export const YES = ['--yes', 'do not ask'] as const;
+export const YES = ['--yes', 'do not ask for confirmation'] as const;
 
 /** Parses a number without a sign or a fraction: a block, days. */
 export function wholeNumber(text: string): number {

@@ -146,7 +146,7 @@ function addSubscriptions(program: Command): void {
     .argument(...ID)
     .option('--state <state>', 'waiting, failed or dead')
     .option('--token <id>', 'only the events of this token')
-    .option('--limit <n>', 'at most this many', wholeNumber, 50)
+    .option('--limit <n>', 'at most this many events', wholeNumber, 50)
     .action(
       answering(
         (id: string, options: ListDeliveriesOptions) => () => deliveries().listDeliveries(id, options),

@@ -120,12 +120,12 @@ function addOperate(program: Command): void {
     )
     .argument('<operation>', 'its name in the contracts: transferHolder, nominate, returnToIssuer, pause, …')
     .option('--token <token>', TOKEN)
-    .option('--to <account>', 'number of an account of the node, or an address: who gets the role')
-    .option('--holder <account>', 'of transferOwners: the new holder (default: --to)')
-    .option('--as <account>', 'who sends (default: the account that may)')
+    .option('--to <account>', 'account that gets the role: its number at the node, or its address')
+    .option('--holder <account>', 'of transferOwners: the account that becomes the holder (default: --to)')
+    .option('--as <account>', 'account that sends (default: the one that has the right to)')
     .option('--remark <text>', 'at most 120 bytes: text, or hex (0x…)')
-    .option('--rpc <url>', 'the node')
-    .option('--registry <address>', 'the registry')
+    .option('--rpc <url>', 'URL of the node')
+    .option('--registry <address>', 'address of the registry')
     .option(...JSON_FLAG)
     .addHelpText(
       'after',

@@ -16,11 +16,10 @@ import {
   type UndeliveredState,
   type WaitingDelivery,
 } from '../../service/outbox/undelivered';
-import { parseTokenId } from '../../service/registry/token-id-forms';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
 import { printable } from '../terminal/printable';
-import { storedRegistryOf, unknownSubscription, withDatabase } from './with-database';
+import { storedRegistryOf, tokenIdOf, unknownSubscription, withDatabase } from './with-database';
 
 /** The options of `tdoc deliveries`. */
 export interface ShowDeliveriesOptions {
@@ -139,9 +138,7 @@ export async function listDeliveries(
 ): Promise<Answer> {
   if (state !== undefined && !STATES.includes(state))
     throw invalid(`--state must be one of ${STATES.join(', ')}.`);
-  const tokenId = token === undefined ? undefined : parseTokenId(token)?.toString();
-  if (token !== undefined && tokenId === undefined)
-    throw invalid('--token is not a token id: give decimal digits, or 64 hexadecimal digits.');
+  const tokenId = token === undefined ? undefined : tokenIdOf(token).toString();
   return withDatabase(async ({ db }) => {
     const feeds = await findFeeds(db);
     if ((await channelKeysOf(db, feeds, subscription)).length === 0) throw unknownSubscription(subscription);

@@ -9,11 +9,11 @@ import { countEnded, findJournals } from '../../service/journal/read-issuances';
 import { scopeName, type JournalScope } from '../../service/journal/issuance';
 import { findAllFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { countPurgeable, purgeEvents } from '../../service/outbox/purge-events';
-import { parseTokenId, tokenIdHexOf } from '../../service/registry/token-id-forms';
+import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Answer, Say } from '../answer';
 import { invalid } from '../errors';
 import { confirm } from '../terminal/dialog';
-import { storedRegistryOf, withDatabase } from './with-database';
+import { storedRegistryOf, tokenIdOf, withDatabase } from './with-database';
 
 /** The options of `tdoc purge-documents` and `tdoc purge-events`. `olderThan`: days. `yes`: does not ask. */
 export interface PurgeOptions {
@@ -58,9 +58,7 @@ async function purgeDocument(
   { token, yes }: PurgeOptions & { token: string },
   say: Say,
 ): Promise<Answer> {
-  const id = parseTokenId(token);
-  if (id === undefined) throw invalid(`--token ${token} is not the id of a token.`);
-  const tokenId = tokenIdHexOf(id);
+  const tokenId = tokenIdHexOf(tokenIdOf(token));
   for (const scope of journals) {
     const journal = createDatabaseJournal(database, scope, systemClock);
     const issuance = await journal.find(tokenId);

@@ -3,6 +3,8 @@ import { ConfigurationError } from '../../service/base/errors';
 import { loadConfig, type Config } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
+import { parseTokenId } from '../../service/registry/token-id-forms';
+import { shown } from '../../service/config/setting-types';
 import { invalid } from '../errors';
 
 /**
@@ -31,6 +33,20 @@ export function storedRegistryOf(text: string | undefined): string | undefined {
   throw invalid(
     `--registry ${text} is not an address: 0x and 40 hexadecimal digits, ` +
       'or a chain id, a colon and an address.',
+  );
+}
+
+/**
+ * Reads `--token`.
+ *
+ * @throws ConfigurationError ARGUMENT_INVALID; RequestError TOKEN_ID_INVALID.
+ */
+export function tokenIdOf(text: string): bigint {
+  const tokenId = parseTokenId(text);
+  if (tokenId !== undefined) return tokenId;
+  throw invalid(
+    `--token ${shown(text)} is not a token id: 64 hexadecimal digits, 0x and hexadecimal digits, ` +
+      'or decimal digits.',
   );
 }
 

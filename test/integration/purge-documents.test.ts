@@ -107,7 +107,7 @@ for (const engine of ENGINES) {
       for (const args of [[], both])
         expect(await problemOf(...args)).to.match(/Give one of --older-than DAYS/);
       expect(await problemOf('--older-than', '-1')).to.match(/--older-than.* whole number/);
-      expect(await problemOf('--token', 'nonsense')).to.match(/is not the id of a token/);
+      expect(await problemOf('--token', 'nonsense')).to.match(/is not a token id/);
       expect(await problemOf('--older-than', '1', '--registry', '0x12')).to.match(/is not an address/);
     });
   });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { requirePointers, requireUrls } from '../../cli/credentials/verify-and-derive';
@@ -69,6 +69,32 @@ describe('tdoc', () => {
     expect(() => requirePointers(['/a', 'scac'])).to.throw('"scac" is not a JSON pointer');
     expect(() => requireUrls(['https://a.example/', 'b'])).to.throw('"b" is not a URL');
   });
+
+  for (const [what, code] of [
+    ['missing', 'DATABASE_MISSING'],
+    ['damaged', 'DATABASE_DAMAGED'],
+  ] as const)
+    it(`names a ${what} database in every command that opens one`, async () => {
+      const settings = { NET: '31337', DOMAIN: 'carrier.example', DATA_DIR: file(what) };
+      const TOKEN_REGISTRY_ADDRESS = `0x${'5b'.repeat(20)}`;
+      if (what === 'damaged') {
+        mkdirSync(settings.DATA_DIR);
+        writeFileSync(join(settings.DATA_DIR, 'state.sqlite'), 'no database at all\n'.repeat(1_000));
+      }
+      for (const words of [
+        'deliveries',
+        'redeliver --dead',
+        'subscriptions list',
+        'subscriptions deliveries default',
+        'registries list',
+        'purge-documents --older-than 1',
+        'purge-events --older-than 1',
+      ]) {
+        const answer = await ask(words.split(' '), { ...settings, TOKEN_REGISTRY_ADDRESS });
+        expect(answer, words).to.include({ code: 2, stdout: '' });
+        expect(answer.stderr, words).to.contain(`[${code}]`).and.contain(settings.DATA_DIR);
+      }
+    });
 
   describe('setup', () => {
     const envFile = file('carrier.env');
