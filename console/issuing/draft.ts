@@ -1,9 +1,11 @@
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import type { Facts, RequestProblem, ValidateBody } from '../../service/console/views';
 
-export const PACKAGE_TERMS = ['packagesDescription', 'packagesWeight', 'packagesMeasurement'] as const;
+export const EMPTY_PACKAGE = { packagesDescription: '', packagesWeight: '', packagesMeasurement: '' };
 
-type Package = Readonly<Record<(typeof PACKAGE_TERMS)[number], string>>;
+type Package = Readonly<typeof EMPTY_PACKAGE>;
+
+export const PACKAGE_TERMS = Object.keys(EMPTY_PACKAGE) as (keyof Package)[];
 
 /** A file in a document, its data in base64. */
 export interface Attachment {
@@ -12,30 +14,17 @@ export interface Attachment {
   data: string;
 }
 
-/** The content of the form. */
-export interface Draft {
-  terms: Readonly<Record<string, string>>;
-  packages: readonly Package[];
-  attachments: readonly Attachment[];
-  owner: string;
-  holder: string;
-  remarks: string;
-}
-
-export const EMPTY_PACKAGE: Package = {
-  packagesDescription: '',
-  packagesWeight: '',
-  packagesMeasurement: '',
-};
-
-const EMPTY: Draft = {
-  terms: {},
-  packages: [EMPTY_PACKAGE],
-  attachments: [],
+const EMPTY = {
+  terms: {} as Readonly<Record<string, string>>,
+  packages: [EMPTY_PACKAGE] as readonly Package[],
+  attachments: [] as readonly Attachment[],
   owner: '',
   holder: '',
   remarks: '',
 };
+
+/** The content of the form. */
+export type Draft = Readonly<typeof EMPTY>;
 
 /** The limit of the service. */
 export const MOST_BYTES = 50 * 1024 * 1024;

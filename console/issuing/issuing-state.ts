@@ -23,41 +23,38 @@ interface Submission {
   tokenId?: string;
 }
 
-/** The document that is being issued. */
-interface IssuingNow {
-  draft: Draft | undefined;
+const TOO_LARGE = new RequestFailure(
+  0,
+  'FILE_TOO_LARGE',
+  'With these files the document has more than 50 MB. Add smaller ones.',
+);
+
+/** The state of the form before anything is typed. */
+export const NOTHING = {
+  draft: undefined as Draft | undefined,
   /** The last check of the draft. */
-  validation: Validation | undefined;
+  validation: undefined as Validation | undefined,
   /** Whether somebody wanted to issue it: then every problem is shown. */
-  isTried: boolean;
-  isReadingFiles: boolean;
-  isChecking: boolean;
+  isTried: false,
+  isReadingFiles: false,
+  isChecking: false,
   /** Why files could not be read, or the draft could not be checked. */
-  failure: RequestFailure | undefined;
-  submission: Submission | undefined;
+  failure: undefined as RequestFailure | undefined,
+  submission: undefined as Submission | undefined,
   /** The problem for which the last submission was refused. */
-  refusal: RequestProblem | undefined;
-}
+  refusal: undefined as RequestProblem | undefined,
+};
+
+type IssuingNow = typeof NOTHING;
 
 type IssuingApi = Pick<Api, 'validate' | 'issue'>;
 
 /** The state is kept while other pages are visited, and when the session ends. */
 export type IssuingState = IssuingNow & ReturnType<typeof createIssuing>;
 
-export const NOTHING: IssuingNow = {
-  draft: undefined,
-  validation: undefined,
-  isTried: false,
-  isReadingFiles: false,
-  isChecking: false,
-  failure: undefined,
-  submission: undefined,
-  refusal: undefined,
-};
-
 /** The same key with the same bytes makes one document, however often it is sent. */
 export function createIssuing(changed: (now: IssuingNow) => void, makeKey = randomKey) {
-  let now = NOTHING;
+  let now: IssuingNow = NOTHING;
   // The key of each document that may have been issued, by its bytes.
   let keys = new Map<string, string>();
   const set = (part: Partial<IssuingNow>): void => {
@@ -105,7 +102,7 @@ export function createIssuing(changed: (now: IssuingNow) => void, makeKey = rand
       if (now.isReadingFiles || now.isChecking || now.submission) return;
       // Base64 has four bytes for three.
       const added = files.reduce((sum, { size }) => sum + Math.ceil(size / 3) * 4, 0);
-      if (bytesOf(now.draft ?? first) + added > MOST_BYTES) return set({ failure: tooLarge() });
+      if (bytesOf(now.draft ?? first) + added > MOST_BYTES) return set({ failure: TOO_LARGE });
       const setThis = setter();
       set({ isReadingFiles: true, failure: undefined });
       try {
@@ -156,11 +153,6 @@ async function check(api: IssuingApi, draft: Draft): Promise<Validation | undefi
     if (failureFrom(error).status === 413) return undefined;
     throw error;
   }
-}
-
-function tooLarge(): RequestFailure {
-  const message = 'With these files the document has more than 50 MB. Add smaller ones.';
-  return new RequestFailure(0, 'FILE_TOO_LARGE', message);
 }
 
 /** 128 random bits. `randomUUID` exists on secure pages only. */

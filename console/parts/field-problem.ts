@@ -1,11 +1,9 @@
+import type { RequestProblem } from '../../service/console/views';
 import type { RequestFailure } from '../requests/request';
 import { capitalised } from '../text/words';
 
 /** A problem of a field. One that is not refused is a recommendation. */
-export interface FieldProblem {
-  message: string;
-  isRefused: boolean;
-}
+export type FieldProblem = Pick<RequestProblem, 'message' | 'isRefused'>;
 
 /** The problem of a field, if a request was refused because of the member at this JSON pointer. */
 export function problemAt(failure: RequestFailure | undefined, pointer: string): FieldProblem | undefined {

@@ -2,36 +2,24 @@ import { problemAt, type FieldProblem } from '../parts/field-problem';
 import type { SubscriptionRequest } from '../requests/api';
 import type { RequestFailure } from '../requests/request';
 
-/** The content of the form of a new subscription. */
-export interface SubscriptionDraft {
-  sink: string;
-  /** `urn:service:…`; empty: all registries. */
-  source: string;
-  types: readonly string[];
-  /** One in each line. */
-  tokens: string;
-  parties: string;
-  startFrom: 'now' | 'beginning' | 'block';
-  block: string;
-  contentType: 'application/json' | 'application/cloudevents+json';
-  standardWebhooks: boolean;
-  retractions: boolean;
-  headers: readonly { name: string; value: string }[];
-}
-
-export const EMPTY_SUBSCRIPTION: SubscriptionDraft = {
+/** The content of the form of a new subscription, at first. */
+export const EMPTY_SUBSCRIPTION = {
   sink: '',
+  /** `urn:service:…`; empty: all registries. */
   source: '',
-  types: [],
+  types: [] as readonly string[],
+  /** One in each line, as the parties. */
   tokens: '',
   parties: '',
-  startFrom: 'now',
+  startFrom: 'now' as 'now' | 'beginning' | 'block',
   block: '',
-  contentType: 'application/json',
+  contentType: 'application/json' as 'application/json' | 'application/cloudevents+json',
   standardWebhooks: false,
   retractions: false,
-  headers: [],
+  headers: [] as readonly { name: string; value: string }[],
 };
+
+export type SubscriptionDraft = typeof EMPTY_SUBSCRIPTION;
 
 /** The body of POST /subscriptions. Empty conditions are left out: then everything is sent. */
 export function subscriptionRequestOf(draft: SubscriptionDraft): SubscriptionRequest {

@@ -1,18 +1,13 @@
 import { UNWANTED, escapeOf } from '../../cli/terminal/printable';
 
-/** A part of a text: characters as they are, or the escapes of characters that nobody would see. */
-export interface Segment {
-  text: string;
-  isEscape: boolean;
-}
-
 /**
- * Splits a stranger's text so that control characters and direction marks can be shown as escapes.
+ * Splits a stranger's text into characters as they are, and escapes of those that nobody would see, such as
+ * control characters and direction marks.
  *
  * @param keepLines line feeds and tabs stay as they are, for texts that are shown in several lines.
  */
-export function segmentsOf(text: string, { keepLines = false } = {}): Segment[] {
-  const segments: Segment[] = [];
+export function segmentsOf(text: string, { keepLines = false } = {}) {
+  const segments: { text: string; isEscape: boolean }[] = [];
   const add = (part: string, isEscape: boolean): void => {
     if (part === '') return;
     const last = segments.at(-1);

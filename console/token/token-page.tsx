@@ -11,14 +11,6 @@ import type { Issuance } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
 
-/** A credential that was chosen. It is in this tab's memory only, never in the address. */
-interface Chosen {
-  name: string;
-  /** Distinguishes it from the file that was chosen before. */
-  number: number;
-  credential: unknown;
-}
-
 /** The parts of a credential, or of an answer of POST /create, that name its token. */
 function namesOf(file: { signedW3CDocument?: unknown; id?: unknown; credentialStatus?: unknown }): unknown {
   const { id, credentialStatus } = (file.signedW3CDocument ?? file) as typeof file;
@@ -30,7 +22,8 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   const { api, facts } = useConsole();
   const { id = '', registry } = query;
   const [typed, setTyped] = useState(id);
-  const [chosen, setChosen] = useState<Chosen>();
+  /** A credential is in this tab's memory only, never in the address. Each has a number of its own. */
+  const [chosen, setChosen] = useState<{ name: string; number: number; credential: unknown }>();
   const files = useRef(0);
   const { failure: fileFailure, run } = useAction();
   useEffect(() => {
