@@ -4,7 +4,7 @@ import { ServiceError, messageOf } from './base/errors';
 import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
-import { rememberChecksums } from './base/remember-checksums';
+import { rememberChecksums } from './base/checksums';
 import { commandHint } from './config/tenant';
 
 /** Time for requests and deliveries in flight to finish after a signal. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { visit } from 'jsonc-parser';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
-import { findJsonError } from '../../service/base/json-error';
+import { findJsonError } from '../../service/base/json';
 import { printable } from '../terminal/printable';
 
 /** Stands for standard input in place of a file name. */

@@ -4,7 +4,7 @@ import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
 import { KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { messageOf } from '../../service/base/errors';
-import { pointerStep } from '../../service/base/json-pointer';
+import { pointerStep } from '../../service/base/json';
 import type { Settings } from '../../service/config/settings';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';

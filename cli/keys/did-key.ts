@@ -2,9 +2,8 @@ import { createECDH } from 'node:crypto';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import { constants as did } from 'did-context';
 import { decodeBase58, encodeBase58, toBeArray } from 'ethers';
-import { didWebOf, type DidKeyPair } from '../../service/base/did-key-pair';
+import { didWebOf, newP256Key, P256_PUBLIC_PREFIX, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
-import { newP256Key, P256_PUBLIC_PREFIX } from '../../service/base/p256-key';
 import { settingOf, type Settings } from '../../service/config/settings';
 
 /**

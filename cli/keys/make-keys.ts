@@ -8,7 +8,7 @@ import {
   type DidKeyPair,
 } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
-import { parseSigningKey } from '../../service/base/signing-key';
+import { parseSigningKey } from '../../service/base/signing-keys';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { readConfigFile } from '../../service/config/config-file';
 import { wrong } from '../../service/config/setting-types';

@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /** The kinds of addresses that are no host of the public internet, as a message names them. */
 export type AddressKind =
@@ -104,4 +104,10 @@ function rule(
   const addresses = new BlockList();
   for (const [network, prefix] of networks) addresses.addSubnet(network, prefix, family);
   return { kind, family, addresses };
+}
+
+/** Whether a URL's host name can only be this machine. */
+export function isThisMachine(hostname: string): boolean {
+  if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
+  return isIPv4(hostname) && hostname.startsWith('127.');
 }

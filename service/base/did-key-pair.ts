@@ -1,3 +1,4 @@
+import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
 /**
@@ -13,16 +14,13 @@ export interface DidKeyPair {
   secretKeyMultibase: string;
 }
 
-/** P-256 keys in Multikey's multibase-base58btc form start with these characters. */
-const P256_PUBLIC_PREFIX = 'zDn';
-const P256_SECRET_PREFIX = 'z42';
-
 const didKeyPairSchema = z.object({
   id: z.string().regex(/^did:web:[^#]+#.+$/, 'must be a did:web URL with a fragment'),
   type: z.literal('Multikey', 'must be "Multikey"'),
   controller: z.string().startsWith('did:web:', 'must be a did:web identifier'),
-  publicKeyMultibase: z.string().startsWith(P256_PUBLIC_PREFIX, 'must be a P-256 public key'),
-  secretKeyMultibase: z.string().startsWith(P256_SECRET_PREFIX, 'must be a P-256 secret key'),
+  // P-256 keys in Multikey's multibase-base58btc form start with these characters.
+  publicKeyMultibase: z.string().startsWith('zDn', 'must be a P-256 public key'),
+  secretKeyMultibase: z.string().startsWith('z42', 'must be a P-256 secret key'),
 });
 
 /** The context of an exported Multikey. */
@@ -74,4 +72,31 @@ export function parseDidKeyPair(
     return { problem: `has a wrong field: id must be the controller followed by #${KEY_FRAGMENT}` };
   }
   return { keyPair };
+}
+
+/** The bytes of a P-256 coordinate, and of a secret key. */
+export const P256_BYTES = 32;
+/** The multicodec prefix of a public key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
+export const P256_PUBLIC_PREFIX = Buffer.from([0x80, 0x24]);
+
+/** A P-256 key pair. */
+export interface P256Key {
+  secret: Buffer;
+  /** A byte of form, x and y. */
+  point: Buffer;
+  /** A byte for the parity of y, and x. */
+  compressed: Buffer;
+}
+
+/**
+ * Makes a key pair by ECDH. Node.js 20 may deadlock after `generateKeyPair`: garbage collection that starts
+ * during the export of the new key waits for the lock that the export holds. The thread then hangs for ever,
+ * once in some thousands of keys.
+ */
+export function newP256Key(): P256Key {
+  const pair = createECDH('prime256v1');
+  const point = pair.generateKeys();
+  // ECDH leaves out leading zeros, and RFC 7518 (section 6.2.2.1) requires them.
+  const secret = Buffer.from(pair.getPrivateKey('hex').padStart(2 * P256_BYTES, '0'), 'hex');
+  return { secret, point, compressed: pair.getPublicKey(null, 'compressed') };
 }

@@ -1,5 +1,4 @@
-import type { KeyObject } from 'node:crypto';
-import { publicJwkOf, type PublicJwk } from './public-jwk';
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
 /** An Ed25519 key that signs webhooks. */
 export interface SigningKey {
@@ -47,4 +46,54 @@ export function jwksOf({ key, next }: SigningKeys): Jwks {
       { ...publicJwkOf(next.key.privateKey), nbf: changesAt },
     ],
   };
+}
+
+/** The public half of an Ed25519 key as a JWK (RFC 8037), for verifying signatures. */
+export interface PublicJwk {
+  readonly kty: 'OKP';
+  readonly crv: 'Ed25519';
+  /** The 32 bytes of the public key in base64url. */
+  readonly x: string;
+  /** The thumbprint of the members above. */
+  readonly kid: string;
+  readonly use: 'sig';
+  readonly alg: 'EdDSA';
+}
+
+/** The public JWK of an Ed25519 private key. */
+export function publicJwkOf(privateKey: KeyObject): PublicJwk {
+  const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
+  return { kty: 'OKP', crv: 'Ed25519', x, kid: thumbprintOf(x), use: 'sig', alg: 'EdDSA' };
+}
+
+/** RFC 7638: the hash of the required members, sorted by name and without blanks. */
+function thumbprintOf(x: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
+    .digest('base64url');
+}
+
+/** RFC 8410: what comes before the 32-byte seed in the PKCS#8 form of an Ed25519 private key. */
+const PKCS8_ED25519_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED_BYTES = 32;
+
+/**
+ * SIGNING_PRIVATE_KEY as a key: either the base64 of a 32-byte raw seed, wrapped in PKCS#8 here, or a PKCS#8
+ * PEM (docs/specification.md 1.7). A PEM on one line with `\n` written out is accepted too. Returns
+ * undefined for anything else.
+ */
+export function parseSigningKey(text: string): KeyObject | undefined {
+  try {
+    const key = text.includes('-----BEGIN')
+      ? createPrivateKey(text.replaceAll('\\n', '\n'))
+      : keyOfSeed(Buffer.from(text, 'base64'));
+    return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function keyOfSeed(seed: Buffer): KeyObject | undefined {
+  if (seed.length !== SEED_BYTES) return undefined;
+  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 }

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
-import { addressKindOf } from './address-kind';
+import { addressKindOf, isThisMachine } from './address-kind';
 import { RequestError } from './errors';
-import { isThisMachine } from './this-machine';
 
 /** Rules for the sinks of subscriptions that the API made. They do not apply to WEBHOOK_URL. */
 export interface SinkRules {

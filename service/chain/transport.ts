@@ -10,12 +10,11 @@ import {
 } from 'ethers';
 import { Agent, request, type Dispatcher } from 'undici';
 import { WebSocket } from 'ws';
-import { newDeferred, type Deferred } from '../base/deferred';
+import { newDeferred, type Deferred } from '../base/waiting';
 import { ChainError, codeOf } from '../base/errors';
-import { secretMasker, secretPartsOf } from '../base/mask-secrets';
+import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
 import { createSemaphore, type Semaphore } from '../base/semaphore';
-import { splitCredentials } from '../base/url-credentials';
 
 /** Sends JSON-RPC requests to one node. */
 export interface Transport {

@@ -5,8 +5,7 @@ import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from '../base
 import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
-import { repeat } from '../base/pause';
-import { toldIfSlow } from '../base/told-if-slow';
+import { repeat, toldIfSlow } from '../base/waiting';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import { openIssuingWarning } from '../config/warnings';

@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
-import { repeat } from '../base/pause';
+import { repeat } from '../base/waiting';
 import { shared } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';

@@ -11,7 +11,7 @@ import {
   OWN_HEADERS,
 } from '../base/delivery-rules';
 import { ConfigurationError, messageOf } from '../base/errors';
-import { findJsonError } from '../base/json-error';
+import { findJsonError } from '../base/json';
 import { parsed } from './setting-types';
 import { LONGEST_POLL_INTERVAL_MS, SHORTEST_POLL_INTERVAL_MS } from './settings';
 

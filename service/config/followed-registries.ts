@@ -1,7 +1,7 @@
 import { DEFAULT_CONCURRENT_DELIVERIES, DEFAULT_TIMEOUT_MS } from '../base/delivery-rules';
 import { ConfigurationError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
-import { splitCredentials } from '../base/url-credentials';
+import { splitCredentials } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
 import type { ConfigFile, RegistryEntry, WebhookOptions } from './config-file';
 import { wrong } from './setting-types';

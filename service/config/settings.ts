@@ -8,8 +8,8 @@ import {
   KNOWN_CONTEXTS,
   publishedPath,
 } from '../base/published-files';
-import { parseSigningKey } from '../base/signing-key';
-import { isThisMachine } from '../base/this-machine';
+import { parseSigningKey } from '../base/signing-keys';
+import { isThisMachine } from '../base/address-kind';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import {
   accessKey,

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createSemaphore } from '../base/semaphore';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';

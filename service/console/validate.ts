@@ -1,11 +1,9 @@
 import type { RequestProblem, Validation } from './views';
-import { pointerOf, pointerStep } from '../base/json-pointer';
-import { problemsOf } from '../base/strict-members';
+import { pointerOf, pointerStep, problemsOf } from '../base/json';
 import { CREATE_REQUEST } from '../issuance/create-request';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { MOST_REMARK_BYTES } from '../issuance/remarks';
-import { jsonLdProblems } from '../validation/json-ld-problems';
-import type { SubjectProblem } from '../validation/json-ld-problems';
+import { jsonLdProblems, type SubjectProblem } from '../validation/json-ld-problems';
 import { validateBillOfLading } from '../validation/validate-bill-of-lading';
 
 const SUBJECT = '/credentialSubject';

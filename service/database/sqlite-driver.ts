@@ -10,7 +10,7 @@ import {
   type QueryResult,
 } from 'kysely';
 import type Sqlite from 'libsql';
-import { newDeferred } from '../base/deferred';
+import { newDeferred } from '../base/waiting';
 import { ServiceError, codeOf } from '../base/errors';
 
 /** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */

@@ -7,7 +7,7 @@ import { buildConnector } from 'undici';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { signingKeyAt, type SigningKey, type SigningKeys } from '../base/signing-keys';
-import { splitCredentials } from '../base/url-credentials';
+import { splitCredentials } from '../base/mask-secrets';
 import type { IdleConnections } from './delivery-slots';
 import { guardedConnector, type SinkGuard } from './guarded-connector';
 

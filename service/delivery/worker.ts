@@ -7,7 +7,7 @@ import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/c
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
 import { attemptQueue, longestPauseMs, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
-import { createWakeableSleep } from '../base/wakeable-sleep';
+import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
 export interface DeliveryWorker {

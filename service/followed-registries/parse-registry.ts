@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { checksummed } from '../base/checksummed';
+import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
-import { pointerOf, type Path } from '../base/json-pointer';
-import { firstProblemOf, members, must } from '../base/strict-members';
+import { firstProblemOf, members, must, pointerOf, type Path } from '../base/json';
 import { findNetwork, knownNetworks, type Network } from '../chain/networks';
 
 /** A registry that is to be followed. */

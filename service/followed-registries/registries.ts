@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock';
 import { ChainError, codeOf, ConfigurationError, RequestError, ServiceError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import { findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/refusals';

@@ -1,6 +1,6 @@
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 
 /** The used part of the package `@ngrok/ngrok`, with its own names. */
 export interface TunnelLibrary {

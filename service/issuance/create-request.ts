@@ -1,10 +1,8 @@
 import { ZeroAddress } from 'ethers';
 import { z } from 'zod';
-import { checksummed } from '../base/checksummed';
+import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
-import { found } from '../base/found';
-import { pointerOf } from '../base/json-pointer';
-import { firstProblemOf, isWellFormed, members, must } from '../base/strict-members';
+import { firstProblemOf, found, isWellFormed, members, must, pointerOf } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
 
 const TEXT = { type: 'string' };

@@ -5,7 +5,7 @@ import type { Journal } from '../journal/journal';
 import type { MintQueue } from '../minting/mint-queue';
 import { type DocumentType, findDocumentType } from './credential';
 import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {

@@ -9,7 +9,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createPrivateKey, sign } from 'node:crypto';
-import { newP256Key, P256_BYTES, P256_PUBLIC_PREFIX } from '../base/p256-key';
+import { newP256Key, P256_BYTES, P256_PUBLIC_PREFIX } from '../base/did-key-pair';
 import ContextResolver, {
   type ActiveContext,
   type ProcessedContext,

@@ -6,7 +6,7 @@ import Piscina from 'piscina';
 import { BusyError, SigningError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import { createIssuerSigner } from './issuer-signer';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
 import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';

@@ -1,5 +1,4 @@
-import { pointerStep } from '../base/json-pointer';
-import { isWellFormed } from '../base/strict-members';
+import { isWellFormed, pointerStep } from '../base/json';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
 export interface UnprotectedContent extends Problem {

@@ -13,7 +13,7 @@ import { MintChain } from './mint-chain';
 import { MintStates } from './mint-states';
 import { Nonces, TransactionTerms } from './transaction-terms';
 import { prepareMints } from './prepare-mints';
-import { pause } from '../base/pause';
+import { pause } from '../base/waiting';
 import { BroadcastWidth, timingFor, type MintTiming, type QueueParts } from './queue-parts';
 import { MintRecorder, type MintJournal, type MintObserver } from './record-mints';
 import { sendMints } from './send-mints';

@@ -1,5 +1,5 @@
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
-import { createWakeableSleep } from '../base/wakeable-sleep';
+import { createWakeableSleep } from '../base/waiting';
 import { lastPending, newMint, newOutcome, readSignedMint, type Mint, type PendingTransaction } from './mint';
 import type { Nonces } from './transaction-terms';
 

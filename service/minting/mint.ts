@@ -1,4 +1,4 @@
-import { newDeferred, type Deferred } from '../base/deferred';
+import { newDeferred, type Deferred } from '../base/waiting';
 import { Transaction } from 'ethers';
 import type { TransactionFees } from '../chain/fees';
 import type { ChainError } from '../base/errors';

@@ -3,7 +3,7 @@ import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
-import { pause } from '../base/pause';
+import { pause } from '../base/waiting';
 import { giveUp, shortOfFunds } from './handle-rejections';
 import type { QueueParts } from './queue-parts';
 

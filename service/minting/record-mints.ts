@@ -4,7 +4,7 @@ import type { Failure, MinedMint } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import type { Mint, PendingTransaction, SignedMint } from './mint';
 import type { MintStates } from './mint-states';
-import { pause } from '../base/pause';
+import { pause } from '../base/waiting';
 
 /** The journal methods that the queue uses. */
 export type MintJournal = Pick<

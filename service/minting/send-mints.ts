@@ -1,7 +1,7 @@
 import { broadcast, knows, isDefinite } from '../chain/broadcast';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { newestOf, type PendingTransaction } from './mint';
-import { pause } from '../base/pause';
+import { pause } from '../base/waiting';
 import type { QueueParts } from './queue-parts';
 import { highestGasPrice } from '../chain/fees';
 import { nodeErrorOf } from '../chain/refusals';

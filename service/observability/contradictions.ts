@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/pause';
+import { repeat } from '../base/waiting';
 import { registryName } from '../base/registry-name';
 import type { IssuancesTable, Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';

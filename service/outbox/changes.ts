@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/pause';
+import { repeat } from '../base/waiting';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 

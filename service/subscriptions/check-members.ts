@@ -1,8 +1,7 @@
-import { checksummed } from '../base/checksummed';
-import { found } from '../base/found';
+import { checksummed } from '../base/checksums';
+import { found, isWellFormed } from '../base/json';
 import { registryName } from '../base/registry-name';
 import { sourceOf } from '../events/cloud-event';
-import { isWellFormed } from '../base/strict-members';
 import { LONGEST_SINK, MOST_TYPES } from './bounds';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from '../events/event-types';
 import { subscriptionError } from './subscription-error';

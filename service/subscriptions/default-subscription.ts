@@ -1,5 +1,4 @@
-import { splitCredentials } from '../base/url-credentials';
-import { printableUrl } from '../base/mask-secrets';
+import { printableUrl, splitCredentials } from '../base/mask-secrets';
 import { registryName } from '../base/registry-name';
 import { sourceOf } from '../events/cloud-event';
 import type { FollowedRegistry, Webhook } from '../config/followed-registries';

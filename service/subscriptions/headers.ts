@@ -1,5 +1,5 @@
 import { HEADER_NAME, HEADER_VALUE, OWN_HEADERS } from '../base/delivery-rules';
-import { found } from '../base/found';
+import { found } from '../base/json';
 import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from './bounds';
 import type { Headers, Subscription } from './subscription';
 import { membersOf, subscriptionError } from './subscription-error';

@@ -1,7 +1,5 @@
 import { isAddress } from 'ethers';
-import { found } from '../base/found';
-import type { Path } from '../base/json-pointer';
-import { isWellFormed } from '../base/strict-members';
+import { found, isWellFormed, type Path } from '../base/json';
 import type { AttributeValues, Filter } from '../events/select-events';
 import { parseTokenId } from '../registry/token-id-forms';
 import { DEEPEST_FILTER, LONGEST_STRING, MOST_ENTRIES, MOST_FILTERS } from './bounds';

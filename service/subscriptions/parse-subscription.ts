@@ -6,7 +6,7 @@ import {
   LONGEST_TIMEOUT_MS,
   MOST_CONCURRENT_DELIVERIES,
 } from '../base/delivery-rules';
-import { firstProblemOf, members, must } from '../base/strict-members';
+import { firstProblemOf, members, must } from '../base/json';
 import { DEFAULT_RETRY_SCHEDULE } from '../config/followed-registries';
 import { LONGEST_HEADER_VALUE, LONGEST_SINK, MOST_FILTERS, MOST_HEADERS, MOST_TYPES } from './bounds';
 import { checkedSource, checkedTypes, checkSink } from './check-members';

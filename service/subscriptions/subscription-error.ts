@@ -1,6 +1,5 @@
 import { RequestError } from '../base/errors';
-import { found } from '../base/found';
-import { pointerOf, type Path } from '../base/json-pointer';
+import { found, pointerOf, type Path } from '../base/json';
 
 /**
  * The error for a wrong member of a subscription.

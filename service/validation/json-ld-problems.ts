@@ -3,7 +3,7 @@ import { messageOf } from '../base/errors';
 import { buildCredential, type JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
-import { pointerStep } from '../base/json-pointer';
+import { pointerStep } from '../base/json';
 
 /** A problem of a credentialSubject, described for its author. */
 export interface SubjectProblem {

@@ -3,7 +3,7 @@ import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files'
 import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credential';
 import { SUBJECT_TERMS } from '../issuance/create-request';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
-import { pointerStep } from '../base/json-pointer';
+import { pointerStep } from '../base/json';
 import { jsonLdProblems, type SubjectProblem } from './json-ld-problems';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];

@@ -2,7 +2,7 @@ import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosu
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import * as jsigs from 'jsonld-signatures';
 import { messageOf, RequestError } from '../base/errors';
-import { pointerStep } from '../base/json-pointer';
+import { pointerStep } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
 import { inspectContent, presentedProof } from './presented-credential';
 

@@ -1,5 +1,5 @@
 import { RequestError } from '../base/errors';
-import { pointerStep } from '../base/json-pointer';
+import { pointerStep } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 

@@ -1,4 +1,4 @@
-import { createWakeableSleep } from '../base/wakeable-sleep';
+import { createWakeableSleep } from '../base/waiting';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
 

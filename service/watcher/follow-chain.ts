@@ -6,7 +6,7 @@ import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import type { BlockAlarm } from './block-alarm';
 import { findAncestor, isOnChain } from './find-ancestor';
 import { keepRead, newestUpTo } from './kept-blocks';

@@ -19,7 +19,7 @@ import {
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import { createBlockAlarm, type BlockAlarm } from './block-alarm';
 import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
 import { followChain, type Sighting } from './follow-chain';

@@ -1,5 +1,5 @@
 import { ServiceError, codeOf, messageOf } from '../base/errors';
-import { pause } from '../base/pause';
+import { pause } from '../base/waiting';
 import { setState, type FeedStatus } from './feed-status';
 import { followFeed, newFeedMemory, type FeedMemory, type FeedFollowing } from './follow-feed';
 

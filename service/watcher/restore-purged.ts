@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock';
-import { untilAborted } from '../base/until-aborted';
+import { untilAborted } from '../base/waiting';
 import { createBlockSpan, existingBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import type { Devnet } from '../../devnet/devnet';
 import type { Issued } from '../../devnet/service-requests';
-import { newDeferred } from '../../service/base/deferred';
+import { newDeferred } from '../../service/base/waiting';
 import { seriousFindings } from '../helpers/pages/browser';
 import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
 import { abortedError, answeredError } from '../helpers/pages/page-errors';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/free-port';
 import { readSettings } from '../../service/config/config';
 import { messageOf, ServiceError } from '../../service/base/errors';
-import { untilAborted } from '../../service/base/until-aborted';
+import { untilAborted } from '../../service/base/waiting';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import type { Devnet } from '../../devnet/devnet';
 import type { Issued } from '../../devnet/service-requests';
-import { newDeferred } from '../../service/base/deferred';
+import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import { systemClock } from '../../service/base/clock';

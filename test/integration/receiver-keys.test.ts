@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { publishedKeys, type FindKey } from '../../receiver/verify';
-import { publicJwkOf, type PublicJwk } from '../../service/base/public-jwk';
+import { publicJwkOf, type PublicJwk } from '../../service/base/signing-keys';
 import { track } from '../helpers/resources';
 
 const newJwk = (): PublicJwk => publicJwkOf(generateKeyPairSync('ed25519').privateKey);

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { from } from '@digitalbazaar/ecdsa-multikey';
 import { loadConfig, readSettings } from '../../service/config/config';
 import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
-import { parseSigningKey } from '../../service/base/signing-key';
+import { parseSigningKey } from '../../service/base/signing-keys';
 import { tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
 

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { TaggedOverview } from '../../console/requests/api';
 import { RequestFailure } from '../../console/requests/request';
-import { newDeferred } from '../../service/base/deferred';
+import { newDeferred } from '../../service/base/waiting';
 import type { Overview } from '../../service/console/views';
 
 interface Following {

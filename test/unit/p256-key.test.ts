@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto';
 import { expect } from 'chai';
 import { newSecretKey, publicKeyOf } from '../../cli/keys/did-key';
-import { newP256Key } from '../../service/base/p256-key';
+import { newP256Key } from '../../service/base/did-key-pair';
 
 /** About four of them begin with a zero byte. */
 const KEYS = 1_000;

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { pause } from '../../service/base/pause';
+import { pause } from '../../service/base/waiting';
 
 describe('a pause', () => {
   it('ends early for all who wait on a signal, and warns of no leak however many they are', async () => {

@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { newDeferred } from '../../service/base/deferred';
+import { newDeferred } from '../../service/base/waiting';
 import { readBody } from '../../service/http/read-body';
 
 const MEGABYTE = 1024 * 1024;

@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { publicJwkOf } from '../../service/base/public-jwk';
-import { jwksOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
+import { jwksOf, publicJwkOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
 import { createWebhookClient } from '../../service/delivery/post';
 import { verifySignature } from '../../receiver/verify';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { untilAborted } from '../../service/base/until-aborted';
+import { untilAborted } from '../../service/base/waiting';
 
 describe('waiting for a promise until a signal aborts', () => {
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
-import { findJsonError } from '../../service/base/json-error';
+import { findJsonError } from '../../service/base/json';
 import { readJsonInput } from '../../cli/files/user-file';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';

@@ -1,0 +1,122 @@
+import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { z } from 'zod';
+
+/** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
+export function pointerStep(name: string | number): string {
+  return `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/** The position of a value in a body: names of members, and indexes. */
+export type Path = readonly PropertyKey[];
+
+/** Characters shown of a name in a pointer. It may be as long as the body. */
+const LONGEST_SHOWN = 256;
+
+/** The JSON pointer of a path, for a message. Very long names are cut. */
+export function pointerOf(path: Path): string {
+  return path.map((step) => pointerStep(shown(String(step)))).join('');
+}
+
+function shown(name: string): string {
+  return name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+}
+
+/** The kind of a wrong value, for the end of a sentence: it may be missing, or too long to be shown. */
+export function found(value: unknown): string {
+  if (value === undefined) return 'but it is missing';
+  if (value === null) return 'but it is null';
+  if (Array.isArray(value)) return 'but it is an array';
+  return `but it is ${typeof value === 'object' ? 'an object' : `a ${typeof value}`}`;
+}
+
+/** The message of a schema: what its value must be, what was found instead of its type, and the remedy. */
+export const must =
+  (be: string, remedy: string) =>
+  ({ code, input }: { code?: string; input?: unknown }): string =>
+    `must be ${be}${code === 'invalid_type' || input === undefined ? `, ${found(input)}` : ''}. ${remedy}`;
+
+/**
+ * Whether a text has no half of a surrogate pair. JSON can write one, but UTF-8 cannot: it would become
+ * U+FFFD.
+ */
+export function isWellFormed(text: string): boolean {
+  return !/\p{Surrogate}/u.test(text);
+}
+
+/** An object without other members. `refused`: reasons why members that callers may expect do not exist. */
+export function members<Shape extends z.ZodRawShape>(
+  name: string,
+  shape: Shape,
+  refused: Readonly<Record<string, string>> = {},
+) {
+  const names = Object.keys(shape).join(', ');
+  const isNoObject = must('an object', `Its members are ${names}.`);
+  return z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'unrecognized_keys') return isNoObject(issue);
+      const reason = Object.entries(refused).find(([member]) => member === issue.keys[0])?.[1];
+      return reason ?? `is not a member of ${name}. Leave it out, or write one of ${names}.`;
+    },
+  });
+}
+
+/** All problems of a body. An unknown name has a problem of its own. */
+export function problemsOf({ issues }: z.ZodError): { path: Path; problem: string }[] {
+  return issues.flatMap(({ path, message, ...issue }) => {
+    const names = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
+    return names.map((name) => ({ path: name === undefined ? path : [...path, name], problem: message }));
+  });
+}
+
+/** The first problem of a body. Unknown names come first: a misspelt name explains why another is missing. */
+export function firstProblemOf({ issues }: z.ZodError): { path: Path; problem: string } {
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
+  const member = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  return { path: [...(issue?.path ?? []), ...member], problem: issue?.message ?? 'is wrong.' };
+}
+
+/** Readable texts for the parser's errors. */
+const PROBLEMS: Record<string, string> = {
+  CloseBraceExpected: 'a comma or } is expected',
+  CloseBracketExpected: 'a comma or ] is expected',
+  ColonExpected: 'a colon is expected',
+  CommaExpected: 'a comma or a closing bracket is expected',
+  EndOfFileExpected: 'nothing more is expected',
+  InvalidCharacter: 'a control character in a string must be escaped',
+  InvalidCommentToken: 'JSON has no comments',
+  InvalidEscapeCharacter: 'this string has an escape sequence that JSON does not have',
+  InvalidSymbol: 'this is not a JSON value',
+  InvalidUnicode: 'this string has an escape sequence that JSON does not have',
+  PropertyNameExpected: 'a name in double quotes is expected',
+  UnexpectedEndOfNumber: 'this number is not complete',
+  UnexpectedEndOfString: 'this string is not closed on its line',
+  ValueExpected: 'a value is expected',
+};
+
+/**
+ * Finds the first syntax error (RFC 8259) of a text that `JSON.parse` refused: Node.js 20 gives no position
+ * for most errors. Line and column count from 1; columns are UTF-16 code units, as in editors. Undefined if
+ * none is found, for example because the text is nested deeper than the stack.
+ */
+export function findJsonError(text: string): { line: number; column: number; problem: string } | undefined {
+  const error = firstErrorOf(text);
+  if (error === undefined) return undefined;
+  const before = text.slice(0, error.offset);
+  const lineStart = before.lastIndexOf('\n') + 1;
+  const name = printParseErrorCode(error.error);
+  return {
+    line: before.split('\n').length,
+    column: error.offset - lineStart + 1,
+    problem: PROBLEMS[name] ?? name,
+  };
+}
+
+function firstErrorOf(text: string): ParseError | undefined {
+  const errors: ParseError[] = [];
+  try {
+    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+  }
+  return errors[0];
+}

@@ -1,0 +1,117 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Sleeps; returns early when the signal aborts. Any number of callers may wait on one signal. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  // Node.js would print a warning about a memory leak when more than ten wait.
+  setMaxListeners(0, signal);
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/**
+ * Runs work again and again, with a pause after each run.
+ *
+ * @param work ends early when the signal aborts, and never rejects.
+ * @param firstAfterMs the pause before the first run.
+ * @returns `stop`, which resolves after a current run has ended.
+ */
+export function repeat(
+  work: (signal: AbortSignal) => Promise<void>,
+  everyMs: number,
+  firstAfterMs = 0,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  async function run(): Promise<void> {
+    if (firstAfterMs > 0) await pause(firstAfterMs, signal);
+    while (!signal.aborted) {
+      await work(signal);
+      await pause(everyMs, signal);
+    }
+  }
+  const finished = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await finished;
+    },
+  };
+}
+
+/** A sleep for one sleeper that can be ended early, even before it begins. */
+export type WakeableSleep = ReturnType<typeof createWakeableSleep>;
+
+/**
+ * Makes a sleep for one sleeper. Ending a pause of `node:timers/promises` by a signal makes an error each
+ * time, which busy sleepers cannot afford.
+ */
+export function createWakeableSleep() {
+  let isWoken = false;
+  let end: () => void = () => undefined;
+  return {
+    /** Ends the sleep, or the next one if none is under way. */
+    wake: (): void => {
+      isWoken = true;
+      end();
+    },
+    /** Forgets earlier calls of `wake`. */
+    reset: (): void => void (isWoken = false),
+    async sleep(ms: number): Promise<void> {
+      if (isWoken) return;
+      const { promise, resolve } = newDeferred<void>();
+      const timer = setTimeout(resolve, ms);
+      end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      return promise;
+    },
+  };
+}
+
+/**
+ * Waits for a promise until the signal aborts, so that a hanging node cannot prevent the service from
+ * stopping. The promise's later outcome is ignored.
+ *
+ * @throws the signal's reason if it aborts first.
+ */
+export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  signal.throwIfAborted();
+  let end: (() => void) | undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    end = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', end, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    if (end) signal.removeEventListener('abort', end);
+  }
+}
+
+const SLOW_MS = 3_000;
+
+/** Waits for work, and calls `tell` once when the work takes longer than three seconds. */
+export async function toldIfSlow<T>(work: Promise<T>, tell: () => void): Promise<T> {
+  const timer = setTimeout(tell, SLOW_MS);
+  return work.finally(() => clearTimeout(timer));
+}
+
+/** A promise, and the functions that settle it. */
+export interface Deferred<T> {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (error: Error) => void;
+}
+
+/** Node.js 20 has no Promise.withResolvers. */
+export function newDeferred<T>(): Deferred<T> {
+  let resolve: Deferred<T>['resolve'] = () => undefined;
+  let reject: Deferred<T>['reject'] = () => undefined;
+  const promise = new Promise<T>((resolved, rejected) => {
+    resolve = resolved;
+    reject = rejected;
+  });
+  return { promise, resolve, reject };
+}
