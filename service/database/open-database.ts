@@ -4,7 +4,7 @@ import { openPostgres, openPostgresBesideService } from './open-postgres';
 import { openSqlite, openSqliteBesideService } from './open-sqlite';
 
 /** Location of the service's database. */
-export interface DatabaseLocation {
+interface DatabaseLocation {
   /** PostgreSQL; undefined: SQLite in `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;

@@ -51,7 +51,7 @@ export interface FeedsTable {
 }
 
 /** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
-export interface BlocksTable {
+interface BlocksTable {
   feed: number;
   number: number;
   /** Null for the block before the first one read. */
@@ -59,7 +59,7 @@ export interface BlocksTable {
 }
 
 /** The tokens with events. */
-export interface TokensTable {
+interface TokensTable {
   id: Generated<number>;
   feed: number;
   /** In decimals. Empty for events of the registry itself. */
@@ -67,7 +67,7 @@ export interface TokensTable {
 }
 
 /** Every event, with the body that is sent. Old events may be purged. */
-export interface EventsTable {
+interface EventsTable {
   /** Ascends in the order of recording. */
   id: Generated<number>;
   feed: number;
@@ -108,13 +108,13 @@ export interface SubscriptionsTable {
 }
 
 /** One row. Its version is incremented by every change of subscriptions and registries. */
-export interface SubscriptionChangesTable {
+interface SubscriptionChangesTable {
   id: number;
   version: number;
 }
 
 /** A channel delivers the events of one feed to one subscription. */
-export interface ChannelsTable {
+interface ChannelsTable {
   id: Generated<number>;
   subscription: number;
   feed: number;
@@ -161,7 +161,7 @@ export interface QueuesTable {
 }
 
 /** The event at each position of a queue. Events before the head are delivered or dead letters. */
-export interface DeliveriesTable {
+interface DeliveriesTable {
   channel: number;
   token: number;
   position: number;
@@ -169,7 +169,7 @@ export interface DeliveriesTable {
 }
 
 /** Every attempt to deliver an event. */
-export interface AttemptsTable {
+interface AttemptsTable {
   event: number;
   channel: number;
   attempt: number;
@@ -182,7 +182,7 @@ export interface AttemptsTable {
 }
 
 /** Events that were given up; they can be sent again. */
-export interface DeadLettersTable {
+interface DeadLettersTable {
   channel: number;
   event: number;
   died_at: number;
@@ -193,7 +193,7 @@ export interface DeadLettersTable {
 }
 
 /** Events that were delivered, or may have been, from blocks that were orphaned. */
-export interface OrphansTable {
+interface OrphansTable {
   feed: number;
   event_id: Bytes;
   block_number: number;
@@ -206,7 +206,7 @@ export interface OrphansTable {
 }
 
 /** Registries that were added without a setting, and registries that were given up. */
-export interface RegistriesTable {
+interface RegistriesTable {
   chain_id: number;
   /** In lower case. */
   address: string;
@@ -253,7 +253,7 @@ export interface IssuancesTable {
 }
 
 /** Signed documents in parts, numbered from 0. Each statement handles one part, so that none takes long. */
-export interface DocumentPartsTable {
+interface DocumentPartsTable {
   scope: string;
   token_id: string;
   part: number;
@@ -261,7 +261,7 @@ export interface DocumentPartsTable {
 }
 
 /** Documents with parts but without an issuance: being stored, left over by a crash, or being deleted. */
-export interface UnfinishedDocumentsTable {
+interface UnfinishedDocumentsTable {
   scope: string;
   token_id: string;
   /** When storing began; null if its parts are to be deleted. */
@@ -269,7 +269,7 @@ export interface UnfinishedDocumentsTable {
 }
 
 /** Every transaction that was signed for a document. It is stored before it is sent. */
-export interface MintTransactionsTable {
+interface MintTransactionsTable {
   scope: string;
   token_id: string;
   hash: string;
@@ -280,7 +280,7 @@ export interface MintTransactionsTable {
 }
 
 /** The chain of a journal's blocks: a restarted local chain has another block 0. */
-export interface JournalChainsTable {
+interface JournalChainsTable {
   scope: string;
   genesis_hash: string;
 }

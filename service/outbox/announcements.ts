@@ -51,7 +51,7 @@ function idOf({ id }: { id: number }): number {
 }
 
 /** The last announcement or retraction of an event in a channel. */
-export interface LastEntry {
+interface LastEntry {
   channel: number;
   /** Key of the original. */
   original: number;

@@ -128,7 +128,7 @@ export async function claimQueues(
 }
 
 /** Position up to which events may have been sent, if the process that holds the current lease has died. */
-export function possiblySentTo(eb: ExpressionBuilder<Schema, 'queues'>) {
+function possiblySentTo(eb: ExpressionBuilder<Schema, 'queues'>) {
   return eb
     .case()
     .when(sql<boolean>`lease is not null and claimed_to > sent_to`)

@@ -59,7 +59,7 @@ export interface DeliveredEvent extends StoredEvent {
  * Whether an attempt for the head of a queue has failed. `attempts` includes the attempt under way of a
  * leased queue.
  */
-export const HAS_FAILED = sql<boolean>`queues.attempts > case when queues.lease is null then 0 else 1 end`;
+const HAS_FAILED = sql<boolean>`queues.attempts > case when queues.lease is null then 0 else 1 end`;
 
 /**
  * The event with its deliveries, once for each feed that has it: a restarted local chain may have had the
@@ -76,7 +76,7 @@ export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Pr
 }
 
 /** Selects events of the current feed of each registry. Undefined: all. */
-export interface EventsWanted {
+interface EventsWanted {
   /** Address, or chain id and address. */
   registry?: string | undefined;
   /** In decimals. */
@@ -87,7 +87,7 @@ export interface EventsWanted {
 }
 
 /** A page of events, the newest first. `next`: the key that the next page is listed from. */
-export interface EventsPage {
+interface EventsPage {
   events: DeliveredEvent[];
   next: number | undefined;
 }

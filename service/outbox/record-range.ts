@@ -9,7 +9,7 @@ import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 import { announceAgain, matchOrphans, type Matched } from './match-orphans';
 
 /** A range of blocks that was read, with its events. */
-export interface RecordedRange {
+interface RecordedRange {
   events: RegistryEvent[];
   /** The blocks whose hashes are kept: those with events, and the last. Ascending. */
   blocks: KeptBlock[];
@@ -19,7 +19,7 @@ export interface RecordedRange {
 }
 
 /** The events of blocks that were read before: the cursor stays. */
-export type ReadAgain = Pick<RecordedRange, 'events'> & { nextBlock?: never };
+type ReadAgain = Pick<RecordedRange, 'events'> & { nextBlock?: never };
 
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one

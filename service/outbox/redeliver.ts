@@ -12,7 +12,7 @@ import { bytesOfId, enqueue, isEventId } from './stored-events';
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
 
 /** The number of events queued again, and of those that were already waiting. */
-export interface Redelivered {
+interface Redelivered {
   enqueued: number;
   waiting: number;
 }

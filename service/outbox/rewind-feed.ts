@@ -9,7 +9,7 @@ import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 import { bytesOfId, idOfBytes } from './stored-events';
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
-export interface OrphanedEvent {
+interface OrphanedEvent {
   eventId: string;
   type: string;
   tokenId: string;
@@ -232,7 +232,7 @@ type Queue = Selectable<QueuesTable>;
  * Reads the queues of tokens, in the order of their keys. On PostgreSQL they are locked until the transaction
  * ends.
  */
-export async function lockQueues(
+async function lockQueues(
   { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   feed: number,
@@ -263,7 +263,7 @@ export async function lockQueues(
 }
 
 /** Whether events of the queue are being sent. */
-export function isBeingSent({ lease, next_attempt_at }: Queue, now: number): boolean {
+function isBeingSent({ lease, next_attempt_at }: Queue, now: number): boolean {
   return lease !== null && (next_attempt_at ?? 0) > now;
 }
 
@@ -273,7 +273,7 @@ export function isBeingSent({ lease, next_attempt_at }: Queue, now: number): boo
  * @returns the removed events of which an attempt may have begun without being recorded, because the process
  *   died during it.
  */
-export async function removeFromQueue(
+async function removeFromQueue(
   db: Transaction<Schema>,
   queue: Queue,
   unwanted: ReadonlySet<number>,

@@ -47,7 +47,7 @@ export interface SentTo {
  *
  * @returns the settlements of queues that another process has claimed, and whether a settled queue is due.
  */
-export async function settleQueues(
+async function settleQueues(
   { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   channel: number,
@@ -276,7 +276,7 @@ async function isChanged(db: Transaction<Schema>, channel: number, { changedAt }
 }
 
 /** The outcomes to record and the queues to claim. */
-export interface Turn {
+interface Turn {
   settlements: readonly Settlement[];
   /** A limit of 0 claims nothing. */
   claim: Claim;

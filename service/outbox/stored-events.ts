@@ -62,7 +62,7 @@ export function keyIn(keys: ReadonlyMap<string, number>, name: string): number {
 }
 
 /** An event that is to be stored. */
-export interface NewEvent {
+interface NewEvent {
   cloudEvent: CloudEvent | Retraction;
   /** Key of the token's row. */
   token: number;

@@ -64,7 +64,7 @@ export function setState(
 }
 
 /** A catch-up: the reader has not reached the newest blocks yet. */
-export interface CatchUp {
+interface CatchUp {
   /** The blocks to read, both included. `toBlock` grows with the chain. */
   fromBlock: number;
   toBlock: number;
@@ -73,7 +73,7 @@ export interface CatchUp {
 }
 
 /** The progress of a catch-up. */
-export interface CatchUpProgress {
+interface CatchUpProgress {
   blocksRead: number;
   /** Number of blocks in the whole catch-up. */
   blocks: number;

@@ -1,15 +1,13 @@
 import { ZeroHash } from 'ethers';
+import { ChainError, codeOf, ServiceError } from '../base/errors';
+import { createWakeableSleep, untilAborted } from '../base/waiting';
 import { blockAt, existingBlock, headOf, type BlockSpan, type ChainBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/refusals';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError, codeOf, ServiceError } from '../base/errors';
+import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
-import { untilAborted } from '../base/waiting';
-import type { BlockAlarm } from './block-alarm';
-import { findAncestor, isOnChain } from './find-ancestor';
-import { keepRead, newestUpTo } from './kept-blocks';
 import { readByReceipts, readRange, type RangeRead } from './read-range';
 
 /**
@@ -30,7 +28,7 @@ export type Sighting = { headBlock: number; nextBlock: number } & (
 );
 
 /** A range of blocks that were read together. */
-export interface BlockRange {
+interface BlockRange {
   fromBlock: number;
   toBlock: number;
   events: RegistryEvent[];
@@ -225,4 +223,105 @@ async function ancestorOf(
 async function isSameChain({ client, genesisHash }: ChainFollowing): Promise<boolean> {
   const genesis = await blockAt(client, 0);
   return genesis === undefined || genesis.hash === genesisHash;
+}
+
+/**
+ * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all
+ * blocks before it are.
+ *
+ * @param head number of the chain's newest block; kept blocks above it are no longer on the chain.
+ * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
+ *   blocks.
+ */
+async function findAncestor(client: RpcClient, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
+  const candidates = kept.filter(({ number }) => number <= head);
+  let gone = candidates.length;
+  let onChain = -1;
+  while (gone - onChain > 1) {
+    const middle = Math.floor((onChain + gone) / 2);
+    const candidate = candidates[middle];
+    if (candidate && (await isOnChain(client, candidate))) onChain = middle;
+    else gone = middle;
+  }
+  const ancestor = candidates[onChain];
+  if (ancestor) return ancestor;
+  throw tooDeep(kept);
+}
+
+/** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
+async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
+  if (hash === undefined) return true;
+  return (await existingBlock(client, number)).hash === hash;
+}
+
+function tooDeep(kept: readonly KeptBlock[]): ChainError {
+  const [oldest] = kept;
+  const message =
+    `The chain was reorganised deeper than the finality depth: block ${oldest?.number} ` +
+    'is not the one that was read, and earlier blocks are no longer known. ' +
+    'Nothing is delivered until an operator acts.';
+  const remedy =
+    'Compare what was delivered with the chain; ' +
+    'then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH. ' +
+    'Keep the old one: it has the issued documents and the subscriptions.';
+  return new ChainError('CHAIN_REORGANISED', message, { remedy });
+}
+
+/**
+ * The kept blocks after more were read. Blocks older than the finality depth are dropped, except the newest
+ * of them: it is not expected to change, so it is always available as a common ancestor.
+ *
+ * @param kept ascending, like `read`.
+ * @param depth number of blocks.
+ */
+export function keepRead(kept: readonly KeptBlock[], read: readonly KeptBlock[], depth: number): KeptBlock[] {
+  const all = [...kept, ...read];
+  const last = all.at(-1)?.number ?? 0;
+  const ground = all.findLastIndex(({ number }) => number <= last - depth);
+  return all.slice(Math.max(ground, 0));
+}
+
+/** The newest kept block that is not above `number`. */
+export function newestUpTo(kept: readonly KeptBlock[], number: number): KeptBlock | undefined {
+  return kept.findLast((block) => block.number <= number);
+}
+
+/** Decides when to ask the chain for new blocks. */
+export interface BlockAlarm {
+  /**
+   * Resolves when the node has reported a block since the last call, when the pause is over, or when the
+   * signal aborts.
+   */
+  wait(signal: AbortSignal): Promise<void>;
+  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
+  quicken(): void;
+  /** Ends the pause, or the next one. */
+  wake(this: void): void;
+  stop(): void;
+}
+
+/** Factor by which each pause without an event is longer than the one before. */
+const GROWTH = 1.5;
+
+/**
+ * Creates an alarm. Over a WebSocket the node reports new blocks (`newHeads`), but subscriptions can fail
+ * silently, so the chain is polled as well. Providers limit calls per day and most registries are idle most
+ * of the time: the pause grows as long as nothing happens.
+ */
+export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses): BlockAlarm {
+  const sleeper = createWakeableSleep();
+  let pauseMs = shortest;
+  const unsubscribe = client.onNewHead?.(sleeper.wake);
+  return {
+    async wait(signal) {
+      signal.addEventListener('abort', sleeper.wake);
+      if (!signal.aborted) await sleeper.sleep(pauseMs);
+      signal.removeEventListener('abort', sleeper.wake);
+      sleeper.reset();
+      pauseMs = Math.min(pauseMs * GROWTH, longest);
+    },
+    quicken: () => void (pauseMs = shortest),
+    wake: sleeper.wake,
+    stop: () => unsubscribe?.(),
+  };
 }

@@ -13,7 +13,7 @@ import { readByReceipts, readRange } from './read-range';
 const MOST_BLOCKS = 2_000;
 
 /** The registry whose events are restored. */
-export interface PurgedRegistry {
+interface PurgedRegistry {
   client: RpcClient;
   registryAddress: string;
   identity: RegistryIdentity;

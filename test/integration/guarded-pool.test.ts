@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import { Pool } from 'pg';
-import { guarded } from '../../service/database/guarded-pool';
+import { guarded } from '../../service/database/open-postgres';
 import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
 
 interface Schema {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RpcClient } from '../../service/chain/rpc-client';
-import { createBlockAlarm } from '../../service/watcher/block-alarm';
+import { createBlockAlarm } from '../../service/watcher/follow-chain';
 
 const PAUSES = { shortest: 80, longest: 600 };
 const NEVER = new AbortController().signal;

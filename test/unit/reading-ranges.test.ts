@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
 import { isRangeRefused, isThrottled } from '../../service/chain/refusals';
 import { createBlockSpan } from '../../service/chain/read-chain';
-import { keepRead, newestUpTo } from '../../service/watcher/kept-blocks';
+import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 
 /** The error that ethers creates from a node's answer. */
 function answered(message: string): Error {

@@ -5,7 +5,7 @@ import { signingKeyOf } from '../../../service/base/signing-keys';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import type { Database } from '../../../service/database/database';
-import { createJointTransactions } from '../../../service/database/joint-transactions';
+import { createJointTransactions } from '../../../service/database/sqlite-driver';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
