@@ -2,7 +2,7 @@ import { Wallet } from 'ethers';
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
-import { createGasStation, readFees, type FeeReading, type TransactionFees } from '../chain/fees';
+import { createGasStation, readFees, type FeeReading } from '../chain/fees';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
@@ -16,6 +16,7 @@ import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/queue-parts';
 import type { MintObserver } from '../minting/record-mints';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
+import type { IssuingSources, WalletReading } from '../observability/issuing-report';
 import { createMintSimulation } from '../registry/simulate-mint';
 
 /** Issuing, from a request to a mined token. */
@@ -25,20 +26,16 @@ export interface Issuing {
   /** Undefined while settings are missing. */
   journal: Journal | undefined;
   /** Sources for observation; undefined while settings are missing. */
-  watched: WatchedIssuing | undefined;
+  watched: Watched | undefined;
   /** Ends the threads and the queue. The next start finishes the mints in flight. */
   stop(): Promise<void>;
 }
 
-/** Sources for observing issuing. */
-export interface WatchedIssuing {
+interface Watched {
   /** Scope of the journal's rows. */
   scope: JournalScope;
-  signing: () => { waiting: number; busy: number; threads: number };
-  walletAddress: string;
-  readBalance: () => Promise<bigint>;
-  /** Fees of the next mint. */
-  readFees: () => Promise<TransactionFees>;
+  signing: IssuingSources['signing'];
+  wallet: Pick<WalletReading, 'address' | 'readBalance' | 'readFees'>;
 }
 
 /** The longest time a caller waits for a mint. Most callers have given up by then. */
@@ -110,10 +107,12 @@ export async function startIssuing(
     watched: {
       scope,
       signing: () => pool.figures(),
-      walletAddress,
-      readBalance: () => client.getBalance(walletAddress),
-      // The wallet is read so often that logging each warning would fill the log.
-      readFees: () => readFees({ ...fees, warn: () => undefined }),
+      wallet: {
+        address: walletAddress,
+        readBalance: () => client.getBalance(walletAddress),
+        // The wallet is read so often that logging each warning would fill the log.
+        readFees: () => readFees({ ...fees, warn: () => undefined }),
+      },
     },
     async stop() {
       await Promise.all([queue.stop(), pool.destroy()]);

@@ -58,16 +58,31 @@ const KEEP_LOCAL_BALANCE_MS = 10_000;
 
 /** Starts observing issuing and event delivery. It changes neither. */
 export function startObserving(config: Config, parts: ObservingParts): Observing {
-  const { database, metrics, issuing, eventDelivery, subscribing, logger } = parts;
+  const { database, metrics, outcomes, issuing, eventDelivery, subscribing, logger, timing } = parts;
+  const { watched } = issuing;
+  const registry = ownRegistryOf(config);
   const clock = systemClock;
   const findUnfollowed = (): Promise<Unfollowed> =>
     unfollowedOf(database, {
       chainId: config.network.chainId,
       registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
-      scope: issuing.watched?.scope,
+      scope: watched?.scope,
     });
   const logFailures = failureLog(logger);
-  const readIssuing = issuingReportOf(config, parts);
+  const readIssuing: Observing['issuing'] = watched
+    ? createIssuingReport({
+        mints: () => mintFiguresOf(database.db, watched.scope),
+        lastFailure: () => outcomes.lastFailure(),
+        signing: watched.signing,
+        wallet: createWalletReading({
+          ...watched.wallet,
+          keepMs: config.network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
+          clock,
+          logger,
+        }),
+        clock,
+      })
+    : async () => undefined;
   const readOutboxes = shared(eventDelivery.figures, { clock });
   const readUnfollowed = shared(findUnfollowed, { clock });
   const readSubscriptions = shared(
@@ -82,8 +97,24 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
     (unfollowed) => logUnfollowed(unfollowed, logger),
     (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
   );
-  const check = startCheck(config, parts);
-  const failures = repeat(async () => void (await readSubscriptions(FAILURES_EVERY_MS)), FAILURES_EVERY_MS);
+  const check =
+    watched &&
+    registry &&
+    startContradictionCheck({
+      db: database.db,
+      scope: watched.scope,
+      confirmations: registry.confirmations,
+      startBlock: registry.startBlock,
+      blockTimeMs: registry.network.blockTimeMs,
+      clock,
+      logger,
+      contradicted: metrics.contradicted,
+      recentMints: outcomes.recent,
+      readAgain: (block) =>
+        eventDelivery.feedOf(registryName(registry.network.chainId, registry.address))?.readAgain(block),
+      timing,
+    });
+  const failures = repeat(async () => void (await readSubscriptions(METRICS_WITHIN_MS)), FAILURES_EVERY_MS);
   return {
     async health() {
       const [report, unfollowed, subscriptions] = await Promise.all([
@@ -116,44 +147,4 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
     unfollowed: findUnfollowed,
     stop: async () => void (await Promise.all([told, check?.stop(), failures.stop()])),
   };
-}
-
-/** Undefined unless the registry of issuing is also followed. */
-function startCheck(
-  config: Config,
-  { database, metrics, outcomes, issuing, eventDelivery, logger, timing }: ObservingParts,
-): { stop(): Promise<unknown> } | undefined {
-  const registry = ownRegistryOf(config);
-  if (issuing.watched === undefined || registry === undefined) return undefined;
-  const name = registryName(registry.network.chainId, registry.address);
-  return startContradictionCheck({
-    db: database.db,
-    scope: issuing.watched.scope,
-    confirmations: registry.confirmations,
-    startBlock: registry.startBlock,
-    blockTimeMs: registry.network.blockTimeMs,
-    clock: systemClock,
-    logger,
-    contradicted: () => metrics.contradicted(),
-    recentMints: outcomes.recent,
-    readAgain: (block) => eventDelivery.feedOf(name)?.readAgain(block),
-    timing,
-  });
-}
-
-function issuingReportOf(
-  { network }: Config,
-  { database, outcomes, issuing, logger }: ObservingParts,
-): Observing['issuing'] {
-  if (issuing.watched === undefined) return async () => undefined;
-  const { scope, signing, walletAddress: address, readBalance, readFees } = issuing.watched;
-  const keepMs = network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS;
-  const clock = systemClock;
-  return createIssuingReport({
-    mints: () => mintFiguresOf(database.db, scope),
-    lastFailure: () => outcomes.lastFailure(),
-    signing,
-    wallet: createWalletReading({ address, readBalance, readFees, keepMs, clock, logger }),
-    clock,
-  });
 }

@@ -5,10 +5,10 @@ import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
 import { registryName } from '../base/registry-name';
-import type { IssuancesTable, Schema } from '../database/schema';
+import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { MINTED_TYPE } from '../events/event-types';
-import { scopeName, type JournalScope } from '../journal/issuance';
+import { type IssuanceState, type JournalScope, scopeName } from '../journal/issuance';
 import { channelKeysOf } from '../outbox/channels';
 import { findFeeds } from '../outbox/feeds';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -35,10 +35,15 @@ const CONTRADICTIONS = {
 type Contradiction = keyof typeof CONTRADICTIONS;
 
 /** The journal's entry of a token, and its place in the journal's order. */
-type Entry = Pick<IssuancesTable, 'token_id' | 'state' | 'failure_code' | 'tx_hash'> & {
+interface Entry {
+  tokenId: string;
   position: number;
-  block_number: number | null;
-};
+  state: IssuanceState;
+  /** The error code of a failed mint. */
+  failure: string | null;
+  txHash: string | null;
+  block: number | null;
+}
 
 /** A recorded event of a mint. Its block had CONFIRMATIONS blocks on top when it was read. */
 interface Mint {
@@ -49,7 +54,7 @@ interface Mint {
 /** The feed of the journal's registry. It has the events of the blocks from `first` to `nextBlock` - 1. */
 interface Feed {
   id: number;
-  channels: readonly number[];
+  name: string;
   first: number;
   nextBlock: number;
 }
@@ -64,8 +69,7 @@ function contradictionIn(entry: Entry, mints: readonly Mint[], feed: Feed): Cont
     if (!isMade) return undefined;
     return entry.state === 'failed' ? 'FAILED_MINT_HAS_TOKEN' : 'OPEN_MINT_HAS_TOKEN';
   }
-  if (!hasRead(feed, entry.block_number) || mints.some(({ txHash }) => txHash === entry.tx_hash))
-    return undefined;
+  if (!hasRead(feed, entry.block) || mints.some(({ txHash }) => txHash === entry.txHash)) return undefined;
   return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
 }
 
@@ -205,14 +209,20 @@ export class ContradictionCheck {
     // A feed's name ends with the first digits of the hash of block 0.
     if (row.genesis_hash?.startsWith(`0x${name.split(':')[2]}`) === false) return undefined;
     const first = Math.max(startBlock, (row.purged_up_to ?? -1) + 1);
-    const channels = await channelKeysOf(db, [name]);
-    return { id: row.id, channels, first, nextBlock: row.next_block };
+    return { id: row.id, name, first, nextBlock: row.next_block };
   }
 
   #entries() {
     return this.#options.db
       .selectFrom('issuances')
-      .select(['token_id', 'position', 'state', 'failure_code', 'tx_hash', 'block_number'])
+      .select([
+        'token_id as tokenId',
+        'position',
+        'state',
+        'failure_code as failure',
+        'tx_hash as txHash',
+        'block_number as block',
+      ])
       .where('scope', '=', scopeName(this.#options.scope));
   }
 
@@ -226,14 +236,14 @@ export class ContradictionCheck {
   async #compare(feed: Feed, entries: readonly Entry[], now: number): Promise<void> {
     const { db, readAgain } = this.#options;
     // Nearly all mints agree with an event of their block. The others are looked for in their tokens' queues.
-    const blocks = entries.flatMap(({ block_number: block }) => (hasRead(feed, block) ? block : []));
+    const blocks = entries.flatMap(({ block }) => (hasRead(feed, block) ? block : []));
     const inBlocks = await mintsOf(db, feed, { blocks });
     const doubtful = entries.filter(
-      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.token_id) ?? [], feed),
+      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.tokenId) ?? [], feed),
     );
-    const inQueues = await mintsOf(db, feed, { tokenIds: doubtful.map(({ token_id }) => token_id) });
+    const inQueues = await mintsOf(db, feed, { tokenIds: doubtful.map(({ tokenId }) => tokenId) });
     for (const entry of doubtful) {
-      const { token_id: tokenId, block_number: block } = entry;
+      const { tokenId, block } = entry;
       const minted = inQueues.get(tokenId) ?? [];
       const contradiction = contradictionIn(entry, minted, feed);
       if (contradiction === undefined) continue;
@@ -253,21 +263,17 @@ export class ContradictionCheck {
   }
 
   #tell(contradiction: Contradiction, entry: Entry, watcher: { minted: readonly Mint[]; nextBlock: number }) {
-    const { logger, contradicted } = this.#options;
-    const { token_id: tokenId, state, failure_code, tx_hash, block_number } = entry;
+    const { tokenId, state, failure, txHash, block } = entry;
     const { message, remedy } = CONTRADICTIONS[contradiction];
     const look = `Look at it with \`npx tdoc token ${tokenId}\`.`;
     const error = new ServiceError(contradiction, message, {
       remedy: `${look} ${remedy} See docs/operations.md, "Contradictions".`,
     });
-    const journal = {
-      state,
-      failure: failure_code ?? undefined,
-      txHash: tx_hash ?? undefined,
-      block: block_number ?? undefined,
-    };
-    logger.error({ tokenId, journal, watcher, error }, 'the journal and the watcher contradict each other');
-    contradicted();
+    const said = Object.entries({ state, failure, txHash, block }).filter(([, value]) => value !== null);
+    const journal: unknown = Object.fromEntries(said);
+    const text = 'the journal and the watcher contradict each other';
+    this.#options.logger.error({ tokenId, journal, watcher, error }, text);
+    this.#options.contradicted();
   }
 }
 
@@ -279,6 +285,7 @@ async function mintsOf(
 ): Promise<Map<string, Mint[]>> {
   const mints = new Map<string, Mint[]>();
   if (blocks.length + tokenIds.length === 0) return mints;
+  const channels = tokenIds.length === 0 ? [] : await channelKeysOf(db, [feed.name]);
   const rows = await db
     .selectFrom('events')
     .select(['body', 'block_number'])
@@ -294,7 +301,7 @@ async function mintsOf(
         eb
           .selectFrom('tokens')
           .innerJoin('deliveries', (join) =>
-            join.on('channel', 'in', feed.channels).onRef('deliveries.token', '=', 'tokens.id'),
+            join.on('channel', 'in', channels).onRef('deliveries.token', '=', 'tokens.id'),
           )
           .select('event')
           .where('tokens.feed', '=', feed.id)
