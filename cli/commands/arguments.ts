@@ -10,11 +10,11 @@ export const REGISTRY = ['--registry <address>', 'registry (default: TOKEN_REGIS
 export const NETWORK = ['--network <name>', 'network of the registry (default: NET)'] as const;
 export const REMARK = [
   '--remark <text>',
-  'at most 120 bytes; everybody can read it unless --credential names a key to encrypt it under',
+  'at most 120 bytes; encrypted if a credential is given, otherwise everybody can read it',
 ] as const;
 export const CREDENTIAL = [
   '--credential <file>',
-  'credential, or answer of POST /create, whose id is the key of the remark',
+  'credential, or answer of POST /create, whose id is the key that encrypts the remark',
 ] as const;
 export const JSON_FLAG = ['--json', 'print one JSON object'] as const;
 export const YES = ['--yes', 'do not ask for confirmation'] as const;
