@@ -3,7 +3,7 @@ import { parseRevert } from '../cli/registry-admin/explain-refusal';
 import { Refusal } from '../cli/errors';
 import { isReverted } from '../service/chain/refusals';
 import { ConfigurationError } from '../service/base/errors';
-import { escrowInterface, registryInterface } from '../service/registry/abi';
+import { escrowInterface, registryInterface } from '../service/registry/registry-contracts';
 import {
   TitleEscrow__factory,
   TitleEscrowFactory__factory,

@@ -16,7 +16,7 @@ import { isReverted, nodeErrorOf } from '../../service/chain/refusals';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config/config';
 import { settingOf } from '../../service/config/settings';
-import { registryInterface } from '../../service/registry/abi';
+import { registryInterface } from '../../service/registry/registry-contracts';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import type { Answer, Say } from '../answer';

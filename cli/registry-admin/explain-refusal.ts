@@ -1,5 +1,5 @@
 import { dataLength, type ErrorDescription } from 'ethers';
-import { escrowInterface, registryInterface } from '../../service/registry/abi';
+import { escrowInterface, registryInterface } from '../../service/registry/registry-contracts';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { roleNameOf, ROLES } from './roles';
 

@@ -9,7 +9,7 @@ import {
   type ChainBlock,
   type ChainLog,
 } from '../../service/chain/read-chain';
-import { registryInterface } from '../../service/registry/abi';
+import { registryInterface } from '../../service/registry/registry-contracts';
 import type { TradeTrustTokenStandard } from '../../typechain-types';
 import { invalid } from '../errors';
 import { createReadingProgress } from '../terminal/dialog';

@@ -12,7 +12,12 @@ export class ServiceError extends Error {
   constructor(
     code: string,
     message: string,
-    options: { cause?: unknown; retryable?: boolean; remedy?: string; reason?: string } = {},
+    options: {
+      cause?: unknown;
+      retryable?: boolean;
+      remedy?: string | undefined;
+      reason?: string | undefined;
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;

@@ -14,8 +14,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
-import { registryInterface } from '../registry/abi';
-import { createRegistryFinder } from '../registry/registry-contracts';
+import { createRegistryFinder, registryInterface } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
 import {

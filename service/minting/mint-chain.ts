@@ -1,7 +1,7 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import { blockAt, headNumberOf, readBackwards } from '../chain/read-chain';
 import { isReverted } from '../chain/refusals';
-import { registryInterface } from '../registry/abi';
+import { registryInterface } from '../registry/registry-contracts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';

@@ -3,10 +3,14 @@ import type { ChainEventPayload } from '../../client/events';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
 import type { ChainLog } from '../chain/read-chain';
-import { escrowInterface, factoryInterface, registryInterface } from './abi';
-import type { RegistryContracts } from './registry-contracts';
+import {
+  escrowInterface,
+  factoryInterface,
+  registryInterface,
+  titleEscrowAddress,
+  type RegistryContracts,
+} from './registry-contracts';
 import type { EventTypeSuffix } from './registry-event';
-import { titleEscrowAddress } from './title-escrow-address';
 
 /** A decoded log, not yet combined with its block. */
 export interface DecodedLog {

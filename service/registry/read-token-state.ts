@@ -4,8 +4,7 @@ import { headNumberOf } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { BURN_ADDRESS } from './decode-log';
-import type { RegistryContracts } from './registry-contracts';
-import { titleEscrowAddress } from './title-escrow-address';
+import { titleEscrowAddress, type RegistryContracts } from './registry-contracts';
 
 /**
  * The state of a token in its registry and its title escrow. Addresses are checksummed; the zero address is

@@ -1,4 +1,9 @@
-import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
+import {
+  TitleEscrowFactory__factory,
+  TitleEscrow__factory,
+  TradeTrustTokenStandard__factory,
+} from '../../typechain-types';
 import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
@@ -6,12 +11,74 @@ import { existingBlock, headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/refusals';
 import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
 
+/** The contracts' interfaces, generated from their ABIs. */
+export const registryInterface = TradeTrustTokenStandard__factory.createInterface();
+export const factoryInterface = TitleEscrowFactory__factory.createInterface();
+export const escrowInterface = TitleEscrow__factory.createInterface();
+
+/**
+ * First topics of the logs of the registry and its factory. Query them with the contracts' addresses:
+ * `Transfer` has the same topic as ERC-20's.
+ */
+export const REGISTRY_AND_FACTORY_TOPICS = [
+  registryInterface.getEvent('Transfer').topicHash,
+  registryInterface.getEvent('PauseWithRemark').topicHash,
+  registryInterface.getEvent('UnpauseWithRemark').topicHash,
+  factoryInterface.getEvent('TitleEscrowCreated').topicHash,
+];
+
+/** First topics of the logs of title escrows. */
+export const ESCROW_TOPICS = [
+  escrowInterface.getEvent('TokenReceived').topicHash,
+  escrowInterface.getEvent('Nomination').topicHash,
+  escrowInterface.getEvent('BeneficiaryTransfer').topicHash,
+  escrowInterface.getEvent('HolderTransfer').topicHash,
+  escrowInterface.getEvent('ReturnToIssuer').topicHash,
+  escrowInterface.getEvent('Shred').topicHash,
+  escrowInterface.getEvent('RejectTransferBeneficiary').topicHash,
+  escrowInterface.getEvent('RejectTransferHolder').topicHash,
+  escrowInterface.getEvent('RejectTransferOwners').topicHash,
+];
+
 /** The contracts of a registry, as lower-case addresses. */
 export interface RegistryContracts {
   registry: string;
   titleEscrowFactory: string;
   /** The contract that title escrows are clones of: the factory's `implementation()`. */
   titleEscrowImplementation: string;
+}
+
+/**
+ * Init code of OpenZeppelin's Clones.cloneDeterministic (EIP-1167). The implementation's address goes between
+ * the two halves.
+ */
+const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];
+
+/**
+ * Cache. The three hashes in JavaScript are most of the cost of decoding a log, and the logs of a token come
+ * together.
+ */
+const KNOWN = new WeakMap<RegistryContracts, Map<bigint, string>>();
+const MOST_KNOWN = 1_000;
+
+/**
+ * Computes the address of a token's title escrow: the factory's CREATE2 of (registry, tokenId), see
+ * TitleEscrowFactory.create. Contracts at other addresses can emit the same events naming our registry; those
+ * are ignored.
+ */
+export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
+  const known = KNOWN.get(contracts) ?? new Map<bigint, string>();
+  KNOWN.set(contracts, known);
+  const address = known.get(tokenId) ?? computed(contracts, tokenId);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(tokenId, address);
+  return address;
+}
+
+function computed(contracts: RegistryContracts, tokenId: bigint): string {
+  const salt = solidityPackedKeccak256(['address', 'uint256'], [contracts.registry, tokenId]);
+  const initCode = CLONE_INIT_CODE.join(contracts.titleEscrowImplementation.slice(2));
+  return getCreate2Address(contracts.titleEscrowFactory, salt, keccak256(initCode)).toLowerCase();
 }
 
 /** A registry that was found on its chain. */

@@ -12,11 +12,15 @@ import {
   type LogRange,
 } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import {
+  ESCROW_TOPICS,
+  REGISTRY_AND_FACTORY_TOPICS,
+  titleEscrowAddress,
+  type RegistryContracts,
+  type RegistryOnChain,
+} from '../registry/registry-contracts';
 import { genuineOf, type DecodedLog } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
-import type { RegistryContracts, RegistryOnChain } from '../registry/registry-contracts';
-import { titleEscrowAddress } from '../registry/title-escrow-address';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
 
 /** An endorsement with the timestamp of its block (seconds since 1970) and the sender of its transaction. */

@@ -12,9 +12,12 @@ import {
 } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
-import { ESCROW_TOPICS, REGISTRY_AND_FACTORY_TOPICS } from '../registry/abi';
+import {
+  ESCROW_TOPICS,
+  REGISTRY_AND_FACTORY_TOPICS,
+  type RegistryContracts,
+} from '../registry/registry-contracts';
 import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
-import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
 
 /** The contents of a range of blocks. */

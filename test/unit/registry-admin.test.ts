@@ -9,7 +9,7 @@ import { ADMIN_ROLE, replayRoles, roleHashOf, roleNameOf } from '../../cli/regis
 import { codeOf } from '../../service/base/errors';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { decryptRemark } from '../../service/issuance/remarks';
-import { escrowInterface, registryInterface } from '../../service/registry/abi';
+import { escrowInterface, registryInterface } from '../../service/registry/registry-contracts';
 
 const [ONE, TWO] = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',

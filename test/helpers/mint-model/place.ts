@@ -1,6 +1,6 @@
 import { AbiCoder, type ContractDeployTransaction } from 'ethers';
 import type { Database } from '../../../service/database/database';
-import { registryInterface } from '../../../service/registry/abi';
+import { registryInterface } from '../../../service/registry/registry-contracts';
 import {
   ERC1967Proxy__factory,
   TitleEscrowFactory__factory,

@@ -1,5 +1,5 @@
 import { Transaction, Wallet } from 'ethers';
-import { registryInterface } from '../../../service/registry/abi';
+import { registryInterface } from '../../../service/registry/registry-contracts';
 import type { NodeInProcess } from './node-in-process';
 import type { RpcAnswer } from '../chain/rpc-proxy';
 import type { VirtualTime } from './virtual-time';
