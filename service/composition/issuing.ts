@@ -70,7 +70,7 @@ export async function startIssuing(
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
-  const scope = { chainId: network.chainId, registryAddress, issuer: preparation.did };
+  const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, systemClock);
   const fees = feeReadingOf(config, client, logger);
   const queue = await startSharedMintQueue({
@@ -127,7 +127,7 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
   const { currency, chainId } = config.network;
   return {
     keyPair,
-    did: keyPair.controller,
+    issuer: keyPair.controller,
     documentContextUrl: billOfLadingContextUrl,
     rendererUrl: config.rendererUrl,
     currency,

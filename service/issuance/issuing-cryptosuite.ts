@@ -86,7 +86,7 @@ interface BaseProofValue {
 const load = createRequire(__filename);
 
 /** The library's own functions, loaded by path because the library does not export them. */
-export const { serializeBaseVerifyData, serializeBaseProofValue } = load(
+const { serializeBaseVerifyData, serializeBaseProofValue } = load(
   join(dirname(load.resolve('@digitalbazaar/ecdsa-sd-2023-cryptosuite')), 'proofValue.js'),
 ) as BaseProofValue;
 

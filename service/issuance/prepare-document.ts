@@ -1,6 +1,7 @@
 import type { SignedDocument } from '../journal/issuance';
 import {
   buildCredential,
+  type CredentialInput,
   credentialIdOf,
   type DocumentType,
   emptinessOf,
@@ -53,14 +54,11 @@ const LONGEST_SIMULATED_REMARK = 1_000;
 /**
  * The values that all documents of an issuer share. They are plain, so that they can be passed to a thread.
  */
-export interface PreparationSettings {
+export interface PreparationSettings extends Omit<
+  CredentialInput,
+  'id' | 'issuedAt' | 'documentType' | 'credentialSubject'
+> {
   keyPair: DidKeyPair;
-  did: string;
-  documentContextUrl: string;
-  rendererUrl: string;
-  currency: string;
-  chainId: number;
-  tokenRegistry: string;
 }
 
 /**
@@ -69,20 +67,13 @@ export interface PreparationSettings {
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
-  const { keyPair, did: issuer, ...common } = settings;
+  const { keyPair, ...common } = settings;
   const sign = await createCredentialSigner(keyPair, createDocumentLoader(common.documentContextUrl));
   return async ({ documentType, body, uuid, issuedAt }) => {
     const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
     const created = new Date(issuedAt);
     const id = credentialIdOf(uuid);
-    const credential = buildCredential({
-      ...common,
-      id,
-      issuedAt: created,
-      issuer,
-      documentType,
-      credentialSubject,
-    });
+    const credential = buildCredential({ ...common, id, issuedAt: created, documentType, credentialSubject });
     refuseUnsignable(credential);
     refuseEndlessRemark(remarks);
     const signed = await sign(credential, created);

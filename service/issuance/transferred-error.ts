@@ -8,14 +8,12 @@ import {
 } from '../base/errors';
 
 /** An error as plain values, which is all that can be sent between threads. */
-export interface TransferredError {
+export interface TransferredError extends Pick<
+  ServiceError,
+  'code' | 'message' | 'retryable' | 'remedy' | 'reason'
+> {
   /** Class name; `Error` for an error that is not the service's own. */
   name: string;
-  code: string;
-  message: string;
-  retryable: boolean;
-  remedy: string | undefined;
-  reason: string | undefined;
   /** The messages of its causes, the nearest first. */
   causes: string[];
 }

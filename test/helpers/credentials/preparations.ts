@@ -9,7 +9,7 @@ export const HOLDER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 export function settingsOf({ keyPair, did, contextUrl }: TestIssuer): PreparationSettings {
   return {
     keyPair,
-    did,
+    issuer: did,
     documentContextUrl: contextUrl,
     rendererUrl: 'https://renderer.example',
     currency: 'ETH',
