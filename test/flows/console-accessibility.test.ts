@@ -151,6 +151,23 @@ describe('the console for everybody', function () {
     await stranger.context().close();
   });
 
+  it('has no serious finding of axe, and fits a narrow window: the overview of a lost service', async () => {
+    let isLost = false;
+    await page.route('**/console/api/overview', async (route) => {
+      if (isLost) return route.abort();
+      const response = await route.fetch();
+      if (response.status() === 304) return route.fulfill({ response });
+      return route.fulfill({ response, json: { ...((await response.json()) as object), problems: [] } });
+    });
+    await show('overview', page.getByText('All is well.'));
+    own.errors.provoke(abortedError('overview'));
+    isLost = true;
+    await page.getByText('Not known: the service does not answer.').waitFor();
+    await expectGood(page);
+    await page.unrouteAll();
+    await page.reload();
+  });
+
   it('logs in and shows a token with the keyboard alone', async () => {
     await tabTo(typist.getByLabel('Key'));
     await typist.keyboard.type(devnet.adminApiKey);
