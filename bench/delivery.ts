@@ -1,11 +1,11 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { Agent, request } from 'undici';
 import { systemClock } from '../service/base/clock';
+import { realisedOptions } from '../service/base/delivery-options';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
 import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../service/delivery/feed-delivery';
-import { DEFAULT_RETRY_SCHEDULE } from '../service/config/followed-registries';
 import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
 import { discardingLogger } from './discarding-logger';
 import { fillOutbox } from './fill-outbox';
@@ -80,9 +80,7 @@ async function deliver(
     url: receiver.url,
     headers: {},
     signingKeys: { key: signingKeyOf(privateKey), next: undefined },
-    timeoutMs: 15_000,
-    maxConcurrentDeliveries: CONCURRENCY,
-    retry: DEFAULT_RETRY_SCHEDULE,
+    ...realisedOptions({ maxConcurrentDeliveries: CONCURRENCY }),
   };
   const log = discardingLogger();
   await receiver.reset();

@@ -6,13 +6,13 @@ import type { Database } from '../service/database/database';
 import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../service/outbox/channels';
-import { targetOf } from '../service/subscriptions/channel-target';
+import { targetOf } from '../service/subscriptions/manage-subscriptions';
 import { parseSubscription } from '../service/subscriptions/parse-subscription';
 import { createSecretsCipher } from '../service/subscriptions/secrets';
 import { addSubscription, subscriptionOf } from '../service/subscriptions/stored-subscriptions';
 import { discardingLogger } from './discarding-logger';
 
-const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+const cipher = createSecretsCipher(undefined);
 const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
 const RULES = { allowPrivate: true, allowLoopback: true };
 
@@ -44,7 +44,7 @@ export function deliverToSubscribers(database: Database): FeedDelivery {
       if (isDefault) return undefined;
       const row = { id: 0, name: subscription, definition, secrets, state };
       const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
-      return targetOf(stored, { signingKeys, rules: RULES, lookup });
+      return targetOf(stored, signingKeys, { rules: RULES, lookup });
     },
     restorePurged: async () => undefined,
     onAttempt: () => undefined,

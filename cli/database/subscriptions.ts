@@ -1,9 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { findFeeds } from '../../service/outbox/feeds';
-import { defaultSubscription } from '../../service/subscriptions/default-subscription';
+import { presentDefault } from '../../service/subscriptions/present-subscription';
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
 import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
@@ -29,12 +29,11 @@ async function withSubscriptions<T>(work: (open: OpenSubscriptions) => Promise<T
   return withDatabase(async (database, config) => {
     const subscriptions = createSubscriptions({
       database,
-      cipher: createSecretsCipher(config.secretsKey, randomBytes),
+      cipher: createSecretsCipher(config.secretsKey),
       rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local },
       signingKeys: config.signingKeys,
       clock: systemClock,
       newId: randomUUID,
-      randomBytes,
       onChanged: async () => undefined,
     });
     return work({ config, database, subscriptions });
@@ -140,7 +139,7 @@ async function findDefault({
   config,
   database: { db },
 }: OpenSubscriptions): Promise<Subscription | undefined> {
-  return defaultSubscription(config.registries, await defaultStateOf(db, await findFeeds(db)));
+  return presentDefault(config.registries, await defaultStateOf(db, await findFeeds(db)));
 }
 
 function shown(subscription: Subscription): Answer {

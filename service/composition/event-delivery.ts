@@ -8,13 +8,14 @@ import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { DeliverySlots } from '../delivery/delivery-slots';
-import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
+import { type ChannelTarget, createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import {
   followedRegistryOf,
   readRegistries,
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
+import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
 import { outboxFiguresOf, type OutboxFigures } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
@@ -71,8 +72,8 @@ export interface FeedParts {
   observer: EventDeliveryObserver;
   logger: Logger;
   slots: DeliverySlots;
-  /** The webhook of a subscription of the API. Undefined: its events wait. */
-  targetOf: FeedDeliveryOptions['targetOf'];
+  /** Undefined: the events of the channel wait. */
+  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => ChannelTarget | undefined;
   /** Shorter in tests. */
   progressEveryMs?: number | undefined;
 }
@@ -217,8 +218,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
-  const targetOf: FeedDeliveryOptions['targetOf'] = (channel) =>
-    channel.isDefault ? registry.webhook : parts.targetOf(channel);
+  const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
   const delivery = createFeedDelivery({
     database,
     clock,

@@ -1,9 +1,12 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import { lookup as lookUpName } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { Config } from '../config/config';
+import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { readRegistries } from '../followed-registries/stored-registries';
@@ -12,9 +15,8 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { redeliver } from '../outbox/redeliver';
 import { listUndelivered } from '../outbox/undelivered';
-import { targetOf, type TargetOptions } from '../subscriptions/channel-target';
-import { defaultSubscription } from '../subscriptions/default-subscription';
-import { createSubscriptions } from '../subscriptions/manage-subscriptions';
+import { createSubscriptions, targetOf } from '../subscriptions/manage-subscriptions';
+import { definedBySettings, presentDefault } from '../subscriptions/present-subscription';
 import { createSecretsCipher } from '../subscriptions/secrets';
 import { defaultStateOf, setDefaultState, subscriptionOf } from '../subscriptions/stored-subscriptions';
 import {
@@ -28,10 +30,12 @@ import type { EventDelivery } from './event-delivery';
 /** The subscriptions of the API, and the paths that manage them. */
 export interface Subscribing {
   /**
-   * The webhook of a channel. Undefined without a signing key, or if the subscription cannot be read: its
-   * events wait.
+   * The target of a channel's deliveries. Undefined without a signing key, or if the subscription cannot be
+   * read: its events wait.
+   *
+   * @param webhook that of the settings for the channel's registry.
    */
-  targetOf(this: void, channel: Channel): ChannelTarget | undefined;
+  targetOf(this: void, channel: Channel, webhook: Webhook | undefined): ChannelTarget | undefined;
   /** The states of all subscriptions. */
   health(this: void): Promise<SubscriptionsHealth>;
   /** Undefined without ADMIN_API_KEY. */
@@ -43,24 +47,25 @@ export interface SubscribingParts {
   database: Database;
   clock: Clock;
   logger: Logger;
-  lookup?: TargetOptions['lookup'];
+  lookup?: LookupFunction;
 }
 
 /** Composes the subscriptions. */
 export function createSubscribing(config: Config, parts: SubscribingParts): Subscribing {
-  const { database, clock, logger, lookup } = parts;
+  const { database, clock, logger, lookup = lookUpName } = parts;
   const { db } = database;
   const { signingKeys } = config;
-  const cipher = createSecretsCipher(config.secretsKey, randomBytes);
+  const cipher = createSecretsCipher(config.secretsKey);
   const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
   return {
     health: async () => subscriptionsHealth(db, await healthQueryOf(config, db, clock.now())),
-    targetOf({ subscription, definition, secrets, changedAt, state }) {
+    targetOf({ subscription, definition, secrets, changedAt, state }, webhook) {
       if (signingKeys === undefined) return undefined;
+      if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {
         const row = { id: 0, name: subscription, definition, secrets, state };
         const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
-        return targetOf(stored, { signingKeys, rules, ...(lookup && { lookup }) });
+        return targetOf(stored, signingKeys, { rules, lookup });
       } catch (error) {
         logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);
         return undefined;
@@ -81,12 +86,11 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
           signingKeys,
           clock,
           newId: randomUUID,
-          randomBytes,
-          ...(lookup && { lookup }),
+          lookup,
           onChanged,
         }),
         defaultSubscription: async () =>
-          defaultSubscription(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
+          presentDefault(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
         async setDefaultState(state) {
           await setDefaultState(database, state, clock.now());
           await onChanged();

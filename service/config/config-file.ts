@@ -2,46 +2,19 @@ import { existsSync, readFileSync } from 'node:fs';
 import { getAddress } from 'ethers';
 import { z } from 'zod';
 import { findNetwork, knownNetworks } from '../chain/networks';
-import {
-  HEADER_NAME,
-  HEADER_VALUE,
-  LONGEST_DELAY_MS,
-  LONGEST_TIMEOUT_MS,
-  MOST_CONCURRENT_DELIVERIES,
-  OWN_HEADERS,
-} from '../base/delivery-rules';
+import { HEADERS, PARTIAL_DELIVERY_OPTIONS } from '../base/delivery-options';
 import { ConfigurationError, messageOf } from '../base/errors';
-import { findJsonError } from '../base/json';
+import { findJsonError, members, problemsOf } from '../base/json';
 import { parsed } from './setting-types';
 import { LONGEST_POLL_INTERVAL_MS, SHORTEST_POLL_INTERVAL_MS } from './settings';
 
-const milliseconds = z.number().int().positive().max(LONGEST_DELAY_MS);
 const blocks = z.number().int().nonnegative();
 
-const headersSchema = z
-  .record(z.string(), z.string().regex(HEADER_VALUE, 'is not a header value: printable ASCII only'))
-  .superRefine((headers, context) => {
-    for (const [index, name] of Object.keys(headers).entries()) {
-      if (OWN_HEADERS.includes(name.toLowerCase()))
-        context.addIssue({ code: 'custom', path: [name], message: 'is set by the service itself' });
-      // The name is not printed: it may be a whole header with its key.
-      else if (!HEADER_NAME.test(name))
-        context.addIssue({ code: 'custom', message: `the name of header ${index + 1} is not a header name` });
-    }
-  });
-
-const webhookSchema = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }).optional(),
-  headers: headersSchema.optional(),
-  timeoutMs: milliseconds.max(LONGEST_TIMEOUT_MS).optional(),
-  maxConcurrentDeliveries: z.number().int().min(1).max(MOST_CONCURRENT_DELIVERIES).optional(),
-  retry: z
-    .strictObject({
-      initialDelayMs: milliseconds.optional(),
-      maxDelayMs: milliseconds.optional(),
-      giveUpAfterMs: z.number().int().nonnegative().optional(),
-    })
-    .optional(),
+/** The members of the subscription `default` that an operator may set. */
+const webhookSchema = members('webhook', {
+  url: z.url({ protocol: /^https?$/, error: 'is not a URL of http or https.' }).optional(),
+  headers: HEADERS.optional(),
+  ...PARTIAL_DELIVERY_OPTIONS,
 });
 
 const registrySchema = z.strictObject({
@@ -82,7 +55,9 @@ export function readConfigFile(path: string): ConfigFile {
   if (!existsSync(path)) return {};
   const parsed = configFileSchema.safeParse(parse(textOf(path), path));
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || '(top)'}: ${issue.message}`);
+  const problems = problemsOf(parsed.error).map(
+    ({ path, problem }) => `${path.join('.') || '(top)'}: ${problem}`,
+  );
   throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
 }
 

@@ -1,6 +1,5 @@
-import { DEFAULT_CONCURRENT_DELIVERIES, DEFAULT_TIMEOUT_MS } from '../base/delivery-rules';
+import { realisedOptions, type DeliveryOptions } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
-import type { SigningKeys } from '../base/signing-keys';
 import { splitCredentials } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
 import type { ConfigFile, RegistryEntry, WebhookOptions } from './config-file';
@@ -33,34 +32,12 @@ export interface Pauses {
   readonly longest: number;
 }
 
-/** The webhook that receives the events of a registry, and its options. */
-export interface Webhook {
-  /** A user and password in the URL are sent as Basic authorization. */
+/** The sink of the subscription `default` for a registry, and its options. */
+export interface Webhook extends DeliveryOptions {
   readonly url: string;
-  /** Sent with every delivery. */
+  /** Sent with every delivery. A user and password of the URL are in `authorization`. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
-  readonly maxConcurrentDeliveries: number;
-  readonly retry: RetrySchedule;
-  readonly signingKeys: SigningKeys;
 }
-
-/** Bounds of the exponential backoff, in milliseconds. */
-export interface RetrySchedule {
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
-  /** Time from an event's first attempt until it is given up. */
-  readonly giveUpAfterMs: number;
-}
-
-const MINUTE_MS = 60_000;
-
-/** One second to fifteen minutes, for three days (docs/specification.md 8.3). */
-export const DEFAULT_RETRY_SCHEDULE: RetrySchedule = {
-  initialDelayMs: 1_000,
-  maxDelayMs: 15 * MINUTE_MS,
-  giveUpAfterMs: 3 * 24 * 60 * MINUTE_MS,
-};
 
 /**
  * In milliseconds. At this interval the daily credits of a provider's free plan (Infura: 3,000,000) are
@@ -89,9 +66,8 @@ export interface Following {
  * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
 export function followingOf(settings: Settings, file: ConfigFile): Following {
-  const signingKeys = signingKeysOf(settings);
   // Checked even if there is no registry to follow yet.
-  const common = webhookOf(webhookOptionsOf(settings, file.webhook), signingKeys);
+  const common = webhookOf(settings, file.webhook);
   const followedOf = (entry: RegistryEntry): FollowedRegistry => {
     const { network, address } = entry;
     const own = settingsFor(entry, settings);
@@ -102,9 +78,7 @@ export function followingOf(settings: Settings, file: ConfigFile): Following {
       startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
       confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
       pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
-      webhook: entry.webhook
-        ? webhookOf(webhookOptionsOf(settings, file.webhook, entry.webhook), signingKeys)
-        : common,
+      webhook: entry.webhook ? webhookOf(settings, file.webhook, entry.webhook) : common,
     };
   };
   return { registries: entriesOf(settings, file).map(followedOf), followedOf };
@@ -121,33 +95,33 @@ export function pausesOf(network: Network, pollIntervalMs: number | undefined): 
   };
 }
 
-/** The webhook with its defaults. Undefined if there is no URL. */
-export function webhookOf(
-  options: WebhookOptions,
-  signingKeys: SigningKeys | undefined,
+/**
+ * The common options, overridden by the registry's own. WEBHOOK_URL overrides the common URL. Undefined if
+ * there is no URL.
+ */
+function webhookOf(
+  settings: Settings,
+  common: WebhookOptions = {},
+  own: WebhookOptions = {},
 ): Webhook | undefined {
-  const { url, headers = {}, retry } = options;
+  const url = own.url ?? settingOf(settings, 'WEBHOOK_URL') ?? common.url;
   if (url === undefined) return undefined;
-  if (signingKeys === undefined) {
+  if (signingKeysOf(settings) === undefined) {
     const remedy = 'Make a key with `npx tdoc signing-key`.';
     throw wrong('SIGNING_PRIVATE_KEY', 'is needed to sign what is sent to the webhook', remedy);
   }
-  if (headers.authorization !== undefined && splitCredentials(url).authorization !== undefined) {
+  const headers = { ...common.headers, ...own.headers };
+  const { url: sink, authorization } = splitCredentials(url);
+  if (headers.authorization !== undefined && authorization !== undefined) {
     const problem = "is set, and so are a user or a password in the webhook's URL";
     const remedy = 'Both would be the header Authorization: leave one of them out.';
     throw wrong('webhook.headers.authorization', problem, remedy);
   }
+  const retry = { ...common.retry, ...own.retry };
   return {
-    url,
-    headers,
-    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    maxConcurrentDeliveries: options.maxConcurrentDeliveries ?? DEFAULT_CONCURRENT_DELIVERIES,
-    retry: {
-      initialDelayMs: retry?.initialDelayMs ?? DEFAULT_RETRY_SCHEDULE.initialDelayMs,
-      maxDelayMs: retry?.maxDelayMs ?? DEFAULT_RETRY_SCHEDULE.maxDelayMs,
-      giveUpAfterMs: retry?.giveUpAfterMs ?? DEFAULT_RETRY_SCHEDULE.giveUpAfterMs,
-    },
-    signingKeys,
+    url: sink,
+    headers: { ...headers, ...(authorization && { authorization }) },
+    ...realisedOptions({ ...common, ...own, retry }),
   };
 }
 
@@ -186,24 +160,4 @@ function settingsFor({ network, address }: RegistryEntry, settings: Settings): S
   return address === settingOf(settings, 'TOKEN_REGISTRY_ADDRESS')
     ? settings
     : { ...settings, START_BLOCK: undefined };
-}
-
-/** The common options, overridden by the registry's own. WEBHOOK_URL overrides the common URL. */
-function webhookOptionsOf(
-  settings: Settings,
-  common: WebhookOptions = {},
-  own: WebhookOptions = {},
-): WebhookOptions {
-  return {
-    ...common,
-    ...own,
-    url: own.url ?? settingOf(settings, 'WEBHOOK_URL') ?? common.url,
-    headers: { ...lowerCased(common.headers), ...lowerCased(own.headers) },
-    retry: { ...common.retry, ...own.retry },
-  };
-}
-
-/** Header names are case-insensitive. */
-function lowerCased(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
-import type { RetrySchedule } from '../config/followed-registries';
+import type { RetrySchedule } from '../base/delivery-options';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import { aboutOf } from '../events/cloud-event';
 import type { Attempted, Settlement } from '../outbox/settle-queues';

@@ -1,18 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Clock } from '../base/clock';
+import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
-import { splitCredentials } from '../base/mask-secrets';
-import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
 import type { AttemptOptions } from './attempt-delivery';
 import type { DeliverySlots } from './delivery-slots';
-import type { SinkGuard } from './guarded-connector';
-import { createWebhookClient, type ContentType, type WebhookClient } from './post';
+import { createWebhookClient, type WebhookClient, type WebhookTarget } from './post';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
@@ -29,12 +27,8 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
-/** A webhook with the options that only subscriptions of the API have. */
-export interface ChannelTarget extends Webhook {
-  readonly contentType?: ContentType;
-  readonly guard?: SinkGuard;
-  readonly standardWebhooks?: { readonly secret: string };
-}
+/** The sink of a channel, and the options of its deliveries. */
+export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'clock' | 'idle'>;
 
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
@@ -92,7 +86,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
-    const sinkHash = createHash('sha256').update(splitCredentials(target.url).url).digest('hex');
+    const sinkHash = createHash('sha256').update(target.url).digest('hex');
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
       await changeSink(database, { channel: channel.channel, sinkHash, now: clock.now() });
     if (stopping.signal.aborted) return;

@@ -1,4 +1,4 @@
-import { createHmac, sign } from 'node:crypto';
+import { createHmac, randomBytes, sign } from 'node:crypto';
 import { Agent as HttpAgent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
@@ -7,7 +7,6 @@ import { buildConnector } from 'undici';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { signingKeyAt, type SigningKey, type SigningKeys } from '../base/signing-keys';
-import { splitCredentials } from '../base/mask-secrets';
 import type { IdleConnections } from './delivery-slots';
 import { guardedConnector, type SinkGuard } from './guarded-connector';
 
@@ -26,7 +25,7 @@ export interface WebhookClient {
 
 /** The webhook to send to. */
 export interface WebhookTarget {
-  /** A user and password in the URL are sent as Basic authorization. */
+  /** Without user and password. */
   url: string;
   /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
@@ -63,8 +62,7 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * (1xx), which a sink may send first, are skipped: undici would take 100 Continue for an error.
  */
 export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { timeoutMs, clock } = target;
-  const { url } = splitCredentials(target.url);
+  const { url, timeoutMs, clock } = target;
   // Parsed once: there may be thousands of deliveries a second.
   const place = urlToHttpOptions(new URL(url));
   const agent = agentOf(url, target);
@@ -143,14 +141,12 @@ function agentOf(url: string, { timeoutMs, guard, idle }: WebhookTarget): HttpAg
  * under the same key carries the same one. This thread computes it: to hand it to another takes as long.
  */
 export function deliveryHeaders(
-  target: Pick<WebhookTarget, 'url' | 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
+  target: Pick<WebhookTarget, 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
   content: SignedContent,
 ): Record<string, string> {
-  const { authorization } = splitCredentials(target.url);
   const key = signingKeyAt(target.signingKeys, content.now);
   return {
     ...target.headers,
-    ...(authorization && { authorization }),
     'content-type': target.contentType ?? 'application/json',
     'user-agent': USER_AGENT,
     'X-Service-Signature': `ed25519=${sign(null, content.body, key.privateKey).toString('base64url')}`,
@@ -160,7 +156,7 @@ export function deliveryHeaders(
 }
 
 /** A new secret of a subscription, `whsec_…`. */
-export function newWebhookSecret(randomBytes: (size: number) => Buffer): string {
+export function newWebhookSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 

@@ -1,14 +1,18 @@
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import type { TestEvent } from '../../client/events';
 import type { Clock } from '../base/clock';
 import { ConfigurationError, RequestError, type ServiceError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Database } from '../database/database';
-import { createWebhookClient, newWebhookSecret } from '../delivery/post';
 import { classifyOutcome } from '../delivery/attempt-delivery';
-import { targetOf, type TargetOptions } from './channel-target';
-import { refuseUnreadable } from './headers';
-import { parseReplacement, parseSubscription } from './parse-subscription';
-import { presentSubscription, type StoredSubscription } from './present-subscription';
+import type { ChannelTarget } from '../delivery/feed-delivery';
+import type { SinkGuard } from '../delivery/guarded-connector';
+import { createWebhookClient, newWebhookSecret } from '../delivery/post';
+import { TEST_TYPE } from '../events/event-types';
+import { parseReplacement, parseSubscription, refuseUnreadable } from './parse-subscription';
+import { presentSubscription } from './present-subscription';
 import type { SecretsCipher } from './secrets';
 import {
   addSubscription,
@@ -20,8 +24,7 @@ import {
   withoutSecretsOf,
   type SubscriptionRow,
 } from './stored-subscriptions';
-import type { Subscription } from './subscription';
-import { testEventOf } from './test-event';
+import type { StoredSubscription, Subscription } from './subscription';
 
 /** The parts that subscriptions need. */
 export interface SubscriptionsOptions {
@@ -32,9 +35,8 @@ export interface SubscriptionsOptions {
   signingKeys: SigningKeys | undefined;
   clock: Clock;
   newId: () => string;
-  randomBytes: (size: number) => Buffer;
   /** Replaced in tests. */
-  lookup?: TargetOptions['lookup'];
+  lookup?: LookupFunction;
   /** Called after each change. */
   onChanged(): Promise<void>;
 }
@@ -85,7 +87,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     checkSink(subscription.sink, rules);
     if (!subscription.config.standardWebhooks) return { subscription, secret: undefined };
     const kept = stored?.config.secret;
-    const secret = kept ?? newWebhookSecret(options.randomBytes);
+    const secret = kept ?? newWebhookSecret();
     return {
       subscription: { ...subscription, config: { ...subscription.config, secret } },
       secret: kept === undefined ? secret : undefined,
@@ -153,10 +155,10 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     async test(name) {
       const row = await findSubscription(db, name);
       if (row === undefined) return undefined;
-      const { signingKeys, lookup } = options;
+      const { signingKeys, lookup: lookUp = lookup } = options;
       if (signingKeys === undefined) throw noSigningKey();
       const subscription = withSecrets(row);
-      const target = targetOf(subscription, { signingKeys, rules, ...(lookup && { lookup }) });
+      const target = targetOf(subscription, signingKeys, { rules, lookup: lookUp });
       const client = createWebhookClient({ ...target, clock });
       try {
         const event = testEventOf(name, options.newId(), clock.now());
@@ -187,4 +189,41 @@ function noSigningKey(): ServiceError {
     `Nothing can be signed for subscribers: SIGNING_PRIVATE_KEY is not set. ${remedy}`,
     { remedy },
   );
+}
+
+/**
+ * The target of a subscription's deliveries.
+ *
+ * @param guard absent for `default`: the operator's own sink may be at any address.
+ */
+export function targetOf(
+  { sink, protocolsettings, config }: StoredSubscription,
+  signingKeys: SigningKeys,
+  guard?: SinkGuard,
+): ChannelTarget {
+  const { timeoutMs, maxConcurrentDeliveries, retry, contentType, standardWebhooks, secret } = config;
+  return {
+    url: sink,
+    headers: protocolsettings?.headers ?? {},
+    timeoutMs,
+    maxConcurrentDeliveries,
+    retry,
+    contentType,
+    signingKeys,
+    ...(guard && { guard }),
+    ...(standardWebhooks && secret !== undefined && { standardWebhooks: { secret } }),
+  };
+}
+
+/** An event that tries a subscription out. It is about nothing on the chain, so it has no pair. */
+function testEventOf(subscription: string, id: string, now: number): TestEvent {
+  return {
+    specversion: '1.0',
+    id,
+    source: `urn:service:subscriptions:${subscription}`,
+    type: TEST_TYPE,
+    datacontenttype: 'application/json',
+    time: new Date(now).toISOString(),
+    data: { subscription, test: true },
+  };
 }

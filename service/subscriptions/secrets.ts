@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { ConfigurationError, RequestError } from '../base/errors';
 
 /** Names the form of an encrypted text: AES-256-GCM, then base64url of nonce, ciphertext and tag. */
@@ -31,11 +31,11 @@ export interface SecretsCipher {
  * Creates the cipher.
  *
  * @param key SECRETS_KEY: 32 bytes; undefined if it is not set.
- * @param randomBytes the nonce must never repeat under one key, so it comes from a secure source.
+ * @param newNonce replaced in tests. A nonce must never repeat under one key.
  */
 export function createSecretsCipher(
   key: Buffer | undefined,
-  randomBytes: (size: number) => Buffer,
+  newNonce = () => randomBytes(NONCE_BYTES),
 ): SecretsCipher {
   return {
     encrypt(text, subscription) {
@@ -43,7 +43,7 @@ export function createSecretsCipher(
         const problem = 'The subscription has secrets, and the service has no key to encrypt them.';
         throw new RequestError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_KEY}`, { remedy: SET_THE_KEY });
       }
-      const nonce = randomBytes(NONCE_BYTES);
+      const nonce = newNonce();
       const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(subscription));
       const bytes = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
       return VERSION + Buffer.concat(bytes).toString('base64url');

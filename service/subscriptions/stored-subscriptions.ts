@@ -8,10 +8,9 @@ import { undeliveredOfChannels } from '../outbox/outbox-figures';
 import { addDefault, channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
 import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/purge-events';
-import { MASK } from './headers';
-import type { StoredSubscription } from './present-subscription';
+import { withMaskedHeaders } from './present-subscription';
 import type { SecretsCipher } from './secrets';
-import type { Headers, Subscription, SubscriptionState } from './subscription';
+import type { Headers, StoredSubscription, Subscription, SubscriptionState } from './subscription';
 
 /** A subscription in the database. */
 export type SubscriptionRow = Selectable<SubscriptionsTable>;
@@ -50,8 +49,7 @@ function columnsOf(
   const { headers } = subscription.protocolsettings ?? {};
   const { secret, ...config } = subscription.config;
   const secrets: Secrets = { ...(headers && { headers }), ...(secret !== undefined && { secret }) };
-  const masked = headers && Object.fromEntries(Object.keys(headers).map((name) => [name, MASK]));
-  const protocolsettings = { ...subscription.protocolsettings, ...(masked && { headers: masked }) };
+  const protocolsettings = withMaskedHeaders(subscription.protocolsettings ?? {});
   return {
     definition: JSON.stringify({ ...subscription, protocolsettings, config }),
     secrets:

@@ -1,4 +1,15 @@
+import { z } from 'zod';
+import { checksummed } from '../base/checksums';
+import {
+  CHANGED_HEADERS,
+  DELIVERY_OPTIONS,
+  LONGEST_HEADER_VALUE,
+  MOST_HEADERS,
+} from '../base/delivery-options';
+import { found, isWellFormed, members, must } from '../base/json';
+import { SUBSCRIBABLE_TYPES } from '../events/event-types';
 import type { Selection } from '../events/select-events';
+import { FILTERS, MOST_FILTERS } from './filter-schema';
 
 /**
  * Terms of subscriptions, from the CloudEvents Subscriptions API (version 0.1-wip) where it has one:
@@ -10,25 +21,167 @@ import type { Selection } from '../events/select-events';
  * - realised: with a value for every member that has a default.
  */
 
-/** `gone`: the sink has answered 410. Only the service sets it. */
-export type SubscriptionState = 'active' | 'paused' | 'gone';
+export const LONGEST_SINK = 2_048;
+export const MOST_TYPES = 50;
 
-/** Options of the delivery, in milliseconds where they are times. docs/subscriptions.md describes them. */
-export interface SubscriptionConfig {
-  /** The first events: those after the request, all of them, or those from this block on. */
-  readonly startFrom: 'now' | 'beginning' | number;
-  readonly state: SubscriptionState;
-  readonly timeoutMs: number;
-  readonly maxConcurrentDeliveries: number;
-  readonly retry: {
-    readonly initialDelayMs: number;
-    readonly maxDelayMs: number;
-    readonly giveUpAfterMs: number;
-  };
-  readonly contentType: 'application/json' | 'application/cloudevents+json';
-  readonly standardWebhooks: boolean;
-  readonly retractions: boolean;
+function flag(meaning: string) {
+  const error = must('true or false', meaning);
+  return z.boolean({ error }).default(false).meta({ description: meaning });
 }
+
+const BLOCK = must('`now`, `beginning` or the number of a block', 'The default is `now`.');
+
+/** Options of the delivery. docs/subscriptions.md describes them. */
+export const SUBSCRIPTION_CONFIG = members(
+  'config',
+  {
+    startFrom: z
+      .union([z.enum(['now', 'beginning']), z.int({ error: BLOCK }).nonnegative({ error: BLOCK })], {
+        error: BLOCK,
+      })
+      .default('now')
+      .meta({
+        description:
+          'The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.',
+      }),
+    state: z
+      .enum(['active', 'paused', 'gone'], { error: must('`active` or `paused`', 'The default is `active`.') })
+      .default('active')
+      .meta({
+        description:
+          '`paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it ' +
+          'is set to `active`; only the service sets it.',
+      }),
+    ...DELIVERY_OPTIONS,
+    contentType: z
+      .enum(['application/json', 'application/cloudevents+json'], {
+        error: must(
+          '`application/json` or `application/cloudevents+json`',
+          'The default is `application/json`.',
+        ),
+      })
+      .default('application/json')
+      .meta({ description: 'Content type of the deliveries.' }),
+    standardWebhooks: flag('True adds the headers of Standard Webhooks.'),
+    retractions: flag('True sends an event for each event that a reorganisation took back.'),
+  },
+  { secret: 'is made by the service. Leave it out.' },
+);
+
+/** The problem of a source: `urn:service:<chain id>:<address of the registry>`. */
+function sourceProblem(source: string): string | undefined {
+  const [, chainId, address = ''] = /^urn:service:([1-9]\d*):(0x[0-9a-f]{40})$/i.exec(source) ?? [];
+  if (!source.startsWith('urn:service:') || !Number.isSafeInteger(Number(chainId)))
+    return (
+      'is not the source of a registry. ' +
+      'Write urn:service:<chain id>:<address of the registry>, or leave it out for all registries.'
+    );
+  return checksummed(address) === undefined
+    ? 'has an address with a wrong checksum. Correct it, or write it in lower case.'
+    : undefined;
+}
+
+/** The problem of a sink's form. The sink is not shown: its path may hold a key. */
+function sinkProblem(sink: string): string | undefined {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(sink) || !URL.canParse(sink))
+    return 'is not a URL of http or https. Give the URL that events are sent to.';
+  const { username, password } = new URL(sink);
+  if (username + password !== '')
+    return 'has a user or a password. Send them in a header: protocolsettings/headers/authorization.';
+  if (!isWellFormed(sink)) return 'contains half of a surrogate pair. Leave it out.';
+  if (sink.includes('#')) return 'has a fragment, which is never sent. Leave out # and what follows it.';
+  return undefined;
+}
+
+const without =
+  (problemOf: (text: string) => string | undefined) =>
+  (text: string, context: z.RefinementCtx): void => {
+    const message = problemOf(text);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  };
+
+const TYPE = z.enum(SUBSCRIBABLE_TYPES, {
+  error: ({ input }) =>
+    typeof input === 'string'
+      ? `is not a type of event. Use one of ${SUBSCRIBABLE_TYPES.join(', ')}.`
+      : `must be a string, ${found(input)}. Write it in double quotes.`,
+});
+
+/** Types of events. Their number is checked before each of them. */
+const TYPES = z.preprocess(
+  (given, context) => {
+    const message = `has more than ${MOST_TYPES} entries. Leave it out for all types.`;
+    if (Array.isArray(given) && given.length > MOST_TYPES) context.addIssue({ code: 'custom', message });
+    return given;
+  },
+  z
+    .array(TYPE, { error: must('an array', 'Leave it out for all types.') })
+    .min(1, 'is empty. Give at least one type, or leave it out for all types.')
+    .superRefine((types, context) => {
+      for (const [index, type] of types.entries()) {
+        const message = `is the same as types/${types.indexOf(type)}. Leave one out.`;
+        if (types.indexOf(type) < index) context.addIssue({ code: 'custom', message, path: [index] });
+      }
+    }),
+);
+
+/** The body of `POST /subscriptions`. */
+export const SUBSCRIPTION_REQUEST = members(
+  'a subscription',
+  {
+    id: z.unknown().optional().meta({ description: 'Made by the service; ignored here.' }),
+    source: z
+      .string({ error: must('a string', 'Leave it out for all registries.') })
+      .superRefine(without(sourceProblem))
+      .optional()
+      .meta({
+        description: 'The registry, `urn:service:<chain id>:<address>`. Absent: all registries.',
+        pattern: '^urn:service:[1-9][0-9]*:0[xX][0-9a-fA-F]{40}$',
+      }),
+    types: TYPES.optional().meta({
+      description: 'Types of events, each once. Absent: all types.',
+      maxItems: MOST_TYPES,
+      uniqueItems: true,
+    }),
+    config: SUBSCRIPTION_CONFIG.prefault({}),
+    filters: FILTERS.optional().meta({
+      description: 'Conditions that all have to be true.',
+      maxItems: MOST_FILTERS,
+    }),
+    sink: z
+      .string({ error: must('a string', 'Give the URL that events are sent to.') })
+      .max(LONGEST_SINK, `has more than ${LONGEST_SINK} characters. Shorten it.`)
+      .superRefine(without(sinkProblem))
+      .meta({
+        description:
+          'The URL that events are sent to: https, and http too on a local chain. Without user, password ' +
+          'and fragment; not at a private address unless the operator allows it.',
+        format: 'uri',
+        examples: ['https://subscriber.example/webhook'],
+      }),
+    protocol: z.literal('HTTP', { error: must('`HTTP`', 'No other protocol is supported.') }),
+    protocolsettings: members('protocolsettings', {
+      headers: CHANGED_HEADERS.optional().meta({
+        description:
+          'Headers that each delivery gets, by name. Answers show `***` instead of values, which are ' +
+          'secrets. In a PUT, `***` keeps the stored value, and null removes a header.',
+        type: 'object',
+        maxProperties: MOST_HEADERS,
+        additionalProperties: { type: ['string', 'null'], maxLength: LONGEST_HEADER_VALUE },
+      }),
+      method: z.literal('POST', { error: must('`POST`', 'No other method is supported.') }).default('POST'),
+    }).prefault({}),
+  },
+  {
+    sinkcredential:
+      'is not supported. Send the credential in a header: protocolsettings/headers/authorization.',
+  },
+);
+
+export type SubscriptionConfig = Readonly<z.output<typeof SUBSCRIPTION_CONFIG>>;
+
+/** `gone`: the sink has answered 410. Only the service sets it. */
+export type SubscriptionState = SubscriptionConfig['state'];
 
 /** Header values by name, in lower case. The values are secrets. */
 export type Headers = Readonly<Record<string, string>>;
@@ -42,3 +195,6 @@ export interface Subscription extends Selection {
   readonly protocolsettings?: { readonly headers?: Headers; readonly method?: 'POST' };
   readonly config: SubscriptionConfig;
 }
+
+/** A subscription with its secrets. `config.secret` signs deliveries with `standardWebhooks`. */
+export type StoredSubscription = Subscription & { readonly config: { readonly secret?: string } };

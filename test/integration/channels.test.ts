@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../../service/database/schema';
@@ -28,7 +28,7 @@ import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helper
 import { eventually } from '../helpers/eventually';
 import { subscriptionWith } from '../helpers/subscription-body';
 
-const cipher = createSecretsCipher(undefined, randomBytes);
+const cipher = createSecretsCipher(undefined);
 const OTHER_FEED = `80002:0x${'6c'.repeat(20)}:fedcba9876543210`;
 
 for (const engine of ENGINES) {

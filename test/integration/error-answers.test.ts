@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { subscriptionError } from '../../service/subscriptions/subscription-error';
+import { RequestError } from '../../service/base/errors';
 import { keptDocument } from '../../service/issuance/issue-document';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 import { accepting, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
@@ -10,7 +10,9 @@ describe('the header X-Error-Code', () => {
 
   before(async () => {
     app = await startHttpApp({
-      acceptDocument: accepting(() => Promise.reject(subscriptionError(['a/b', 0], 'is wrong. Correct it.'))),
+      acceptDocument: accepting(() =>
+        Promise.reject(new RequestError('SUBSCRIPTION_INVALID', '/a~1b/0 is wrong. Correct it.')),
+      ),
       health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
       metrics: {
         contentType: 'text/plain',

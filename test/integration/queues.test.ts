@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import pino from 'pino';
 import { systemClock } from '../../service/base/clock';
-import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
+import { realisedOptions } from '../../service/base/delivery-options';
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import { holdFeed, releaseFeed } from '../../service/outbox/feeds';
@@ -67,7 +67,7 @@ for (const engine of ENGINES) {
           sent.push(block);
           return answerTo(block);
         }),
-        schedule: DEFAULT_RETRY_SCHEDULE,
+        schedule: realisedOptions({}).retry,
         clock: { now: () => outbox.now },
         random: () => 0,
         logger: pino({ level: 'silent' }),

@@ -14,7 +14,7 @@ import { ENGINES, newState, openState, type State } from '../helpers/database/en
 import { openSampleFeed, SAMPLE_FEED } from '../helpers/database/sample-feed';
 import { subscriptionWith } from '../helpers/subscription-body';
 
-const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+const cipher = createSecretsCipher(undefined);
 
 for (const engine of ENGINES)
   describe(`subscriptions in a new database on ${engine}`, () => {

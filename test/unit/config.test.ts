@@ -226,7 +226,7 @@ describe('configuration', () => {
     });
     writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { uri: 'https://a.example/in' } }));
     expect(problemOf({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY })).to.match(
-      /service\.config\.json: webhook: .*uri/,
+      /service\.config\.json: webhook\.uri: is not a member of webhook\. Leave it out, or write one of url,/,
     );
   });
 

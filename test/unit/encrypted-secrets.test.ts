@@ -1,4 +1,4 @@
-import { createDecipheriv, randomBytes } from 'node:crypto';
+import { createDecipheriv } from 'node:crypto';
 import { expect } from 'chai';
 import { ConfigurationError, RequestError, ServiceError } from '../../service/base/errors';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
@@ -8,7 +8,7 @@ const NAME = '0f8fad5b-d9cb-469f-a165-70867728950e';
 
 describe('secrets of subscriptions', () => {
   const key = Buffer.alloc(32, 7);
-  const cipher = createSecretsCipher(key, randomBytes);
+  const cipher = createSecretsCipher(key);
   const thrownBy = (call: () => unknown): ServiceError => {
     try {
       call();
@@ -38,15 +38,13 @@ describe('secrets of subscriptions', () => {
   });
 
   it('cannot be encrypted without SECRETS_KEY: the caller is told how to make one', () => {
-    const error = thrownBy(() => createSecretsCipher(undefined, randomBytes).encrypt(TEXT, NAME));
+    const error = thrownBy(() => createSecretsCipher(undefined).encrypt(TEXT, NAME));
     expect(error).to.be.instanceOf(RequestError).and.include({ code: 'SECRETS_KEY_MISSING' });
     expect(error.message).to.contain('openssl rand -base64 32').and.not.contain('acme');
   });
 
   it('cannot be read without SECRETS_KEY', () => {
-    const error = thrownBy(() =>
-      createSecretsCipher(undefined, randomBytes).decrypt(cipher.encrypt(TEXT, NAME), NAME),
-    );
+    const error = thrownBy(() => createSecretsCipher(undefined).decrypt(cipher.encrypt(TEXT, NAME), NAME));
     expect(error).to.be.instanceOf(ConfigurationError).and.include({ code: 'SECRETS_KEY_MISSING' });
     expect(error.message).to.contain(NAME);
     expect(error.remedy).to.contain('SECRETS_KEY');
@@ -59,10 +57,7 @@ describe('secrets of subscriptions', () => {
   };
   const encrypted = cipher.encrypt(TEXT, NAME);
   for (const [what, call] of [
-    [
-      'with another key',
-      () => createSecretsCipher(Buffer.alloc(32, 8), randomBytes).decrypt(encrypted, NAME),
-    ],
+    ['with another key', () => createSecretsCipher(Buffer.alloc(32, 8)).decrypt(encrypted, NAME)],
     ['for another subscription', () => cipher.decrypt(encrypted, 'default')],
     ['with a changed nonce', () => cipher.decrypt(changed(encrypted, 0), NAME)],
     ['with a changed text', () => cipher.decrypt(changed(encrypted, 12), NAME)],

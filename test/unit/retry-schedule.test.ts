@@ -1,10 +1,12 @@
 import { expect } from 'chai';
-import { DEFAULT_RETRY_SCHEDULE } from '../../service/config/followed-registries';
+import { realisedOptions } from '../../service/base/delivery-options';
 import { longestPauseMs, nextAttemptAt } from '../../service/delivery/attempt-delivery';
 
 const NOW = 1_800_000_000_000;
 const HOURS_24 = 24 * 3_600_000;
 const DAYS_3 = 3 * 24 * 3_600_000;
+
+const SCHEDULE = realisedOptions({}).retry;
 
 describe('retry schedule', () => {
   const delayAfter = (
@@ -12,7 +14,7 @@ describe('retry schedule', () => {
     { random = 0, retryAfterMs = undefined as number | undefined, agoMs = 0 } = {},
   ): number | undefined => {
     const failed = { attempt, firstAttemptedAt: NOW - agoMs, now: NOW, retryAfterMs };
-    const at = nextAttemptAt(failed, DEFAULT_RETRY_SCHEDULE, random);
+    const at = nextAttemptAt(failed, SCHEDULE, random);
     return at === undefined ? undefined : at - NOW;
   };
 
@@ -36,9 +38,9 @@ describe('retry schedule', () => {
   });
 
   it('waits at most a day, or the maximum if that is longer', () => {
-    expect(longestPauseMs(DEFAULT_RETRY_SCHEDULE)).to.equal(HOURS_24);
+    expect(longestPauseMs(SCHEDULE)).to.equal(HOURS_24);
     const maxDelayMs = 2 * HOURS_24;
-    expect(longestPauseMs({ ...DEFAULT_RETRY_SCHEDULE, maxDelayMs })).to.equal(maxDelayMs);
+    expect(longestPauseMs({ ...SCHEDULE, maxDelayMs })).to.equal(maxDelayMs);
   });
 
   it('does not let the receiver postpone the last attempt or stretch the attempts after the deadline', () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { SMALL_BYTES } from '../../service/http/body-limit';
-import * as bounds from '../../service/subscriptions/bounds';
+import * as ofFilter from '../../service/subscriptions/filter-schema';
+import { LONGEST_SINK, MOST_TYPES } from '../../service/subscriptions/subscription';
+import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from '../../service/base/delivery-options';
 import { compileSelection } from '../../service/events/select-events';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { ID, refusalOf, subscriptionWith } from '../helpers/subscription-body';
@@ -49,13 +51,13 @@ describe('docs/subscriptions.md', () => {
   it('has the bounds', () => {
     const [rows = []] = tables(section('Bounds'));
     const told = rows.map(([, most = '']) => Number(/[\d,]+/.exec(most)?.[0].replaceAll(',', '')));
-    const ofMembers = [bounds.LONGEST_SINK, bounds.MOST_TYPES, bounds.MOST_HEADERS];
-    const ofHeaders = [bounds.LONGEST_HEADER_NAME, bounds.LONGEST_HEADER_VALUE];
+    const ofMembers = [LONGEST_SINK, MOST_TYPES, MOST_HEADERS];
+    const ofHeaders = [LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE];
     const ofFilters = [
-      bounds.DEEPEST_FILTER,
-      bounds.MOST_FILTERS,
-      bounds.MOST_ENTRIES,
-      bounds.LONGEST_STRING,
+      ofFilter.DEEPEST_FILTER,
+      ofFilter.MOST_FILTERS,
+      ofFilter.MOST_ENTRIES,
+      ofFilter.LONGEST_STRING,
     ];
     const ofDelivery = [120_000, 1_000, 2 ** 31 - 1, Number.MAX_SAFE_INTEGER];
     const all = [SMALL_BYTES / 1024, ...ofMembers, ...ofHeaders, ...ofFilters, ...ofDelivery];

@@ -8,6 +8,8 @@ import { systemClock } from '../../service/base/clock';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/post';
+import { targetOf } from '../../service/subscriptions/manage-subscriptions';
+import { definedBySettings } from '../../service/subscriptions/present-subscription';
 import { listen } from '../../service/http/server';
 import { secretMasker } from '../../service/base/mask-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -16,6 +18,16 @@ const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKe
 const basic = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`;
 
 describe('user and password in the URL of a webhook', () => {
+  const folder = temporaryFolder();
+  after(() => folder.remove());
+  const SERVICE_CONFIG = join(folder.path, 'service.config.json');
+  const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
+  const load = (file: object, settings: Record<string, string> = {}): ReturnType<typeof loadConfig> => {
+    writeFileSync(SERVICE_CONFIG, JSON.stringify(file));
+    const ENV_FILE = join(folder.path, 'none.env');
+    return loadConfig({ ENV_FILE, SERVICE_CONFIG, SIGNING_PRIVATE_KEY, NET: '31337', ...settings });
+  };
+
   /** The requests of two deliveries to a server whose URL has these credentials. */
   async function postedWith(
     credentials: string,
@@ -31,13 +43,12 @@ describe('user and password in the URL of a webhook', () => {
       0,
     );
     const url = `${server.url.replace('//', `//${credentials}`)}/in?a=1`;
-    const client = createWebhookClient({
-      url,
-      headers,
-      signingKeys,
-      clock: systemClock,
-      timeoutMs: 5_000,
-    });
+    const TOKEN_REGISTRY_ADDRESS = `0x${'5b'.repeat(20)}`;
+    const { registries } = load({ webhook: { url, headers } }, { TOKEN_REGISTRY_ADDRESS });
+    const webhook = registries[0]?.webhook;
+    if (webhook === undefined) throw new Error('the settings have no webhook');
+    const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
+    const client = createWebhookClient({ ...target, clock: systemClock });
     try {
       for (const body of ['{}', '{"second": true}'])
         expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
@@ -63,16 +74,6 @@ describe('user and password in the URL of a webhook', () => {
   });
 
   describe('in the settings', () => {
-    const folder = temporaryFolder();
-    after(() => folder.remove());
-    const SERVICE_CONFIG = join(folder.path, 'service.config.json');
-    const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
-    const load = (file: object, settings: Record<string, string> = {}): ReturnType<typeof loadConfig> => {
-      writeFileSync(SERVICE_CONFIG, JSON.stringify(file));
-      const ENV_FILE = join(folder.path, 'none.env');
-      return loadConfig({ ENV_FILE, SERVICE_CONFIG, SIGNING_PRIVATE_KEY, NET: '31337', ...settings });
-    };
-
     it('are masked in every spelling, from every setting that has the URL', () => {
       const url = (name: string): string => `https://${name}-user:${name}%40pass@subscriber.example/in`;
       const address = `0x${'5b'.repeat(20)}`;

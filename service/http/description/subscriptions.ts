@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/parse-subscription';
+import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
 import type { Answer, Operation } from './operation';
 import { AFTER, linkHeader, PAGE_LIMIT } from './paging';
 import { TEXT, TIME } from './values';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { systemClock, type Clock } from '../../../service/base/clock';
-import { DEFAULT_RETRY_SCHEDULE } from '../../../service/config/followed-registries';
+import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import type { WebhookClient } from '../../../service/delivery/post';
@@ -20,7 +20,7 @@ export function startWorker(
     channel,
     sentTo: { changedAt: 1, sinkHash: 'a sink' },
     client: clientOf(post),
-    schedule: DEFAULT_RETRY_SCHEDULE,
+    schedule: realisedOptions({}).retry,
     concurrency,
     timeoutMs: 1_000,
     clock,

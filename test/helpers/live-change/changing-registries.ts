@@ -10,7 +10,7 @@ import type { Channel } from '../../../service/outbox/channels';
 import { openFeed } from '../../../service/outbox/feeds';
 import { recordRange } from '../../../service/outbox/record-range';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
-import { targetOf } from '../../../service/subscriptions/channel-target';
+import { targetOf } from '../../../service/subscriptions/manage-subscriptions';
 import { createSecretsCipher } from '../../../service/subscriptions/secrets';
 import { subscriptionOf } from '../../../service/subscriptions/stored-subscriptions';
 import { eventIn, hashOf, SAMPLE_REGISTRY } from '../database/sample-feed';
@@ -167,7 +167,7 @@ function eventsOf(block: number, { tokens, eventsPerBlock, ofEvents }: Registrie
 }
 
 function deliveryOf(database: Database): FeedDelivery {
-  const cipher = createSecretsCipher(undefined, () => Buffer.alloc(0));
+  const cipher = createSecretsCipher(undefined);
   const signingKeys = signingKeysOfTest();
   return createFeedDelivery({
     database,
@@ -178,7 +178,7 @@ function deliveryOf(database: Database): FeedDelivery {
       if (isDefault) return undefined;
       const row = { id: 0, name: subscription, created_at: 0, changed_at: changedAt, ...channel };
       const rules = { allowPrivate: true, allowLoopback: true };
-      return targetOf(subscriptionOf(row, cipher), { signingKeys, rules, lookup });
+      return targetOf(subscriptionOf(row, cipher), signingKeys, { rules, lookup });
     },
     restorePurged: async () => undefined,
     onAttempt: () => undefined,

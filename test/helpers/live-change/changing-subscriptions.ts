@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../service/base/clock';
 import type { Database } from '../../../service/database/database';
 import { createSubscriptions, type Subscriptions } from '../../../service/subscriptions/manage-subscriptions';
@@ -107,12 +107,11 @@ export function createChangingSubscriptions(options: ChangingOptions): ChangingS
 function managed({ database, onChanged }: ChangingOptions): Subscriptions {
   return createSubscriptions({
     database,
-    cipher: createSecretsCipher(undefined, randomBytes),
+    cipher: createSecretsCipher(undefined),
     rules: { allowPrivate: true, allowLoopback: true },
     signingKeys: signingKeysOfTest(),
     clock: systemClock,
     newId: randomUUID,
-    randomBytes,
     onChanged: async () => onChanged(),
   });
 }

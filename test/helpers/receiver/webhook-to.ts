@@ -1,20 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { realisedOptions } from '../../../service/base/delivery-options';
 import { signingKeyOf, type SigningKeys } from '../../../service/base/signing-keys';
-import { DEFAULT_RETRY_SCHEDULE, type Webhook } from '../../../service/config/followed-registries';
+import type { ChannelTarget } from '../../../service/delivery/feed-delivery';
 
 /** A new signing key. */
 export function signingKeysOfTest(): SigningKeys {
   return { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
 }
 
-/** A webhook with the default settings and a new key. */
-export function webhookTo(url: string): Webhook {
-  return {
-    url,
-    headers: {},
-    signingKeys: signingKeysOfTest(),
-    timeoutMs: 15_000,
-    maxConcurrentDeliveries: 16,
-    retry: DEFAULT_RETRY_SCHEDULE,
-  };
+/** A sink with the default options and a new key. */
+export function webhookTo(url: string): ChannelTarget {
+  return { url, headers: {}, signingKeys: signingKeysOfTest(), ...realisedOptions({}) };
 }
