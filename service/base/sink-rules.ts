@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { addressKindOf, isThisMachine } from './address-kind';
 import { RequestError } from './errors';
+import { isWellFormed } from './json';
 
 /** Rules for the sinks of subscriptions that the API made. They do not apply to WEBHOOK_URL. */
 export interface SinkRules {
@@ -10,22 +11,28 @@ export interface SinkRules {
   readonly allowLoopback: boolean;
 }
 
+/** The problem of a sink's form, with the remedy. The sink is not shown: its path may hold a key. */
+export function sinkProblem(sink: string): string | undefined {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(sink) || !URL.canParse(sink))
+    return 'is not a URL of http or https. Give the URL that events are sent to.';
+  const { username, password } = new URL(sink);
+  if (username + password !== '')
+    return 'has a user or a password. Send them in a header: protocolsettings/headers/authorization.';
+  if (!isWellFormed(sink)) return 'contains half of a surrogate pair. Leave it out.';
+  if (sink.includes('#')) return 'has a fragment, which is never sent. Leave out # and what follows it.';
+  return undefined;
+}
+
 /**
  * Checks a sink as far as its URL tells. The address behind a name is checked when the service connects,
  * because it may change.
  *
+ * @param sink without a problem of its form.
  * @throws RequestError SINK_NOT_ALLOWED, whose message begins with the JSON pointer /sink.
  */
 export function checkSink(sink: string, rules: SinkRules): void {
-  const url = URL.canParse(sink) ? new URL(sink) : undefined;
   const httpsOnly = rules.allowLoopback ? 'https, or http to this machine' : 'https';
-  if (url === undefined) throw notAllowed('is not a URL', `Use ${httpsOnly}: https://subscriber.example/in`);
-  const { protocol, hostname, username, password } = url;
-  if (username + password !== '') {
-    const remedy =
-      'Set the header Authorization in protocolsettings.headers instead: its value is not shown.';
-    throw notAllowed('has a user or a password', remedy);
-  }
+  const { protocol, hostname } = new URL(sink);
   const isAllowedHttp = protocol === 'http:' && rules.allowLoopback && isThisMachine(hostname);
   if (protocol !== 'https:' && !isAllowedHttp) throw notAllowed('is not https', `Use ${httpsOnly}.`);
   // Only an IPv6 address has brackets.

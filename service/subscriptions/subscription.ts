@@ -6,7 +6,8 @@ import {
   LONGEST_HEADER_VALUE,
   MOST_HEADERS,
 } from '../base/delivery-options';
-import { found, isWellFormed, members, must } from '../base/json';
+import { found, members, must } from '../base/json';
+import { sinkProblem } from '../base/sink-rules';
 import { SUBSCRIBABLE_TYPES } from '../events/event-types';
 import type { Selection } from '../events/select-events';
 import { FILTERS, MOST_FILTERS } from './filter-schema';
@@ -79,18 +80,6 @@ function sourceProblem(source: string): string | undefined {
   return checksummed(address) === undefined
     ? 'has an address with a wrong checksum. Correct it, or write it in lower case.'
     : undefined;
-}
-
-/** The problem of a sink's form. The sink is not shown: its path may hold a key. */
-function sinkProblem(sink: string): string | undefined {
-  if (!/^https?:\/\/[^\s\\]+$/i.test(sink) || !URL.canParse(sink))
-    return 'is not a URL of http or https. Give the URL that events are sent to.';
-  const { username, password } = new URL(sink);
-  if (username + password !== '')
-    return 'has a user or a password. Send them in a header: protocolsettings/headers/authorization.';
-  if (!isWellFormed(sink)) return 'contains half of a surrogate pair. Leave it out.';
-  if (sink.includes('#')) return 'has a fragment, which is never sent. Leave out # and what follows it.';
-  return undefined;
 }
 
 const without =
