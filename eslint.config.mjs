@@ -192,6 +192,11 @@ export default tseslint.config(
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
   ),
   direction(
+    ['service/answers/**'],
+    ['**/http/**', '**/minting/**', '**/watcher/follow-*', '**/delivery/worker', ...COMPOSITION],
+    'Answers to programs and to the console: they read what both lines have, and know nothing of HTTP.',
+  ),
+  direction(
     ['service/console/**'],
     ['**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...COMPOSITION],
     'The console reads what both lines have, and knows nothing of HTTP.',

@@ -91,6 +91,6 @@ async function watch(
     const before = revision;
     ({ revision } = (await answer.json()) as { revision: string });
     if (revision === before) continue;
-    await (await fetch(`${url}/console/api/deliveries?limit=50`, options)).arrayBuffer();
+    await (await fetch(`${url}/deliveries?limit=50`, options)).arrayBuffer();
   }
 }

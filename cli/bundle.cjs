@@ -40,7 +40,7 @@ exports.ENTRY_POINTS = [
   'devnet/main.ts',
   'devnet/start-devnet.ts',
   'receiver/main.ts',
-  'service/console/checking-thread.ts',
+  'service/answers/checking-thread.ts',
   'service/issuance/signing-worker.ts',
   'service/main.ts',
   'service/validation/validate-bill-of-lading.ts',

@@ -1,5 +1,5 @@
 import createFetchClient, { type Client } from 'openapi-fetch';
-import { KEY_OF_PATH, type paths } from './api-types';
+import { KEYS_OF_PATH, type paths } from './api-types';
 
 /** The types of requests and answers, by path and by component. */
 export type { components, paths } from './api-types';
@@ -8,9 +8,9 @@ export type { components, paths } from './api-types';
 export interface ClientOptions {
   /** Address of the service, such as `https://carrier.example`. */
   url: string;
-  /** API_KEY of the service, sent with requests for documents. */
+  /** API_KEY of the service, sent with the requests that it opens, unless `adminApiKey` opens them too. */
   apiKey?: string | undefined;
-  /** ADMIN_API_KEY of the service, sent with requests for subscriptions and registries. */
+  /** ADMIN_API_KEY of the service, sent with the requests that it opens. */
   adminApiKey?: string | undefined;
   /** Replaces the global `fetch`. */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
@@ -24,8 +24,7 @@ export function createClient({ url, fetch, ...keys }: ClientOptions): ServiceCli
   const client = createFetchClient<paths>({ baseUrl: url, ...(fetch && { fetch }) });
   client.use({
     onRequest({ request, schemaPath }) {
-      const name = KEY_OF_PATH[schemaPath];
-      const key = name && keys[name];
+      const [key] = KEYS_OF_PATH[schemaPath]?.flatMap((name) => keys[name] ?? []) ?? [];
       if (key !== undefined) request.headers.set('Authorization', `Bearer ${key}`);
     },
   });

@@ -17,7 +17,7 @@ const TEXTS: Readonly<Record<string, () => Promise<string>>> = {
   'client/api-types.ts': async () => {
     // A member of a request that has a default may be left out.
     const ast = await openapiTS(openApi() as never, { defaultNonNullable: false });
-    return `${COMMENT_HEADER}${astToString(ast)}\n${keyOfPaths()}\n`;
+    return `${COMMENT_HEADER}${astToString(ast)}\n${keysOfPaths()}\n`;
   },
 };
 
@@ -26,14 +26,15 @@ export async function describedText(path: string): Promise<string | undefined> {
   return TEXTS[path]?.();
 }
 
-/** The key of each path that needs one, so that the client sends no key to others. */
-function keyOfPaths(): string {
-  const keys = OPERATIONS.filter(({ access }) => access !== 'anyone').map(
-    ({ path, access }) => [path, access === 'admin' ? 'adminApiKey' : 'apiKey'] as const,
-  );
-  const type = "Readonly<Record<string, 'apiKey' | 'adminApiKey' | undefined>>";
-  return `/** The key that a path needs. */
-export const KEY_OF_PATH: ${type} = ${JSON.stringify(Object.fromEntries(keys))};`;
+/** The keys that open each path, the more powerful first, so that the client sends no key to others. */
+function keysOfPaths(): string {
+  const keys = { anyone: [], 'issuer if set': ['apiKey'], issuer: ['apiKey'], admin: ['adminApiKey'] };
+  const all = { ...keys, 'any key': ['adminApiKey', 'apiKey'] };
+  const entries = OPERATIONS.map(({ path, access }) => [path, all[access]] as const);
+  const ofPaths = Object.fromEntries(entries.filter(([, names]) => names.length > 0));
+  const type = "Readonly<Record<string, readonly ('apiKey' | 'adminApiKey')[] | undefined>>";
+  return `/** The keys that open a path. */
+export const KEYS_OF_PATH: ${type} = ${JSON.stringify(ofPaths)};`;
 }
 
 /** Writes the files that the arguments name. */

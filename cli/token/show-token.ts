@@ -1,10 +1,11 @@
+import { remarkView, timeOf } from '../../service/answers/token-view';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
 import { createReadingProgress } from '../terminal/dialog';
 import { findToken, requireCredentialId, tokenOf, withRegistry, type FoundToken } from './find-token';
-import { printRemark, remarkJson, timeOf, tokenJson, tokenLines } from './token-report';
+import { printRemark, tokenJson, tokenLines } from './token-report';
 
 /** The options of `tdoc token`. */
 export interface ShowTokenOptions {
@@ -36,7 +37,7 @@ export async function showRemarks(file: string, { remark }: { remark?: string })
   if (remark !== undefined) {
     return {
       lines: [printRemark(remark, credentialId) || 'no remark'],
-      json: remarkJson(remark, credentialId),
+      json: remarkView(remark, credentialId),
       isYes: decryptRemark(remark, credentialId).kind !== 'undecipherable',
     };
   }
@@ -48,7 +49,7 @@ export async function showRemarks(file: string, { remark }: { remark?: string })
   return {
     lines: lines.length > 0 ? lines : ['The token is not minted.'],
     json: endorsements.map(({ timestamp, operation, transactionHash, remark: hex }) => {
-      return { time: timeOf(timestamp), operation, transactionHash, ...remarkJson(hex, credentialId) };
+      return { time: timeOf(timestamp), operation, transactionHash, ...remarkView(hex, credentialId) };
     }),
     isYes: lines.length > 0,
   };

@@ -1,4 +1,6 @@
-import { decryptRemark, type DecryptedRemark } from '../../service/issuance/remarks';
+import { timeOf, tokenView } from '../../service/answers/token-view';
+import type { TokenView } from '../../service/answers/views';
+import { decryptRemark } from '../../service/issuance/remarks';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
@@ -35,22 +37,12 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
 }
 
 /** The same for programs. */
-export function tokenJson(found: FoundToken, history: TokenHistory, network: string): object {
-  const { location, credentialId } = found;
-  const { chainId, registry, tokenId } = location;
-  const endorsements = history.endorsements.map(({ timestamp, remark, ...rest }) => ({
-    time: timeOf(timestamp),
-    ...rest,
-    ...remarkJson(remark, credentialId),
-  }));
-  const token = { network, chainId, registry, tokenId, tokenIdHex: tokenIdHexOf(tokenId) };
-  const next = possibleOperations(history.state);
-  return { ...token, isWhole: history.isWhole, endorsements, state: history.state, next };
-}
-
-/** Formats a block's time, given in seconds, as ISO 8601 in UTC. */
-export function timeOf(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
+export function tokenJson(
+  { location, credentialId }: FoundToken,
+  history: TokenHistory,
+  network: string,
+): TokenView {
+  return tokenView(location, history, { network, credentialId });
 }
 
 /** Describes the effect of an operation. */
@@ -162,16 +154,6 @@ export function printRemark(remark: string, credentialId: string | undefined): s
     case 'undecipherable':
       return credentialId === undefined ? remark : `${remark} (cannot be decrypted with this credential)`;
   }
-}
-
-/** A remark for JSON output: its bytes, and its text unless a credential's id is needed to read it. */
-export function remarkJson(
-  remark: string,
-  credentialId: string | undefined,
-): { remark: string; decrypted?: DecryptedRemark } {
-  const decrypted = decryptRemark(remark, credentialId);
-  const needsCredential = credentialId === undefined && decrypted.kind === 'undecipherable';
-  return needsCredential ? { remark } : { remark, decrypted };
 }
 
 function quoted(text: string): string {

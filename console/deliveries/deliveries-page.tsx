@@ -1,6 +1,5 @@
 import type { TargetedFocusEvent } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { DeliveryView } from '../../service/console/views';
 import { goTo } from '../frame/address';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
@@ -8,6 +7,7 @@ import { WhenLoaded } from '../parts/feedback';
 import { SelectField } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
 import { ShownText, TokenLink, When } from '../parts/values';
+import type { FoundDelivery } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { countOf } from '../text/words';
 import {
@@ -75,7 +75,7 @@ export function DeliveriesPage({ query }: { query: Readonly<Record<string, strin
 }
 
 const FIRST = 50;
-/** The limit of the service. */
+/** More are not shown at once. */
 const MOST = 200;
 
 interface ListProps {
@@ -92,25 +92,21 @@ function DeliveryList({ state, subscription, subscriptions }: ListProps) {
   const [limit, setLimit] = useState(FIRST);
   const selection = { ...(state && { state }), ...(subscription && { subscription }) };
   const loaded = useLoaded(`${state} ${subscription}`, async (signal) => ({
-    ...(await api.deliveries({ ...selection, limit: String(limit) }, signal)),
+    ...(await api.deliveries(selection, limit, signal)),
     limit,
   }));
   useEffect(() => {
     if (limit !== FIRST) loaded.reload();
   }, [limit]);
-  const count = loaded.data?.deliveries.length;
+  const count = loaded.data?.entries.length;
   useEffect(() => {
     if (count !== undefined) announce(`${countOf(count, 'delivery', 'deliveries')}.`);
   }, [count === undefined]);
   return (
     <WhenLoaded loaded={loaded}>
-      {({ deliveries, hasMore, limit: shown }) => (
+      {({ entries, hasMore, limit: shown }) => (
         <>
-          <DeliveryTable
-            deliveries={deliveries}
-            subscriptions={subscriptions}
-            isMoreAsked={limit !== FIRST}
-          />
+          <DeliveryTable deliveries={entries} subscriptions={subscriptions} isMoreAsked={limit !== FIRST} />
           {hasMore &&
             (shown < MOST ? (
               <button type="button" aria-disabled={limit === MOST} onClick={() => setLimit(MOST)}>
@@ -126,7 +122,7 @@ function DeliveryList({ state, subscription, subscriptions }: ListProps) {
 }
 
 interface TableProps {
-  deliveries: readonly DeliveryView[];
+  deliveries: readonly FoundDelivery[];
   subscriptions: SubscriptionStates;
   /** Whether somebody asked for more rows: the first of them gets the focus of the button, which is gone. */
   isMoreAsked: boolean;
@@ -162,16 +158,14 @@ function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: TableProps) {
   );
 }
 
-interface Row extends DeliveryView {
-  subscriptions: SubscriptionStates;
-}
+type Row = FoundDelivery & { subscriptions: SubscriptionStates };
 
 const COLUMNS: readonly Column<Row>[] = [
-  { head: 'Event', cell: ({ eventId, type }) => <EventLink id={eventId} type={type} /> },
+  { head: 'Event', cell: ({ id, type }) => <EventLink id={id} type={type} /> },
   { head: 'State', cell: ({ state }) => <DeliveryState state={state} /> },
   {
     head: 'Token',
-    cell: ({ tokenId, registry }) =>
+    cell: ({ tokenIdHex: tokenId, registry }) =>
       tokenId === null ? <span class="dim">none</span> : <TokenLink id={tokenId} registry={registry} />,
   },
   { head: 'Subscription', cell: ({ subscription }) => <SubscriptionName id={subscription} /> },
@@ -179,16 +173,17 @@ const COLUMNS: readonly Column<Row>[] = [
   { head: 'Last answer', cell: (row) => <LastAnswer row={row} /> },
 ];
 
-const keyOf = ({ eventId, subscription }: DeliveryView): string => `${eventId} ${subscription}`;
+const keyOf = ({ id, subscription }: FoundDelivery): string => `${id} ${subscription}`;
 
 function Attempts({ row }: { row: Row }) {
-  const { attempts, lastAttemptAt, subscriptions } = row;
+  const { attempts, subscriptions } = row;
+  const last = attempts.at(-1);
   return (
     <div>
-      {attempts}
-      {lastAttemptAt !== null && (
+      {attempts.length}
+      {last && (
         <span class="dim">
-          , <When at={lastAttemptAt} isPast />
+          , <When at={Date.parse(last.attemptedAt)} isPast />
         </span>
       )}
       <div class="dim">
@@ -198,7 +193,8 @@ function Attempts({ row }: { row: Row }) {
   );
 }
 
-function LastAnswer({ row: { status, error } }: { row: Row }) {
+function LastAnswer({ row: { attempts } }: { row: Row }) {
+  const { status = null, error = null } = attempts.at(-1) ?? {};
   if (status === null && error === null) return <span class="dim">—</span>;
   const isPlain = error === null || error === `answered ${status}`;
   return <span>{isPlain ? status : <ShownText text={error} longest={120} />}</span>;
@@ -208,7 +204,7 @@ function LastAnswer({ row: { status, error } }: { row: Row }) {
  * Keeps rows at their places while somebody points at them or is among them with the keyboard. The known rows
  * are updated then, and new ones wait.
  */
-function useHeldRows(latest: readonly DeliveryView[]) {
+function useHeldRows(latest: readonly FoundDelivery[]) {
   const [isPointed, setPointed] = useState(false);
   const [isFocused, setFocused] = useState(false);
   const shown = useRef(latest);

@@ -31,7 +31,7 @@ export function useSubscriptionStates(): SubscriptionStates {
 }
 
 interface NextProps {
-  delivery: { subscription: string; state: State; nextAttemptAt: number | null };
+  delivery: { subscription: string; state: State; nextAttemptAt: string | null };
   subscriptions: SubscriptionStates;
 }
 
@@ -44,21 +44,28 @@ export function NextAttempt({ delivery, subscriptions }: NextProps) {
   if (nextAttemptAt === null) return <>waits for an earlier event of its token</>;
   return (
     <>
-      next <When at={nextAttemptAt} />
+      next <When at={Date.parse(nextAttemptAt)} />
     </>
   );
+}
+
+/** The type of an event without the prefix that all have. */
+export function shortType(type: string): string {
+  return type.slice(type.lastIndexOf('.') + 1);
 }
 
 /** The type of an event as a link to it. Long types break after an underscore. */
 export function EventLink({ id, type }: { id: string; type: string }) {
   return (
     <a href={`#/events/${encodeURIComponent(id)}`}>
-      {type.split(/(?<=_)/).map((part, index) => (
-        <Fragment key={index}>
-          {index > 0 && <wbr />}
-          {part}
-        </Fragment>
-      ))}
+      {shortType(type)
+        .split(/(?<=_)/)
+        .map((part, index) => (
+          <Fragment key={index}>
+            {index > 0 && <wbr />}
+            {part}
+          </Fragment>
+        ))}
     </a>
   );
 }

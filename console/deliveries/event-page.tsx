@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import type { EventDetails } from '../../service/console/views';
+import type { EventDetails } from '../../service/answers/views';
 import { useConsole, useMayChange } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { ReaderNote, WhenLoaded } from '../parts/feedback';
@@ -10,6 +10,7 @@ import {
   DeliveryState,
   NextAttempt,
   Redeliver,
+  shortType,
   useSubscriptionStates,
   type SubscriptionStates,
 } from './delivery-parts';
@@ -24,7 +25,7 @@ export function EventPage({ id }: { id: string }) {
     <>
       <div>
         <a href={hrefOf('deliveries')}>Deliveries</a>
-        <h1>{loaded.data ? `Event ${loaded.data.type}` : 'Event'}</h1>
+        <h1>{loaded.data ? `Event ${shortType(loaded.data.type)}` : 'Event'}</h1>
       </div>
       <WhenLoaded loaded={loaded}>
         {(event) => (
@@ -33,13 +34,13 @@ export function EventPage({ id }: { id: string }) {
               <h2 id="event">Event</h2>
               <FactsList
                 rows={[
-                  ['Id', <Hex value={event.eventId} what="event id" />],
+                  ['Id', <Hex value={event.id} what="event id" />],
                   [
                     'Token',
-                    event.tokenId === null ? (
+                    event.tokenIdHex === null ? (
                       'none: an event of the registry'
                     ) : (
-                      <TokenLink id={event.tokenId} registry={event.registry} />
+                      <TokenLink id={event.tokenIdHex} registry={event.registry} />
                     ),
                   ],
                   ['Registry', <RegistryName registry={event.registry} />],
@@ -53,7 +54,7 @@ export function EventPage({ id }: { id: string }) {
             {event.deliveries.map((delivery) => (
               <EventDelivery
                 key={delivery.subscription}
-                eventId={event.eventId}
+                eventId={event.id}
                 delivery={delivery}
                 subscriptions={subscriptions}
                 onChange={loaded.reload}
@@ -80,7 +81,7 @@ type Attempt = Delivery['attempts'][number];
 
 const COLUMNS: readonly Column<Attempt>[] = [
   { head: 'Attempt', cell: ({ attempt }) => attempt },
-  { head: 'Time', cell: ({ attemptedAt }) => <When at={attemptedAt} /> },
+  { head: 'Time', cell: ({ attemptedAt }) => <When at={Date.parse(attemptedAt)} /> },
   { head: 'Status', cell: ({ status }) => status ?? <span class="dim">no answer</span>, isNumber: true },
   { head: 'Milliseconds', cell: ({ milliseconds }) => milliseconds.toLocaleString('en'), isNumber: true },
   {

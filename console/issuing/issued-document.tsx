@@ -1,4 +1,4 @@
-import type { IssuingProgress } from '../../service/console/views';
+import type { IssuingProgress } from '../../service/answers/views';
 import { useConsole } from '../frame/console-context';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { ShownText } from '../parts/values';

@@ -1,18 +1,6 @@
 import type { components } from '../../client/api-types';
-import type {
-  DeliveryList,
-  EventDetails,
-  Facts,
-  IssuingProgress,
-  LogIn,
-  Overview,
-  Session,
-  TokenQuestion,
-  TokenView,
-  ValidateBody,
-  Validation,
-  VerifyView,
-} from '../../service/console/views';
+import type { EventDetails, IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
+import type { Facts, LogIn, Overview, Session, ValidateBody, Validation } from '../../service/console/views';
 import { sender, type Answer } from './request';
 
 type Schemas = components['schemas'];
@@ -21,15 +9,38 @@ export type SubscriptionRequest = Schemas['SubscriptionRequest'];
 export type IssuedDocument = Schemas['IssuedDocument'];
 export type Issuance = Schemas['Issuance'];
 export type Redelivery = Schemas['Redelivery'];
+export type FoundDelivery = Schemas['FoundDeliveries'][number];
 
 /** Large documents are uploaded, signed and stored before their answer. */
 const LONG_MS = 15 * 60_000;
+
+const LARGEST_PAGE = 100;
+
+/** Entries of a list, and whether there are more. */
+export interface Listed<T> {
+  entries: T[];
+  hasMore: boolean;
+}
 
 /** An overview, and the ETag that names its content. */
 export interface TaggedOverview {
   etag: string | undefined;
   overview: Overview;
 }
+
+/** A token, and the id of its credential, which decrypts the remarks. */
+export interface TokenQuestion {
+  tokenId: string;
+  /** `<chain id>:<address>`; by default the registry in which documents are issued. */
+  registry?: string | undefined;
+  credentialId?: string | undefined;
+}
+
+/** The characters of a header. */
+const VISIBLE = /^[\x21-\x7e]{1,500}$/;
+
+/** The paths that are for the page alone. */
+const OWN = '/console/api';
 
 /** The requests of the console. */
 export type Api = ReturnType<typeof createApi>;
@@ -40,51 +51,73 @@ export function createApi(onSessionEnded: () => void) {
     (await send<T>('GET', path, { ...(signal && { signal }) })).body;
   const post = async <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
     (await send<T>('POST', path, { ...(body !== undefined && { body }), ...(signal && { signal }) })).body;
+  /** All entries from a path on, page by page, but not many more than `most`. */
+  const list = async <T>(first: string, signal: AbortSignal, most = Infinity): Promise<Listed<T>> => {
+    const entries: T[] = [];
+    let path: string | undefined = first;
+    while (path !== undefined && entries.length < most) {
+      const { headers, body }: Answer<T[]> = await send('GET', path, { signal });
+      entries.push(...body);
+      path = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
+    }
+    return { entries, hasMore: path !== undefined };
+  };
   return {
-    logIn: (body: LogIn) => post<Session>('session', body),
+    logIn: (body: LogIn) => post<Session>(`${OWN}/session`, body),
     /** Undefined: nobody is logged in. */
-    session: () => get<Session | undefined>('session'),
+    session: () => get<Session | undefined>(`${OWN}/session`),
     logOut: async (): Promise<void> => {
-      await send<undefined>('DELETE', 'session');
+      await send<undefined>('DELETE', `${OWN}/session`);
     },
-    facts: () => get<Facts>('facts'),
+    facts: () => get<Facts>(`${OWN}/facts`),
     /** Undefined: the overview with this ETag is still the present one. */
     overview: async (etag: string | undefined): Promise<TaggedOverview | undefined> => {
       const headers = etag === undefined ? {} : { 'If-None-Match': etag };
-      const answer = await send<Overview | undefined>('GET', 'overview', { headers });
+      const answer = await send<Overview | undefined>('GET', `${OWN}/overview`, { headers });
       return answer.body && { etag: answer.headers.get('ETag') ?? undefined, overview: answer.body };
     },
-    validate: (body: ValidateBody, signal: AbortSignal) => post<Validation>('validate', body, signal),
+    validate: (body: ValidateBody, signal: AbortSignal) => post<Validation>(`${OWN}/validate`, body, signal),
     /** `json` and `key` are the same each time: then the service issues the document once. */
     issue: (json: string, key: string): Promise<Answer<Schemas['AcceptedDocument'] | IssuedDocument>> =>
-      send('POST', 'create/BILL_OF_LADING', {
+      send('POST', '/create/BILL_OF_LADING', {
         json,
         headers: { Prefer: 'respond-async', 'Idempotency-Key': key },
         timeoutMs: LONG_MS,
       }),
     progress: (tokenId: string, signal: AbortSignal) =>
-      get<IssuingProgress>(`documents/${tokenId}/progress`, signal),
+      get<IssuingProgress>(`${OWN}/documents/${tokenId}/progress`, signal),
     /** The newest first. */
-    documents: (limit: number, signal: AbortSignal) => get<Issuance[]>(`documents?limit=${limit}`, signal),
-    document: (tokenId: string) => get<IssuedDocument>(`documents/${tokenId}`),
-    token: (body: TokenQuestion, signal: AbortSignal) => post<TokenView>('token', body, signal),
-    deliveries: (query: Readonly<Record<string, string>>, signal: AbortSignal) =>
-      get<DeliveryList>(`deliveries?${new URLSearchParams(query).toString()}`, signal),
-    event: (id: string, signal: AbortSignal) => get<EventDetails>(`events/${encodeURIComponent(id)}`, signal),
-    verify: async (json: string): Promise<VerifyView> =>
-      (await send<VerifyView>('POST', 'verify', { json, timeoutMs: LONG_MS })).body,
-    subscriptions: async (signal: AbortSignal): Promise<Subscription[]> => {
-      const found: Subscription[] = [];
-      for (let path: string | undefined = 'subscriptions?limit=100'; path !== undefined;) {
-        const { headers, body }: Answer<Subscription[]> = await send('GET', path, { signal });
-        found.push(...body);
-        // The path of the next page is that of the public API.
-        path = /<[^>]*\/(subscriptions\?[^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
-      }
-      return found;
+    documents: (limit: number, signal: AbortSignal) => get<Issuance[]>(`/documents?limit=${limit}`, signal),
+    document: (tokenId: string) => get<IssuedDocument>(`/documents/${tokenId}`),
+    token: async (question: TokenQuestion, signal: AbortSignal): Promise<KnownToken> => {
+      const { tokenId, registry, credentialId = '' } = question;
+      const [chainId = '', address = ''] = registry?.split(':') ?? [];
+      const query = registry === undefined ? {} : { registry: address, chainId };
+      // The id of the credential is a key: it is never in an address.
+      const headers: Record<string, string> = VISIBLE.test(credentialId)
+        ? { 'X-Credential-Id': credentialId }
+        : {};
+      const path = `/tokens/${encodeURIComponent(tokenId)}?${new URLSearchParams(query).toString()}`;
+      return (await send<KnownToken>('GET', path, { headers, signal })).body;
     },
+    /** The newest first. */
+    deliveries: (query: Readonly<Record<string, string>>, most: number, signal: AbortSignal) => {
+      const limit = String(Math.min(most, LARGEST_PAGE));
+      const path = `/deliveries?${new URLSearchParams({ ...query, limit }).toString()}`;
+      return list<FoundDelivery>(path, signal, most);
+    },
+    event: (id: string, signal: AbortSignal) =>
+      get<EventDetails>(`/events/${encodeURIComponent(id)}`, signal),
+    /** @param json a credential. */
+    verify: async (json: string): Promise<VerifiedView> => {
+      const body = `{"verifiableCredential":${json}}`;
+      return (await send<VerifiedView>('POST', '/credentials/verify', { json: body, timeoutMs: LONG_MS }))
+        .body;
+    },
+    subscriptions: async (signal: AbortSignal): Promise<Subscription[]> =>
+      (await list<Subscription>('/subscriptions?limit=100', signal)).entries,
     subscription: (id: string) => get<Subscription>(pathOf(id)),
-    createSubscription: (body: SubscriptionRequest) => post<Subscription>('subscriptions', body),
+    createSubscription: (body: SubscriptionRequest) => post<Subscription>('/subscriptions', body),
     replaceSubscription: async (id: string, body: unknown): Promise<Subscription> =>
       (await send<Subscription>('PUT', pathOf(id), { body })).body,
     deleteSubscription: async (id: string, { force }: { force: boolean }): Promise<void> => {
@@ -99,5 +132,5 @@ export function createApi(onSessionEnded: () => void) {
 }
 
 function pathOf(subscription: string): string {
-  return `subscriptions/${encodeURIComponent(subscription)}`;
+  return `/subscriptions/${encodeURIComponent(subscription)}`;
 }

@@ -31,7 +31,7 @@ export interface Answer<T> {
   body: T;
 }
 
-/** Sends requests to the data of the console, and tells when one was refused because the session ended. */
+/** Sends requests to the service, and tells when one was refused because the session ended. */
 export type Send = <T>(method: string, path: string, options?: RequestOptions) => Promise<Answer<T>>;
 
 export function sender(onSessionEnded: () => void): Send {
@@ -39,7 +39,7 @@ export function sender(onSessionEnded: () => void): Send {
     const { body, json = body === undefined ? undefined : JSON.stringify(body), signal } = options;
     const timeout = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
     try {
-      const response = await fetch(`/console/api/${path}`, {
+      const response = await fetch(path, {
         method,
         headers: { ...(json !== undefined && { 'Content-Type': 'application/json' }), ...options.headers },
         ...(json !== undefined && { body: json }),
@@ -60,7 +60,9 @@ export function sender(onSessionEnded: () => void): Send {
 }
 
 function failureOf({ status, headers }: Response, text: string): RequestFailure {
-  const code = headers.get('X-Error-Code') ?? `HTTP_${status}`;
+  const given = headers.get('X-Error-Code') ?? `HTTP_${status}`;
+  // The browser drops the cookie of a session that is over. The service then asks for a key.
+  const code = /^(ADMIN_)?API_KEY_WRONG$/.test(given) ? 'CONSOLE_SESSION_ENDED' : given;
   return new RequestFailure(status, code, messageIn(text) ?? `The service answered ${status}.`);
 }
 

@@ -1,14 +1,20 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { EventView, OperationView, TokenView } from '../../service/console/views';
+import type { EventOfToken, KnownToken } from '../../service/answers/views';
 import { DeliveryState, EventLink, SubscriptionName } from '../deliveries/delivery-parts';
 import { useConsole } from '../frame/console-context';
 import { FactsList, Hex, Party, ShownText, When, type FactsRow } from '../parts/values';
 import { capitalised, countOf } from '../text/words';
 import { changesOf, explorerLink, OPERATION_TITLES } from './token-words';
 
+interface Props {
+  token: KnownToken;
+  /** Whether the page was asked with a credential, which decrypts remarks. */
+  hasCredential: boolean;
+}
+
 /** The operations of a token, the oldest first. */
-export function EndorsementChain({ token }: { token: TokenView }) {
-  const { operations, isWhole } = token;
+export function EndorsementChain({ token, hasCredential }: Props) {
+  const { endorsements: operations, isWhole } = token;
   const { announce } = useConsole();
   const known = useRef(operations.length);
   useEffect(() => {
@@ -29,7 +35,8 @@ export function EndorsementChain({ token }: { token: TokenView }) {
             key={`${operation.transactionHash} ${operation.operation} ${index}`}
             operation={operation}
             isNewest={index === operations.length - 1}
-            token={token}
+            explorerUrl={token.explorerUrl}
+            hasCredential={hasCredential}
           />
         ))}
       </ol>
@@ -38,14 +45,15 @@ export function EndorsementChain({ token }: { token: TokenView }) {
 }
 
 interface ItemProps {
-  operation: OperationView;
+  operation: KnownToken['endorsements'][number];
   isNewest: boolean;
-  token: TokenView;
+  explorerUrl: string | null;
+  hasCredential: boolean;
 }
 
 /** One operation: its parties and its remark, and beside it its events. */
-function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId } }: ItemProps) {
-  const { remark, sender, transactionHash, blockNumber } = operation;
+function OperationItem({ operation, isNewest, explorerUrl, hasCredential }: ItemProps) {
+  const { remark, decrypted, sender, transactionHash, blockNumber } = operation;
   return (
     <li class={isNewest ? 'newest' : undefined}>
       <article class="card">
@@ -55,7 +63,7 @@ function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId
             {isNewest && <span class="tag">newest</span>}
           </h3>
           <span class="dim">
-            <When at={operation.at} isPast />
+            <When at={Date.parse(operation.time)} isPast />
           </span>
         </header>
         <div class="halves">
@@ -72,7 +80,12 @@ function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId
                   </span>
                 </span>,
               ]),
-              ['Remark', remark && <Remark remark={remark} hasCredential={credentialId !== null} />],
+              [
+                'Remark',
+                decrypted?.kind !== 'none' && (
+                  <Remark hex={remark} decrypted={decrypted} hasCredential={hasCredential} />
+                ),
+              ],
               ['Sent by', <Party address={sender} />],
               [
                 'Transaction',
@@ -95,23 +108,23 @@ function OperationItem({ operation, isNewest, token: { explorerUrl, credentialId
 }
 
 interface RemarkProps {
-  remark: NonNullable<OperationView['remark']>;
-  /** Whether the page was asked with a credential, which decrypts remarks. */
+  hex: string;
+  /** Undefined: only its credential can decrypt it. */
+  decrypted: KnownToken['endorsements'][number]['decrypted'];
   hasCredential: boolean;
 }
 
-function Remark({ remark: { hex, text, isEncrypted }, hasCredential }: RemarkProps) {
-  if (text !== null)
+function Remark({ hex, decrypted, hasCredential }: RemarkProps) {
+  if (decrypted && 'text' in decrypted)
     return (
       <>
-        <ShownText text={text} /> {isEncrypted && <span class="dim">(decrypted)</span>}
+        <ShownText text={decrypted.text} />{' '}
+        {decrypted.kind !== 'plain text' && <span class="dim">(decrypted)</span>}
       </>
     );
-  const why = isEncrypted
-    ? hasCredential
-      ? 'this credential does not decrypt it'
-      : 'choose the credential file to decrypt it'
-    : 'it is no text';
+  const why = hasCredential
+    ? 'this credential does not decrypt it'
+    : 'choose the credential file to decrypt it';
   return (
     <>
       <Hex value={hex} what="remark" /> <span class="dim">({why})</span>
@@ -120,13 +133,13 @@ function Remark({ remark: { hex, text, isEncrypted }, hasCredential }: RemarkPro
 }
 
 /** Events of an operation, each with its deliveries. */
-function EventList({ events }: { events: readonly EventView[] }) {
+function EventList({ events }: { events: readonly EventOfToken[] }) {
   return (
     <div class="events">
       <h4>Events</h4>
       {events.length === 0 && <p class="dim">None is recorded yet.</p>}
       <ul class="plain">
-        {events.map(({ id, type, deliveries }) => (
+        {events.map(({ id, type, deliveries = [] }) => (
           <li key={id}>
             <EventLink id={id} type={type} />
             <div>
@@ -142,8 +155,8 @@ function EventList({ events }: { events: readonly EventView[] }) {
   );
 }
 
-function DeliveryLine({ delivery }: { delivery: EventView['deliveries'][number] }) {
-  const { subscription, state, attempts, lastError } = delivery;
+function DeliveryLine({ delivery }: { delivery: NonNullable<EventOfToken['deliveries']>[number] }) {
+  const { subscription, state, attempts, error } = delivery;
   return (
     <div>
       <DeliveryState state={state} />{' '}
@@ -151,9 +164,9 @@ function DeliveryLine({ delivery }: { delivery: EventView['deliveries'][number] 
         <SubscriptionName id={subscription} />
         {attempts > 1 && `, ${countOf(attempts, 'attempt')}`}
       </span>
-      {state !== 'delivered' && lastError !== null && (
+      {state !== 'delivered' && error !== null && (
         <div class="dim">
-          <ShownText text={lastError} longest={120} />
+          <ShownText text={error} longest={120} />
         </div>
       )}
     </div>

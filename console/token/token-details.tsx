@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { accountNames } from '../../cli/terminal/printable';
-import type { TokenView } from '../../service/console/views';
+import type { KnownToken } from '../../service/answers/views';
+import type { EscrowState } from '../../service/registry/read-token-state';
 import { useConsole } from '../frame/console-context';
 import { DownloadButton, ProgressLine } from '../issuing/issued-document';
 import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
@@ -9,40 +10,35 @@ import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
 
 /** A token as it is now, and how it came there. */
-export function TokenDetails({ token }: { token: TokenView }) {
+export function TokenDetails({ token, hasCredential }: { token: KnownToken; hasCredential: boolean }) {
   const { announce } = useConsole();
-  useEffect(() => announce(`Token ${token.state}.`), [token.tokenId]);
-  const party = (address: string | null): ComponentChildren =>
-    address !== null && <Party address={address} />;
-  const { registry, titleEscrow, explorerUrl, issuing } = token;
+  const { registry, state, explorerUrl, issuing } = token;
+  useEffect(() => announce(`Token ${state.state}.`), [token.tokenId]);
+  const party = (address: string | undefined): ComponentChildren =>
+    address !== undefined && <Party address={address} />;
+  const escrow = escrowOf(token);
   return (
     <ShortForms.Provider value={accountNames(addressesOf(token))}>
       <section class="card" aria-labelledby="now">
         <h2 id="now">Now</h2>
-        <StateDiagram state={token.state} />
-        {token.state === 'not minted' && !issuing && (
-          <p class="note">
-            This registry never had a token with this id. A local chain that was started anew has none of the
-            earlier ones.
-          </p>
-        )}
-        {token.isPaused && (
+        <StateDiagram state={state.state} />
+        {state.isPaused && (
           <p class="note">The registry is paused: nothing is possible until its admin unpauses it.</p>
         )}
         <div class="halves">
           <FactsList
             rows={[
-              ['Beneficiary', party(token.beneficiary)],
-              ['Holder', party(token.holder)],
-              ['Nominee', party(token.nominee)],
-              ['Previous beneficiary', party(token.previousBeneficiary)],
-              ['Previous holder', party(token.previousHolder)],
+              ['Beneficiary', party(escrow.beneficiary)],
+              ['Holder', party(escrow.holder)],
+              ['Nominee', party(escrow.nominee)],
+              ['Previous beneficiary', party(escrow.previousBeneficiary)],
+              ['Previous holder', party(escrow.previousHolder)],
             ]}
           />
           <FactsList
             rows={[
               ['Bill of Lading', issuing?.blNumber != null && <ShownText text={issuing.blNumber} />],
-              ['Token id', <Hex value={token.tokenId} what="token id" />],
+              ['Token id', <Hex value={token.tokenIdHex} what="token id" />],
               [
                 'Registry',
                 <Hex
@@ -54,29 +50,36 @@ export function TokenDetails({ token }: { token: TokenView }) {
               ['Network', `${token.network}, chain ${token.chainId}`],
               [
                 'Title escrow',
-                titleEscrow !== null && <Hex value={titleEscrow} what="address of the title escrow" />,
+                escrow.titleEscrow !== undefined && (
+                  <Hex value={escrow.titleEscrow} what="address of the title escrow" />
+                ),
               ],
-              ['Read at block', token.block.toLocaleString('en')],
+              ['Read at block', state.block.toLocaleString('en')],
             ]}
           />
         </div>
         {issuing && issuing.state !== 'final' && <ProgressLine progress={issuing} />}
         {(issuing?.state === 'mined' || issuing?.state === 'final') && (
           <p class="buttons">
-            <DownloadButton tokenId={token.tokenId} />
+            <DownloadButton tokenId={token.tokenIdHex} />
           </p>
         )}
       </section>
       <NextOperations token={token} />
-      <EndorsementChain token={token} />
+      <EndorsementChain token={token} hasCredential={hasCredential} />
     </ShortForms.Provider>
   );
 }
 
+/** The parties of a token that was minted. */
+function escrowOf({ state }: KnownToken): Partial<EscrowState> {
+  return state.state === 'not minted' ? {} : state;
+}
+
 /** Every address that the page shows, so that no two look alike. */
-function addressesOf(token: TokenView): string[] {
-  const { beneficiary, holder, nominee, previousBeneficiary, previousHolder } = token;
-  const changes = token.operations.flatMap(({ before, after, sender }) => [
+function addressesOf(token: KnownToken): string[] {
+  const { beneficiary, holder, nominee, previousBeneficiary, previousHolder } = escrowOf(token);
+  const changes = token.endorsements.flatMap(({ before, after, sender }) => [
     ...Object.values(before),
     ...Object.values(after),
     sender,
@@ -85,7 +88,9 @@ function addressesOf(token: TokenView): string[] {
   return all.filter((address): address is string => typeof address === 'string');
 }
 
-const STATES: readonly { state: TokenView['state']; arrow: string; words: string }[] = [
+type State = KnownToken['state']['state'];
+
+const STATES: readonly { state: State; arrow: string; words: string }[] = [
   { state: 'not minted', arrow: '', words: '' },
   { state: 'in escrow', arrow: '→', words: 'mint' },
   { state: 'returned to issuer', arrow: '⇄', words: 'return, restore' },
@@ -93,7 +98,7 @@ const STATES: readonly { state: TokenView['state']; arrow: string; words: string
 ];
 
 /** The states of a token, with the one that it is in. */
-function StateDiagram({ state }: { state: TokenView['state'] }) {
+function StateDiagram({ state }: { state: State }) {
   return (
     <ol class="diagram" aria-label="States of a token">
       {STATES.map((step) => (
@@ -114,7 +119,9 @@ function StateDiagram({ state }: { state: TokenView['state'] }) {
 }
 
 /** The operations that are possible next, each with the account that may send it. */
-function NextOperations({ token: { beneficiary, holder, next } }: { token: TokenView }) {
+function NextOperations({ token }: { token: KnownToken }) {
+  const { next } = token;
+  const { beneficiary, holder } = escrowOf(token);
   const rolesOf = (address: string): string => {
     const roles = Object.entries({ beneficiary, holder }).flatMap(([role, one]) =>
       one === address ? role : [],

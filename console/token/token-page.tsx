@@ -3,19 +3,13 @@ import { goTo, replaceAddress } from '../frame/address';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { FailureNotice, useAction, WhenLoaded } from '../parts/feedback';
-import { problemAt } from '../parts/field-problem';
 import { Field, FileDrop, readJsonFile } from '../parts/fields';
 import { Table, type Column } from '../parts/table';
 import { Party, ShownText, TokenLink, When } from '../parts/values';
-import type { Issuance } from '../requests/api';
+import type { Issuance, TokenQuestion } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
-
-/** The parts of a credential, or of an answer of POST /create, that name its token. */
-function namesOf(file: { signedW3CDocument?: unknown; id?: unknown; credentialStatus?: unknown }): unknown {
-  const { id, credentialStatus } = (file.signedW3CDocument ?? file) as typeof file;
-  return { id, credentialStatus };
-}
+import { tokenOfFile } from './token-of-file';
 
 /** One token, found by its id or by its credential. */
 export function TokenPage({ query }: { query: Readonly<Record<string, string>> }) {
@@ -23,7 +17,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   const { id = '', registry } = query;
   const [typed, setTyped] = useState(id);
   /** A credential is in this tab's memory only, never in the address. Each has a number of its own. */
-  const [chosen, setChosen] = useState<{ name: string; number: number; credential: unknown }>();
+  const [chosen, setChosen] = useState<{ name: string; number: number; question: TokenQuestion }>();
   const files = useRef(0);
   const { failure: fileFailure, run } = useAction();
   useEffect(() => {
@@ -32,20 +26,18 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
   }, [id, registry]);
 
   const key = chosen ? `file ${chosen.number}` : id === '' ? undefined : `id ${id} ${registry ?? ''}`;
-  const question = chosen
-    ? { credential: chosen.credential }
-    : { tokenId: id, ...(registry !== undefined && { registry }) };
+  const question = chosen?.question ?? { tokenId: id, registry };
   const loaded = useLoaded(key, (signal) => api.token(question, signal));
 
-  const wrongId = problemAt(loaded.failure, '/tokenId');
+  const isWrongId = loaded.failure?.code === 'TOKEN_ID_INVALID';
 
   const choose = async (file: File): Promise<void> => {
     setChosen(undefined);
-    const credential = namesOf(JSON.parse(await readJsonFile(file)) as object);
-    setChosen({ name: file.name, number: ++files.current, credential });
     setTyped('');
     // The address must not name another token than the page.
     replaceAddress(hrefOf('token'));
+    const named = tokenOfFile(JSON.parse(await readJsonFile(file)));
+    setChosen({ name: file.name, number: ++files.current, question: named });
   };
   return (
     <>
@@ -60,7 +52,13 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
             goTo(hrefOf('token', { id: typed.trim(), ...(isSame && { registry }) }));
           }}
         >
-          <Field label="Token id" hint="Hexadecimal or decimal digits." problems={wrongId ? [wrongId] : []}>
+          <Field
+            label="Token id"
+            hint="Hexadecimal or decimal digits."
+            problems={
+              isWrongId && loaded.failure ? [{ message: loaded.failure.message, isRefused: true }] : []
+            }
+          >
             {(control) => (
               <span class="joined">
                 <input
@@ -82,7 +80,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         </form>
         <FileDrop
           label="Credential file"
-          hint="It decrypts the remarks. It goes to this service only, which keeps nothing of it."
+          hint="It decrypts the remarks. Only its id and its token go to this service, which keeps neither."
           accept=".json,application/json"
           onFiles={([file]) => file && run(() => choose(file))}
         />
@@ -95,8 +93,14 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         )}
       </div>
       {key !== undefined
-        ? !wrongId && <WhenLoaded loaded={loaded}>{(token) => <TokenDetails token={token} />}</WhenLoaded>
-        : facts.canIssue && <IssuedDocuments />}
+        ? !isWrongId && (
+            <WhenLoaded loaded={loaded}>
+              {(token) => (
+                <TokenDetails token={token} hasCredential={chosen?.question.credentialId !== undefined} />
+              )}
+            </WhenLoaded>
+          )
+        : !fileFailure && facts.canIssue && <IssuedDocuments />}
     </>
   );
 }

@@ -1,10 +1,10 @@
-import type { OperationView, TokenView } from '../../service/console/views';
+import type { KnownToken } from '../../service/answers/views';
 
-type Operation = OperationView['operation'];
-type Next = TokenView['next'][number];
+type Endorsement = KnownToken['endorsements'][number];
+type Next = KnownToken['next'][number];
 
 /** Each operation that happened, in words. */
-export const OPERATION_TITLES: Readonly<Record<Operation, string>> = {
+export const OPERATION_TITLES: Readonly<Record<Endorsement['operation'], string>> = {
   mint: 'Minted',
   nominate: 'Nomination',
   transferBeneficiary: 'Beneficiary transferred',
@@ -50,7 +50,7 @@ function partsOf(text: string): SentencePart[] {
 }
 
 /** The roles that an operation changed. */
-export function changesOf({ before, after }: Pick<OperationView, 'before' | 'after'>) {
+export function changesOf({ before, after }: Pick<Endorsement, 'before' | 'after'>) {
   return (['beneficiary', 'holder', 'nominee'] as const)
     .filter((role) => before[role] !== after[role])
     .map((role) => ({ role, before: before[role], after: after[role] }));

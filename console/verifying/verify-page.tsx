@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerView, VerifyView } from '../../service/console/views';
+import type { VerifiedView } from '../../service/answers/views';
+import type { Answer } from '../../service/verification/answer';
 import { useConsole } from '../frame/console-context';
 import { FailureNotice, useAction } from '../parts/feedback';
 import { FileDrop, jsonObjectText, LinesField, readJsonFile } from '../parts/fields';
@@ -10,7 +11,7 @@ import { escapedText } from '../text/visible-characters';
 export function VerifyPage() {
   const { api, announce } = useConsole();
   const [pasted, setPasted] = useState('');
-  const [found, setFound] = useState<{ name: string; view: VerifyView }>();
+  const [found, setFound] = useState<{ name: string; view: VerifiedView }>();
   const { isRunning, failure, run } = useAction();
   const verify = (name: string, read: () => Promise<string> | string): void => {
     setFound(undefined);
@@ -61,14 +62,14 @@ export function VerifyPage() {
   );
 }
 
-const MARKS: Record<AnswerView['outcome'], Mark> = {
+const MARKS: Record<Answer['outcome'], Mark> = {
   valid: { tone: 'good', shape: 'check' },
   invalid: { tone: 'bad', shape: 'cross' },
   'could not tell': { tone: 'wait', shape: 'question' },
 };
 
 /** The three answers about a credential, with every check. */
-function Verified({ view }: { view: VerifyView }) {
+function Verified({ view }: { view: VerifiedView }) {
   const { documentIntegrity, issuerIdentity, documentStatus, lookedUp, shown } = view;
   const { tokenId, registry } = documentStatus;
   return (
@@ -125,7 +126,7 @@ function Verified({ view }: { view: VerifyView }) {
 interface AnswerProps {
   title: string;
   question: string;
-  answer: AnswerView;
+  answer: Answer;
   children?: ComponentChildren;
 }
 

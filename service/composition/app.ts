@@ -23,7 +23,7 @@ import type { MintTiming } from '../minting/queue-parts';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
 import { type ObservingParts, startObserving } from './observing';
-import { type OperatorConsole, startConsole } from './operator-console';
+import { createAnswering, type OperatorConsole, startConsole } from './operator-console';
 import { createSubscribing, type SubscribingParts } from './subscribing';
 
 /** The running service. */
@@ -120,7 +120,9 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const lines = { database, issuing, eventDelivery };
     const observing = startObserving(config, { ...lines, subscribing, metrics, outcomes, logger, timing });
     open.push(() => observing.stop());
-    console = startConsole(config, { ...lines, client, observing, clock: consoleClock });
+    const answering = createAnswering(config, { ...lines, clock: consoleClock });
+    open.push(() => answering?.checking.stop());
+    console = startConsole(config, { ...lines, client, observing, answering, clock: consoleClock });
     open.push(() => console?.stop());
 
     if ('missing' in issuer) {
@@ -149,6 +151,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       metrics: observing.metrics,
       issuedDocuments: journal,
       subscriptions: subscribing.routes(eventDelivery),
+      answers: answering?.answers,
       console,
       isDatabaseRemoved: () => database.isRemoved(),
       callersAtOnce: creatingAtOnce(limits.callers),
@@ -174,7 +177,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       async stop() {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         const closed = server.close().finally(() => tunnel?.close());
-        await Promise.all([closed, eventDelivery.stop(), console?.stop()]);
+        await Promise.all([closed, eventDelivery.stop(), answering?.checking.stop()]);
         await close();
       },
     };

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { type Answers, createAnswers } from '../answers/answers';
+import { type CheckingPool, createCheckingPool } from '../answers/checking-pool';
 import type { Clock } from '../base/clock';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
-import { createAnswers } from '../console/answers';
-import { createCheckingPool } from '../console/checking-pool';
 import type { Console } from '../console/console';
 import { factsOf } from '../console/facts';
 import { createOverview } from '../console/overview';
@@ -22,8 +22,37 @@ import { healthQueryOf } from './subscribing';
 export interface OperatorConsole extends Console {
   /** Counts an attempt to deliver. */
   attempted(this: void, outcome: 'delivered' | 'failed' | 'dead'): void;
-  /** Ends the checks under way, which would keep the server open. */
-  stop(this: void): Promise<void>;
+  stop(this: void): void;
+}
+
+/** The answers to questions of programs and of the console. */
+export interface Answering {
+  answers: Answers;
+  /** It has to be stopped: the checks under way would keep the server open. */
+  checking: CheckingPool;
+}
+
+/** Undefined without a key: then nobody may ask. */
+export function createAnswering(
+  config: Config,
+  parts: Pick<ConsoleParts, 'database' | 'issuing' | 'eventDelivery' | 'clock'>,
+): Answering | undefined {
+  const { database, issuing, eventDelivery, clock } = parts;
+  if (config.apiKey === undefined && config.adminApiKey === undefined) return undefined;
+  const checking = createCheckingPool({
+    contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+    rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local },
+  });
+  const answers = createAnswers({
+    config,
+    db: database.db,
+    feedOf: eventDelivery.feedOf,
+    targetOf: (name, channel) => eventDelivery.feeds.find(({ opened }) => opened === name)?.targetOf(channel),
+    scope: issuing.watched?.scope,
+    checking,
+    clock,
+  });
+  return { answers, checking };
 }
 
 /** The parts of the service that the console shows. */
@@ -33,6 +62,7 @@ export interface ConsoleParts {
   issuing: Issuing;
   eventDelivery: EventDelivery;
   observing: Observing;
+  answering: Answering | undefined;
   clock: Clock;
 }
 
@@ -44,8 +74,8 @@ const REPORT_WITHIN_MS = 60_000;
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
-  if (adminApiKey === undefined) return undefined;
-  const { client, database, issuing, eventDelivery, observing, clock } = parts;
+  const { client, database, issuing, eventDelivery, observing, answering, clock } = parts;
+  if (adminApiKey === undefined || answering === undefined) return undefined;
   const { db } = database;
   const feeds = (): EventDelivery['feeds'] => eventDelivery.feeds;
   const samples = startSamples(feeds, clock);
@@ -67,24 +97,17 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     moved: async () => `${attempts} ${await movedSince(db)}`,
     plots: samples.plots,
   });
-  const checking = createCheckingPool({
-    contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
-    rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: network.local },
-  });
+  const facts = {
+    domain: config.domain,
+    chainId: network.chainId,
+    registry: config.tokenRegistryAddress,
+    issuer: config.didKeyPair?.controller,
+    signingKeyId: config.signingKeys?.key.id,
+  };
   return {
-    ...createAnswers({
-      config,
-      database,
-      feedOf: eventDelivery.feedOf,
-      targetOf: (name, channel) =>
-        feeds()
-          .find(({ opened }) => opened === name)
-          ?.targetOf(channel),
-      scope: issuing.watched?.scope,
-      checking,
-      clock,
-    }),
-    sessions: createSessions({ adminApiKey, readKey }, { clock, randomBytes }),
+    validate: answering.checking.validate,
+    progress: answering.answers.progress,
+    sessions: createSessions({ adminApiKey, readKey }, facts, { clock, randomBytes }),
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
@@ -92,9 +115,6 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
       attempts++;
       if (outcome === 'delivered') samples.delivered();
     },
-    async stop() {
-      samples.stop();
-      await checking.stop();
-    },
+    stop: samples.stop,
   };
 }

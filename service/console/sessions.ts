@@ -1,7 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../base/clock';
-import { createAttempts } from './attempts';
-import { createTokenSigner, newTokenId, type ConsoleKeys, type TokenFacts } from './session-token';
 import type { LogIn, Role } from './views';
 
 /** The outcome of an attempt to log in. `cookie`: the value that the browser keeps. */
@@ -9,6 +7,8 @@ export type LoggedIn = { session: TokenFacts; cookie: string } | { waitMs: numbe
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
 export interface Sessions {
+  /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
+  readonly cookieName: string;
   /** `address`: where the attempt comes from. */
   logIn(given: LogIn, address: string): LoggedIn;
   /** A token of a link that logs an operator in once. */
@@ -23,10 +23,25 @@ export interface Sessions {
 export const SESSION_MS = 12 * 3_600_000;
 const LINK_MS = 15 * 60_000;
 
+/** Public facts that tell a service from others, and that all its processes have. */
+export interface ServiceFacts {
+  domain: string | undefined;
+  chainId: number;
+  registry: string | undefined;
+  issuer: string | undefined;
+  /** The id of the key that signs webhooks. */
+  signingKeyId: string | undefined;
+}
+
+/** @param facts not the keys: a name that follows from a key would let anybody test guesses of it. */
 export function createSessions(
   keys: ConsoleKeys,
+  facts: ServiceFacts,
   { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
 ): Sessions {
+  const { domain, chainId, registry, issuer, signingKeyId } = facts;
+  const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
+  const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
   const attempts = createAttempts(clock);
   const sessionTokens = createTokenSigner(keys, 'session');
   const linkTokens = createTokenSigner(keys, 'link');
@@ -48,6 +63,7 @@ export function createSessions(
   }
 
   return {
+    cookieName,
     logIn(given, address) {
       // A link is too long to be guessed, so it need not wait.
       if ('link' in given) {
@@ -85,4 +101,111 @@ function roleOf(key: string, { adminApiKey, readKey }: ConsoleKeys): Role | unde
 function isSame(given: string, right: string): boolean {
   const [left, other] = [given, right].map((text) => createHash('sha256').update(text).digest());
   return left !== undefined && other !== undefined && timingSafeEqual(left, other);
+}
+
+/** The content of a token. It is used for the cookie of a session, and for a link that logs in once. */
+export interface TokenFacts {
+  role: Role;
+  /** Epoch milliseconds. */
+  expiresAt: number;
+  /** Tells tokens apart. */
+  id: string;
+}
+
+/** Makes and checks tokens under the keys of a service. */
+interface TokenSigner {
+  sign(facts: TokenFacts): string;
+  /** Undefined unless the token was signed under the same keys. The time is not checked. */
+  read(token: string): TokenFacts | undefined;
+}
+
+/** The keys that logging in needs. */
+export interface ConsoleKeys {
+  adminApiKey: string;
+  /** Undefined: nobody can log in to look only. */
+  readKey: string | undefined;
+}
+
+const KEY_BYTES = 32;
+const ID_BYTES = 16;
+const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
+
+/**
+ * Creates a signer. Its keys follow from those of the service, so that sessions outlast a restart and hold in
+ * every process; a changed key ends those of its role. A reader's tokens follow from the reader's
+ * key alone: they let nobody test guesses of the admin's. A token of one use is never valid in the other.
+ */
+function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session' | 'link'): TokenSigner {
+  const keyOf = (role: Role, secret: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES));
+  const keys: Record<Role, Buffer | undefined> = {
+    operator: keyOf('operator', adminApiKey),
+    reader: readKey === undefined ? undefined : keyOf('reader', readKey),
+  };
+  const macOf = (text: string, key: Buffer): Buffer => createHmac('sha256', key).update(text).digest();
+  return {
+    sign({ role, expiresAt, id }) {
+      const key = keys[role];
+      if (key === undefined) throw new Error(`There is no key for the role ${role}.`);
+      const text = `${role}.${expiresAt}.${id}`;
+      return `${text}.${macOf(text, key).toString('base64url')}`;
+    },
+    read(token) {
+      const [, role = '', expiresAt = '', id = '', mac = ''] = FORM.exec(token) ?? [];
+      const key = role === 'operator' || role === 'reader' ? keys[role] : undefined;
+      if (key === undefined) return undefined;
+      const right = macOf(`${role}.${expiresAt}.${id}`, key);
+      const given = Buffer.from(mac, 'base64url');
+      if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+      return { role: role as Role, expiresAt: Number(expiresAt), id };
+    },
+  };
+}
+
+function newTokenId(randomBytes: (size: number) => Buffer): string {
+  return randomBytes(ID_BYTES).toString('base64url');
+}
+
+/** Slows wrong attempts to log in down, for each address that they come from. */
+interface Attempts {
+  /** Milliseconds until the next wrong attempt; 0: now. */
+  waitOf(address: string): number;
+  failed(address: string): void;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+const FORGOTTEN_AFTER_MS = 10 * 60_000;
+/** The address that failed first is forgotten when there are more. */
+const MOST_ADDRESSES = 1_000;
+
+/**
+ * Remembers wrong attempts: each doubles the time that the next has to wait. Ten minutes without another
+ * forget them.
+ */
+function createAttempts(clock: Clock): Attempts {
+  const failures = new Map<string, { times: number; at: number }>();
+
+  function failuresOf(address: string): { times: number; at: number } | undefined {
+    const found = failures.get(address);
+    if (found === undefined || clock.now() - found.at < FORGOTTEN_AFTER_MS) return found;
+    failures.delete(address);
+    return undefined;
+  }
+
+  return {
+    waitOf(address) {
+      const found = failuresOf(address);
+      if (found === undefined) return 0;
+      const wait = Math.min(FIRST_WAIT_MS * 2 ** (found.times - 1), LONGEST_WAIT_MS);
+      return Math.max(0, found.at + wait - clock.now());
+    },
+    failed(address) {
+      const times = (failuresOf(address)?.times ?? 0) + 1;
+      failures.delete(address);
+      failures.set(address, { times, at: clock.now() });
+      const [first = address] = failures.keys();
+      if (failures.size > MOST_ADDRESSES) failures.delete(first);
+    },
+  };
 }

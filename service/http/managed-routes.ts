@@ -2,6 +2,7 @@ import type { RouterMiddleware } from '@koa/router';
 import type { AcceptDocument } from '../issuance/issue-document';
 import type { Registries } from '../followed-registries/registries';
 import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
+import { onlyLooks } from './description/operation';
 import { ADD_REGISTRY, LIST_REGISTRIES, REMOVE_REGISTRY } from './description/registries';
 import { acceptDocument } from './middleware/accept-document';
 import { callerLeft } from './middleware/caller-left';
@@ -10,7 +11,7 @@ import { declaredBody } from './middleware/declared-body';
 import { HttpError } from './middleware/errors';
 import { idempotencyKey } from './middleware/idempotency-key';
 import { jsonBody } from './middleware/json-body';
-import type { LimitBodies } from './middleware/limit-bodies';
+import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import type { OperationRouter } from './operation-router';
 import { createDocument } from './routes/create-document';
 import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
@@ -23,6 +24,7 @@ const ASK_AGAIN_S = '60';
 
 /** The parts of the paths that issue documents, and manage registries and subscriptions. */
 export interface ManagedParts {
+  apiKey: string | undefined;
   acceptDocument: AcceptDocument;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: IssuedDocuments | undefined;
@@ -34,46 +36,38 @@ export interface ManagedParts {
   subscriptions?: SubscriptionRoutes | undefined;
   /** Whether what is stored now may be lost. */
   isDatabaseRemoved?: () => boolean;
+  /** Limits for the bodies that are processed at once. */
+  bodyLimits?: BodyLimitsOptions;
 }
 
-/** `hasDocuments`: whether the router has GET /documents/{tokenId}. */
-export type AnswerManaged = (operations: OperationRouter, options: { hasDocuments: boolean }) => void;
-
-/**
- * Returns a function that answers these operations in a router. The limits hold for all its routers together.
- */
-export function createManagedRoutes(parts: ManagedParts, limit: LimitBodies): AnswerManaged {
-  const { issuedDocuments, registries, subscriptions } = parts;
-  const limitCallers = callersAtOnce(parts.callersAtOnce ?? Infinity);
+/** Answers these operations. */
+export function answerManaged({ router, answer: answerAlways }: OperationRouter, parts: ManagedParts): void {
+  const { apiKey, issuedDocuments, registries, subscriptions } = parts;
   const storable = ifStorable(parts.isDatabaseRemoved ?? (() => false));
-  return ({ router, answer: answerAlways }, options) => {
-    const answer: OperationRouter['answer'] = (operation, ...route) =>
-      operation.method === 'get'
-        ? answerAlways(operation, ...route)
-        : answerAlways(operation, storable, ...route);
-    answer(
-      CREATE_DOCUMENT,
-      callerLeft,
-      acceptDocument(parts.acceptDocument),
-      limitCallers,
-      idempotencyKey,
-      declaredBody,
-      limit,
-      jsonBody,
-      createDocument({ hasDocuments: options.hasDocuments && issuedDocuments !== undefined }),
-    );
-    // Documents are confidential, so these paths do not exist without an API key.
-    if (issuedDocuments) {
-      answer(LIST_DOCUMENTS, listDocuments(issuedDocuments));
-      answer(GET_DOCUMENT, issuedDocument(issuedDocuments));
-    }
-    if (registries) {
-      answer(LIST_REGISTRIES, listRegistries(registries));
-      answer(ADD_REGISTRY, addRegistry(registries));
-      answer(REMOVE_REGISTRY, removeRegistry(registries));
-    }
-    if (subscriptions) answerSubscriptions({ router, answer }, subscriptions);
-  };
+  const answer: OperationRouter['answer'] = (operation, ...route) =>
+    onlyLooks(operation) ? answerAlways(operation, ...route) : answerAlways(operation, storable, ...route);
+  answer(
+    CREATE_DOCUMENT,
+    callerLeft,
+    acceptDocument(parts.acceptDocument),
+    callersAtOnce(parts.callersAtOnce ?? Infinity),
+    idempotencyKey,
+    declaredBody,
+    limitBodies(parts.bodyLimits),
+    jsonBody,
+    createDocument(({ session }) => issuedDocuments !== undefined && (apiKey ?? session) !== undefined),
+  );
+  // Documents are confidential, so these paths do not exist without an API key, except for the console.
+  if (issuedDocuments) {
+    answer(LIST_DOCUMENTS, listDocuments(issuedDocuments));
+    answer(GET_DOCUMENT, issuedDocument(issuedDocuments));
+  }
+  if (registries) {
+    answer(LIST_REGISTRIES, listRegistries(registries));
+    answer(ADD_REGISTRY, addRegistry(registries));
+    answer(REMOVE_REGISTRY, removeRegistry(registries));
+  }
+  if (subscriptions) answerSubscriptions({ router, answer }, subscriptions);
 }
 
 /** Refuses to store anything in a database that was removed. */

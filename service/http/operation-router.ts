@@ -1,51 +1,44 @@
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Operation } from './description/operation';
-import { requireAdminKey } from './middleware/admin-key';
-import { requireApiKey } from './middleware/api-key';
+import type { Access, Gate } from './gate';
 import { declaredBody } from './middleware/declared-body';
 import { smallJson } from './middleware/json-body';
+import type { AccessState } from './middleware/request-log';
 import { checkQuery } from './query';
 
-/** The keys of the service. An operation whose key is missing does not exist. */
-export interface Keys {
-  apiKey: string | undefined;
-  adminApiKey: string | undefined;
-}
+/** An operation that is described, or one of the console's page alone. */
+export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isHarmless'> & {
+  access: Access;
+  body?: { kind: 'small' | 'document' };
+};
 
-/** The checks before an operation that needs this access. Undefined: the operation does not exist. */
-export type CheckAccess = (access: Operation['access']) => RouterMiddleware[] | undefined;
-
-/** A router of described operations. */
+/** A router of operations. */
 export interface OperationRouter {
   router: Router;
   /**
    * Answers an operation. The access, the query and a small body are checked before, as the operation
    * describes them.
    */
-  answer<State>(this: void, operation: Operation, ...route: RouterMiddleware<State>[]): void;
+  answer<State>(
+    this: void,
+    operation: RoutedOperation,
+    ...route: RouterMiddleware<State & AccessState>[]
+  ): void;
 }
 
-/** @param prefix beginning of the paths of all operations. */
-export function createOperationRouter(checkAccess: CheckAccess, prefix = ''): OperationRouter {
+export function createOperationRouter(gate: Gate): OperationRouter {
   const router = new Router();
   return {
     router,
-    answer({ access, method, path, query, body }, ...route) {
-      const checks = checkAccess(access);
-      if (checks === undefined) return;
+    answer(operation, ...route) {
+      const { method, path, query, body } = operation;
+      const check = gate(operation);
+      if (check === undefined) return;
+      const checks = [check as RouterMiddleware];
       if (query) checks.push(checkQuery(query) as RouterMiddleware);
       if (body?.kind === 'small') checks.push(declaredBody, smallJson as RouterMiddleware);
-      const pattern = `${prefix}${path.replace(/\{(\w+)\}/g, ':$1')}`;
+      const pattern = path.replace(/\{(\w+)\}/g, ':$1');
       router[method](pattern, ...checks, ...(route as RouterMiddleware[]));
     },
-  };
-}
-
-/** The key that each operation of the public API needs. */
-export function checkKeys({ apiKey, adminApiKey }: Keys): CheckAccess {
-  return (access) => {
-    if (access === 'anyone') return [];
-    if (access === 'admin') return adminApiKey === undefined ? undefined : [requireAdminKey(adminApiKey)];
-    return apiKey === undefined && access === 'issuer' ? undefined : [requireApiKey(apiKey)];
   };
 }

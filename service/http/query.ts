@@ -10,6 +10,9 @@ export interface QueryState<Query> {
   givenQuery: Readonly<Record<string, string>>;
 }
 
+/** The state of an operation with a query. */
+export type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
+
 /** Characters of an unknown name that an error repeats. */
 const LONGEST_SHOWN = 64;
 

@@ -143,7 +143,7 @@ describe('the console for everybody', function () {
     const stranger = await own.newPage();
     await stranger.setViewportSize(NARROW);
     await expectGood(stranger);
-    own.errors.provoke(answeredError('session', '401 (Unauthorized)'));
+    own.errors.provoke(answeredError('/console/api/session', '401 (Unauthorized)'));
     await stranger.getByLabel('Key').fill('wrong');
     await stranger.getByRole('button', { name: 'Log in' }).click();
     await stranger.getByText('CONSOLE_KEY_WRONG').waitFor();
@@ -227,8 +227,8 @@ describe('the console for everybody', function () {
   it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
     const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
     const released = newDeferred<void>();
-    const path = '**/console/api/subscriptions';
-    own.errors.provoke(abortedError('subscriptions'));
+    const path = /\/subscriptions(\?|$)/;
+    own.errors.provoke(abortedError('/subscriptions'));
     await typist.route(path, async (route) => {
       if (route.request().method() !== 'POST') return route.continue();
       await released.promise;

@@ -56,6 +56,8 @@ class Description {
   /** The difference between an answer and its description; undefined if there is none. */
   problemOf({ method, path, status, headers, body }: Arrived): string | undefined {
     const code = headers.get('X-Error-Code');
+    // The refusals of a session are for the console's page: programs send a key.
+    if (code?.startsWith('CONSOLE_')) return undefined;
     const asked = method === 'HEAD' ? 'get' : method.toLowerCase();
     const template = this.#templateOf(path);
     const answers = template === undefined ? undefined : this.#api.paths[template]?.[asked]?.responses;

@@ -6,22 +6,15 @@ import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import { systemClock } from '../../service/base/clock';
-import { createAnswers } from '../../service/console/answers';
-import { createCheckingPool, type CheckingPool } from '../../service/console/checking-pool';
-import type { Database } from '../../service/database/database';
+import { createAnswers, type AnswersParts } from '../../service/answers/answers';
+import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
+import type { IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
 import { networkOfChain } from '../../service/chain/networks';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import type { TokenState } from '../../service/registry/read-token-state';
-import type {
-  Facts,
-  IssuingProgress,
-  Overview,
-  TokenView,
-  Validation,
-  VerifyView,
-} from '../../service/console/views';
+import type { Facts, Overview, Validation } from '../../service/console/views';
 import { eventually } from '../helpers/eventually';
-import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 
 const UNKNOWN = 'ab'.repeat(32);
@@ -49,7 +42,7 @@ describe('the console of a devnet', () => {
   const get = async <Body>(path: string): Promise<Body> => (await page.call<Body>('GET', path)).body;
 
   it('tells what does not change', async () => {
-    const facts = await get<Facts>('facts');
+    const facts = await get<Facts>(`${API}/facts`);
     expect(facts).to.deep.include({ registry: devnet.registryAddress, canIssue: true, confirmations: 0 });
     expect(facts.network).to.include({ name: 'localhost', chainId: 31337, isLocal: true, explorerUrl: null });
     expect(facts.accounts).to.deep.equal(devnet.accounts);
@@ -58,8 +51,11 @@ describe('the console of a devnet', () => {
   });
 
   it('shows the wallet, and that all is well', async () => {
-    await eventually('the balance is read', async () => (await get<Overview>('overview')).issuing?.wallet);
-    const { issuing, problems } = await get<Overview>('overview');
+    await eventually(
+      'the balance is read',
+      async () => (await get<Overview>(`${API}/overview`)).issuing?.wallet,
+    );
+    const { issuing, problems } = await get<Overview>(`${API}/overview`);
     expect(issuing?.wallet?.mintsAffordable).to.be.greaterThan(20);
     expect(issuing?.wallet).to.include({ currency: 'ETH' });
     expect(problems).to.deep.equal([]);
@@ -68,58 +64,58 @@ describe('the console of a devnet', () => {
   it('issues a document without waiting, and tells how far it is', async () => {
     const body = { credentialSubject: BILL_OF_LADING, owner: devnet.accounts[1], holder: devnet.accounts[1] };
     const headers = { Prefer: 'respond-async', 'Idempotency-Key': 'once' };
-    const answer = await page.call<{ tokenId: string }>('POST', 'create/BILL_OF_LADING', body, headers);
+    const answer = await page.call<{ tokenId: string }>('POST', '/create/BILL_OF_LADING', body, headers);
     expect(answer.status).to.equal(202);
     const { tokenId } = answer.body;
-    const progress = (): Promise<IssuingProgress> => get(`documents/${tokenId}/progress`);
+    const progress = (): Promise<IssuingProgress> => get(`${API}/documents/${tokenId}/progress`);
     await eventually('it is final', async () => (await progress()).state === 'final');
     const { txHash, confirmedBlocks, failure } = await progress();
     expect(txHash).to.match(/^0x[0-9a-f]{64}$/);
     expect({ confirmedBlocks, failure }).to.deep.equal({ confirmedBlocks: 0, failure: null });
-    const document = await page.call('GET', `documents/${tokenId}`);
+    const document = await page.call('GET', `/documents/${tokenId}`);
     expect(document.body).to.have.nested.property('signedW3CDocument.credentialStatus.tokenId', tokenId);
-    expect((await page.call('GET', `documents/${UNKNOWN}/progress`)).code).to.equal('DOCUMENT_UNKNOWN');
-    expect((await page.call('GET', 'documents/x/progress')).code).to.equal('TOKEN_ID_INVALID');
+    expect((await page.call('GET', `${API}/documents/${UNKNOWN}/progress`)).code).to.equal(
+      'DOCUMENT_UNKNOWN',
+    );
+    expect((await page.call('GET', `${API}/documents/x/progress`)).code).to.equal('TOKEN_ID_INVALID');
   });
 
   it('decrypts the remarks of a token with its credential only', async () => {
     const { document, tokenId, transactionHash: txHash } = issued;
-    const withIt = await ask<TokenView>('token', { credential: { signedW3CDocument: document, txHash } });
-    expect(withIt).to.include({ tokenId, credentialId: document.id, state: 'in escrow' });
-    expect(withIt.operations[0]?.remark).to.include({ text: 'Fragile: été', isEncrypted: true });
+    const token = async (id: string, headers = {}): Promise<KnownToken> => {
+      const answer = await page.call<KnownToken>('GET', `/tokens/${id}`, undefined, headers);
+      expect(answer.status, answer.code ?? '').to.equal(200);
+      return answer.body;
+    };
+    const withIt = await token(tokenId, { 'X-Credential-Id': document.id });
+    expect(withIt).to.include({ tokenIdHex: tokenId, registry: devnet.registryAddress });
+    expect(withIt.state).to.include({ state: 'in escrow' });
+    expect(withIt.endorsements[0]?.decrypted).to.deep.equal({ kind: 'text', text: 'Fragile: été' });
     expect(withIt.issuing).to.include({ state: 'final', txHash });
-    const { id, credentialStatus } = document;
-    const reduced = await ask<TokenView>('token', { credential: { id, credentialStatus } });
-    expect(reduced.operations).to.deep.equal(withIt.operations);
-    const large = { credential: { id, credentialStatus, x: 'x'.repeat(65 * 1_024) } };
-    expect((await page.call('POST', 'token', large)).code).to.equal('BODY_TOO_LARGE');
-    const without = await ask<TokenView>('token', { tokenId: `0x${tokenId}` });
-    expect(without.credentialId).to.equal(null);
-    expect(without.operations[0]?.remark).to.include({ text: null, isEncrypted: true });
+    const without = await token(`0x${tokenId}`);
+    expect(without.endorsements[0]?.remark).to.equal(withIt.endorsements[0]?.remark);
+    expect(without.endorsements[0]).not.to.have.property('decrypted');
   });
 
   it('refuses what names no token, and says why', async () => {
-    const registry = (text: string): object => ({ tokenId: '1', registry: text });
-    const missing = '31337:0x00000000000000000000000000000000000000aa';
-    const cases: [unknown, number, string][] = [
-      [{}, 400, 'REQUEST_FIELD_INVALID'],
-      [{ tokenId: 1 }, 400, 'REQUEST_FIELD_INVALID'],
-      [{ tokenId: HOSTILE }, 400, 'TOKEN_ID_INVALID'],
-      [{ tokenId: '9'.repeat(79) }, 400, 'TOKEN_ID_INVALID'],
-      [registry('x'), 400, 'REQUEST_FIELD_INVALID'],
-      [registry(missing.toUpperCase()), 400, 'REQUEST_FIELD_INVALID'],
-      [registry(missing), 502, 'REGISTRY_MISSING'],
-      [registry('999:0x00000000000000000000000000000000000000aa'), 400, 'NETWORK_UNKNOWN'],
-      [registry('80002:0x00000000000000000000000000000000000000aa'), 400, 'CONFIGURATION_INVALID'],
-      [{ tokenId: '1', credential: issued.document }, 400, 'REQUEST_FIELD_INVALID'],
-      [{ credential: [] }, 400, 'CREDENTIAL_INVALID'],
-      [{ credential: { type: 'VerifiableCredential' } }, 400, 'CREDENTIAL_STATUS_INVALID'],
+    const address = '0x00000000000000000000000000000000000000aa';
+    const cases: [string, number, string][] = [
+      [encodeURIComponent(HOSTILE.slice(0, 5_000)), 400, 'TOKEN_ID_INVALID'],
+      ['9'.repeat(79), 400, 'TOKEN_ID_INVALID'],
+      ['1?registry=x', 400, 'QUERY_INVALID'],
+      [`1?registry=${address.toUpperCase()}`, 400, 'QUERY_INVALID'],
+      [`1?chainId=80002`, 400, 'QUERY_INVALID'],
+      [`1?registry=${address}&chainId=0`, 400, 'QUERY_INVALID'],
+      [`1?credential=x`, 400, 'QUERY_INVALID'],
+      [`1?registry=${address}`, 400, 'REGISTRY_MISSING'],
+      [`1?registry=${address}&chainId=999`, 400, 'NETWORK_NOT_CONFIGURED'],
+      [`1?registry=${address}&chainId=80002`, 400, 'NETWORK_NOT_CONFIGURED'],
+      [UNKNOWN, 404, 'TOKEN_UNKNOWN'],
     ];
-    for (const [body, status, code] of cases) {
-      const answer = await page.call('POST', 'token', body);
-      const asked = JSON.stringify(body).slice(0, 200);
-      expect([answer.status, answer.code], asked).to.deep.equal([status, code]);
-      expect(answer.body.error.message, asked).to.have.length.within(10, 500);
+    for (const [asked, status, code] of cases) {
+      const answer = await page.call('GET', `/tokens/${asked}`);
+      expect([answer.status, answer.code], asked.slice(0, 200)).to.deep.equal([status, code]);
+      expect(answer.body.error.message, asked.slice(0, 200)).to.have.length.within(10, 500);
     }
   });
 
@@ -140,7 +136,7 @@ describe('the console of a devnet', () => {
         followedOf: () => expect.fail('the node is known'),
         tokenRegistryAddress,
       },
-      database: {} as Database,
+      db: {} as AnswersParts['db'],
       feedOf: () => undefined,
       targetOf: () => undefined,
       scope: undefined,
@@ -150,7 +146,7 @@ describe('the console of a devnet', () => {
     try {
       const leaving = new AbortController();
       const answer = answers
-        .token({ tokenId: issued.tokenId }, leaving.signal)
+        .token({ tokenId: BigInt(`0x${issued.tokenId}`), seesDeliveries: true }, leaving.signal)
         .catch((error: unknown) => error);
       await asked.promise;
       leaving.abort(new CallerLeftError());
@@ -166,7 +162,8 @@ describe('the console of a devnet', () => {
       contextUrl: TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
       rules: { allowPrivate: true, allowLoopback: true },
     });
-    const bytes = (): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(issued.document));
+    const bytes = (): Uint8Array<ArrayBuffer> =>
+      new TextEncoder().encode(JSON.stringify({ verifiableCredential: issued.document }));
     try {
       const callers = [new AbortController(), new AbortController()];
       const waiting = newDeferred<TokenState>();
@@ -190,8 +187,10 @@ describe('the console of a devnet', () => {
 
   it('verifies a credential, and names what it looked up', async () => {
     const { document } = issued;
-    const valid = await ask<VerifyView>('verify', document);
-    expect(valid.outcome).to.equal('valid');
+    const verify = (verifiableCredential: object): Promise<VerifiedView> =>
+      ask('/credentials/verify', { verifiableCredential });
+    const valid = await verify({ signedW3CDocument: document, txHash: issued.transactionHash });
+    expect(valid).to.include({ verified: true, outcome: 'valid' });
     expect(valid.issuerIdentity.issuer).to.equal(document.issuer);
     expect(valid.documentStatus.tokenId).to.equal(issued.tokenId);
     expect(valid.shown).to.have.property('credentialSubject');
@@ -202,8 +201,8 @@ describe('the console of a devnet', () => {
       devnet.nodeUrl.replace(/\/$/, ''),
     ]);
     const subject = { ...(document.credentialSubject as object), blNumber: HOSTILE };
-    const tampered = await ask<VerifyView>('verify', { ...document, credentialSubject: subject });
-    expect(tampered.outcome).to.equal('invalid');
+    const tampered = await verify({ ...document, credentialSubject: subject });
+    expect(tampered).to.include({ verified: false, outcome: 'invalid' });
     expect(tampered.documentIntegrity.outcome).to.equal('invalid');
     expect(tampered.issuerIdentity.outcome).to.equal('valid');
   });
@@ -221,31 +220,36 @@ describe('the console of a devnet', () => {
       deep,
       JSON.stringify({ type: HOSTILE }),
     ];
-    for (const path of ['verify', 'token', 'validate'])
+    for (const path of ['/credentials/verify', '/credentials/derive', `${API}/validate`])
       for (const body of bodies) {
         const { status, code, body: answer } = await page.call<object>('POST', path, body);
         const asked = `${path} ${body.slice(0, 50)}`;
-        if (path === 'validate' && status === 200) expect(answer, asked).to.have.property('problems');
+        if (path === `${API}/validate` && status === 200) expect(answer, asked).to.have.property('problems');
         else expect([400, typeof code, 'error' in answer], asked).to.deep.equal([status, 'string', true]);
       }
-    const text = await page.call('POST', 'verify', '{}', { 'Content-Type': 'text/plain' });
+    const text = await page.call('POST', '/credentials/verify', '{}', { 'Content-Type': 'text/plain' });
     expect(text.code).to.equal('CONTENT_TYPE_WRONG');
     for (const query of [
       'state=x',
-      'limit=201',
+      'limit=101',
       'limit=x',
       `subscription=${'x'.repeat(65)}`,
+      'token=x',
+      'after=x',
+      'after=2147483648.1',
       'limit=1&limit=2',
+      'unknown=1',
     ])
-      expect((await page.call('GET', `deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
+      expect((await page.call('GET', `/deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
     for (const id of ['x', UNKNOWN, encodeURIComponent(HOSTILE.slice(0, 500))])
-      expect((await page.call('GET', `events/${id}`)).code).to.equal('CONSOLE_EVENT_UNKNOWN');
-    expect((await ask<VerifyView>('verify', issued.document)).outcome).to.equal('valid');
+      expect((await page.call('GET', `/events/${id}`)).code).to.equal('EVENT_UNKNOWN');
+    const after = await ask<VerifiedView>('/credentials/verify', { verifiableCredential: issued.document });
+    expect(after.verified).to.equal(true);
   });
 
   it('checks a request as it is typed, and says what would be refused', async () => {
     const right = { owner: devnet.accounts[1], holder: devnet.accounts[2], remarks: 'é'.repeat(60) };
-    const validate = (body: object): Promise<Validation> => ask('validate', body);
+    const validate = (body: object): Promise<Validation> => ask(`${API}/validate`, body);
     expect(await validate({ ...right, credentialSubject: BILL_OF_LADING })).to.deep.equal({
       problems: [],
       remarkBytes: 120,
@@ -294,8 +298,8 @@ describe('the console of a devnet', () => {
     ];
     for (const credentialSubject of subjects) {
       const body = { ...right, credentialSubject };
-      const { problems } = await ask<Validation>('validate', body);
-      const { status } = await page.call('POST', 'create/BILL_OF_LADING', body);
+      const { problems } = await ask<Validation>(`${API}/validate`, body);
+      const { status } = await page.call('POST', '/create/BILL_OF_LADING', body);
       const isRefused = problems.some((problem) => problem.isRefused);
       expect(isRefused, JSON.stringify({ credentialSubject, problems })).to.equal(status !== 200);
     }

@@ -1,17 +1,18 @@
 import { expect } from 'chai';
-import type {
-  DeliveryList,
-  DeliveryView,
-  EventDetails,
-  Overview,
-  TokenView,
-} from '../../service/console/views';
+import type { EventDetails, KnownToken } from '../../service/answers/views';
+import type { Overview } from '../../service/console/views';
+import type { FoundDelivery } from '../../console/requests/api';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import { MINT_EVENTS } from '../../devnet/walk-token';
 import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { openConsolePage, type ConsoleAnswer, type ConsolePage } from '../helpers/processes/console-page';
+import {
+  API,
+  openConsolePage,
+  type ConsoleAnswer,
+  type ConsolePage,
+} from '../helpers/processes/console-page';
 import {
   ADMIN_API_KEY,
   startSubscribedService,
@@ -45,9 +46,8 @@ for (const engine of ENGINES)
       expect(status, path).to.equal(200);
       return body;
     };
-    const overview = (): Promise<Overview> => get('overview');
-    const deliveries = async (query: string): Promise<DeliveryView[]> =>
-      (await get<DeliveryList>(`deliveries?${query}`)).deliveries;
+    const overview = (): Promise<Overview> => get(`${API}/overview`);
+    const deliveries = (query: string): Promise<FoundDelivery[]> => get(`/deliveries?${query}`);
 
     it('shows how far each registry is read, and what is wrong', async () => {
       await api.caughtUp();
@@ -78,7 +78,7 @@ for (const engine of ENGINES)
 
     it('answers 304 to the ETag of an overview until something moved, and logs both at debug', async () => {
       const ask = (etag = ''): Promise<ConsoleAnswer<Overview>> =>
-        page.call('GET', 'overview', undefined, { 'If-None-Match': etag });
+        page.call('GET', `${API}/overview`, undefined, { 'If-None-Match': etag });
       const first = await ask();
       const etag = first.headers.get('ETag') ?? '';
       expect(etag).to.match(/^"[\w-]{43}"$/);
@@ -93,7 +93,7 @@ for (const engine of ENGINES)
         return status === 200 && body.revision !== first.body.revision ? body : undefined;
       });
       expect(moved.at).to.be.greaterThan(first.body.at);
-      const logged = api.service.log.filter(({ path }) => path === '/console/api/overview');
+      const logged = api.service.log.filter(({ path }) => path === `${API}/overview`);
       expect(new Set(logged.map(({ level }) => level))).to.deep.equal(new Set(['debug']));
     });
 
@@ -106,28 +106,32 @@ for (const engine of ENGINES)
       const shownId = tokenIdHexOf(BigInt(tokenId));
       await eventually('dead letters', async () => (await deliveries('state=dead')).length >= 5);
 
-      const dead = await deliveries('state=dead&limit=200');
+      const dead = await deliveries('state=dead&limit=100');
       for (const one of dead)
-        expect(one).to.include({ subscription: dying.id, state: 'dead', tokenId: shownId, status: 500 });
+        expect(one).to.include({ subscription: dying.id, state: 'dead', tokenIdHex: shownId });
       const [failed, ...more] = await deliveries(`state=failed&subscription=${failing.id}`);
       expect(more).to.deep.equal([]);
       expect(failed).to.include({
-        type: 'escrow_created',
-        attempts: 1,
-        status: 500,
-        nextAttemptAt: failed?.nextAttemptAt,
+        type: 'com.service.etr.escrow_created',
+        tokenId: String(tokenId),
       });
-      expect(failed?.nextAttemptAt).to.be.greaterThan(Date.now());
+      expect(failed?.attempts.map(({ attempt, status }) => ({ attempt, status }))).to.deep.equal([
+        { attempt: 1, status: 500 },
+      ]);
+      expect(Date.parse(failed?.nextAttemptAt ?? '')).to.be.greaterThan(Date.now());
       const behind = await deliveries(`state=waiting&subscription=${failing.id}`);
       expect(behind.map(({ type, state }) => ({ type, state }))).to.have.deep.members(
-        MINT_EVENTS.map((type) => ({ type, state: type === 'escrow_created' ? 'failed' : 'waiting' })),
+        MINT_EVENTS.filter((type) => type !== 'escrow_created').map((type) => ({
+          type: `com.service.etr.${type}`,
+          state: 'waiting',
+        })),
       );
       expect(
         new Set((await deliveries('state=delivered')).map(({ subscription }) => subscription)),
       ).to.deep.equal(new Set(['default']));
-      const all = await get<DeliveryList>('deliveries?limit=3');
-      expect(all.deliveries).to.have.lengthOf(3);
-      expect(all.hasMore).to.equal(true);
+      const all = await page.call<FoundDelivery[]>('GET', '/deliveries?limit=3');
+      expect(all.body).to.have.lengthOf(3);
+      expect(all.headers.get('Link')).to.match(/^<\/deliveries\?limit=3&after=\d+\.\d+>; rel="next"$/);
 
       // Counting may take at most a twentieth of the time, so the figures may be old.
       const { problems } = await eventually('the overview counts them', async () => {
@@ -137,19 +141,19 @@ for (const engine of ENGINES)
       });
       expect(problems[0]).to.include({ severity: 'error', href: '#/deliveries?state=dead' });
 
-      const details = await get<EventDetails>(`events/${dead[0]?.eventId}`);
-      expect(details.tokenId).to.equal(shownId);
+      const details = await get<EventDetails>(`/events/${dead[0]?.id}`);
+      expect(details.tokenIdHex).to.equal(shownId);
       const ofDying = details.deliveries.find(({ subscription }) => subscription === dying.id);
       expect(ofDying?.state).to.equal('dead');
       expect(ofDying?.attempts.length).to.be.greaterThan(0);
       expect(ofDying?.attempts[0]).to.include({ attempt: 1, status: 500 });
 
       gives.answerWith(accept);
-      const again = await page.call('POST', `subscriptions/${dying.id}/redeliver`, { dead: true });
+      const again = await page.call('POST', `/subscriptions/${dying.id}/redeliver`, { dead: true });
       expect(again.status).to.equal(202);
       await eventually('they are delivered', async () => (await deliveries('state=dead')).length === 0);
       for (const { id } of [dying, failing])
-        expect((await page.call('DELETE', `subscriptions/${id}?force=true`)).status).to.equal(200);
+        expect((await page.call('DELETE', `/subscriptions/${id}?force=true`)).status).to.equal(200);
     });
 
     it('shows the headers that are sent, without those that are secret', async () => {
@@ -162,43 +166,40 @@ for (const engine of ENGINES)
       await eventually('a delivery', () => sink.deliveries.length > 0);
       const [first] = sink.deliveries;
       const event = first?.event;
-      const { deliveries: ways } = await get<EventDetails>(`events/${event?.id}`);
+      const { deliveries: ways } = await get<EventDetails>(`/events/${event?.id}`);
       const { headers = {} } = ways.find(({ subscription }) => subscription === id) ?? {};
       expect(headers).to.include({ 'x-tenant': '•••', 'webhook-id': event?.id });
       expect(headers).to.include({ 'X-Service-Signature': '•••', 'webhook-signature': '•••' });
       expect(headers['X-Service-Key-Id']).to.equal(first?.headers['x-service-key-id']);
       expect(JSON.stringify(ways)).not.to.contain('acme-secret');
-      expect((await page.call('DELETE', `subscriptions/${id}?force=true`)).status).to.equal(200);
+      expect((await page.call('DELETE', `/subscriptions/${id}?force=true`)).status).to.equal(200);
     });
 
     it('shows the operations of a token with their events and deliveries', async () => {
       const minted = await mintDirectly(api.local, account);
       await transferHolder(api.local, minted, { from: account, to: await api.local.account(2) });
-      const ask = async (): Promise<TokenView> => {
-        const { status, body } = await page.call<TokenView>('POST', 'token', {
-          tokenId: String(minted.tokenId),
-        });
-        expect(status).to.equal(200);
-        return body;
-      };
+      const ask = (): Promise<KnownToken> => get(`/tokens/${minted.tokenId}`);
       await eventually('everything is delivered', async () => {
-        const events = (await ask()).operations.flatMap((one) => one.events);
-        return events.length === 6 && events.every(({ deliveries: [one] }) => one?.state === 'delivered');
+        const events = (await ask()).endorsements.flatMap((one) => one.events);
+        return (
+          events.length === 6 && events.every(({ deliveries: [one] = [] }) => one?.state === 'delivered')
+        );
       });
-      const { operations, state, next, isWhole, registry } = await ask();
-      expect(operations.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
-      expect(operations[0]?.events.map(({ type }) => type)).to.deep.equal(MINT_EVENTS);
-      expect(operations[1]?.events).to.have.lengthOf(1);
-      expect(operations[1]?.events[0]?.deliveries).to.deep.equal([
-        { subscription: 'default', state: 'delivered', attempts: 1, lastError: null },
+      const { endorsements, state, next, isWhole, registry } = await ask();
+      expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
+      expect(endorsements[0]?.events.map(({ type }) => type)).to.deep.equal(
+        MINT_EVENTS.map((type) => `com.service.etr.${type}`),
+      );
+      expect(endorsements[1]?.events).to.have.lengthOf(1);
+      expect(endorsements[1]?.events[0]?.deliveries).to.deep.equal([
+        { subscription: 'default', state: 'delivered', attempts: 1, error: null },
       ]);
-      expect({ state, isWhole, registry: registry.toLowerCase() }).to.deep.equal({
+      expect({ state: state.state, isWhole, registry: registry.toLowerCase() }).to.deep.equal({
         state: 'in escrow',
         isWhole: true,
         registry: api.local.registryAddress.toLowerCase(),
       });
       expect(next.map(({ operation }) => operation)).to.include('transferHolder');
-      const unknown = await page.call<TokenView>('POST', 'token', { tokenId: '12345' });
-      expect(unknown.body).to.include({ state: 'not minted' });
+      expect((await page.call('GET', '/tokens/12345')).code).to.equal('TOKEN_UNKNOWN');
     });
   });

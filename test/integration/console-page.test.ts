@@ -5,8 +5,7 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import { request } from 'undici';
 import { createLogger } from '../../service/base/logger';
-import { answerPage } from '../../service/http/console/page';
-import { privateAnswers } from '../../service/http/console/private-answers';
+import { answerPage } from '../../service/http/console-routes';
 import { cors } from '../../service/http/middleware/cors';
 import { errors } from '../../service/http/middleware/errors';
 import type { RequestState } from '../../service/http/middleware/request-log';
@@ -28,7 +27,7 @@ describe("the console's page", () => {
       ctx.state.log = createLogger({ level: 'silent', mask });
       await next();
     });
-    app.use(privateAnswers(cors));
+    app.use(cors);
     app.use(errors({ development: false, mask }));
     const router = new Router();
     answerPage(router, folder.path);

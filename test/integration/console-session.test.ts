@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { newState, type State } from '../helpers/database/engines';
-import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 
 const ADMIN_API_KEY = 'the-admin-key-of-the-console-0123456789';
@@ -48,18 +48,18 @@ describe('sessions of the console', () => {
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ role: 'operator', expiresAt: clock.time + 12 * HOUR_MS });
     const [cookie = ''] = headers.getSetCookie();
-    expect(cookie).to.match(/^console=operator\.\d+\.[\w-]+\.[\w-]+; /);
-    expect(cookie).to.contain('HttpOnly; SameSite=Strict').and.contain('Path=/console; Max-Age=43200');
+    expect(cookie).to.match(/^console-[0-9a-f]{12}=operator\.\d+\.[\w-]+\.[\w-]+; /);
+    expect(cookie).to.contain('HttpOnly; SameSite=Strict').and.contain('Path=/; Max-Age=43200');
     expect(cookie).not.to.contain('Secure').and.not.to.contain(ADMIN_API_KEY);
-    expect((await page.call('GET', 'session')).body).to.deep.equal(body);
-    expect((await page.call('GET', 'subscriptions')).status).to.equal(200);
+    expect((await page.call('GET', `${API}/session`)).body).to.deep.equal(body);
+    expect((await page.call('GET', '/subscriptions')).status).to.equal(200);
   });
 
   it('are only sent over HTTPS if the page came over HTTPS', async () => {
     const { host } = new URL(service.url);
     const { headers } = await page.call(
       'POST',
-      'session',
+      `${API}/session`,
       { key: ADMIN_API_KEY },
       { Origin: `https://${host}` },
     );
@@ -68,35 +68,42 @@ describe('sessions of the console', () => {
 
   it('of CONSOLE_READ_KEY look, and change nothing', async () => {
     expect((await page.logIn(CONSOLE_READ_KEY)).body.role).to.equal('reader');
-    for (const path of ['session', 'facts', 'overview', 'subscriptions', 'registries'])
+    for (const path of [
+      `${API}/session`,
+      `${API}/facts`,
+      `${API}/overview`,
+      '/subscriptions',
+      '/registries',
+      '/deliveries',
+      '/events',
+    ])
       expect((await page.call('GET', path)).status, path).to.equal(200);
     const changes = [
-      ['POST', 'subscriptions'],
-      ['PUT', 'subscriptions/default'],
-      ['DELETE', 'subscriptions/default'],
-      ['POST', 'subscriptions/default/test'],
-      ['POST', 'subscriptions/default/redeliver'],
-      ['POST', 'create/BILL_OF_LADING'],
-      ['POST', 'registries'],
-      ['DELETE', 'registries/1/x'],
-      ['PATCH', 'anything'],
+      ['POST', '/subscriptions'],
+      ['PUT', '/subscriptions/default'],
+      ['DELETE', '/subscriptions/default'],
+      ['POST', '/subscriptions/default/test'],
+      ['POST', '/subscriptions/default/redeliver'],
+      ['POST', '/create/BILL_OF_LADING'],
+      ['POST', '/registries'],
+      ['DELETE', '/registries/1/x'],
     ] as const;
     for (const [method, path] of changes) {
       const { status, code } = await page.call(method, path, {});
       expect([status, code], `${method} ${path}`).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
     }
-    expect((await page.call('DELETE', 'session')).status).to.equal(204);
+    expect((await page.call('DELETE', `${API}/session`)).status).to.equal(204);
   });
 
   it('of CONSOLE_READ_KEY see no path of a sink; those of ADMIN_API_KEY do', async () => {
     const sink = 'https://subscriber.example/webhook/the-key-in-the-path';
     await page.logIn(ADMIN_API_KEY);
-    const { status } = await page.call('POST', 'subscriptions', { sink, protocol: 'HTTP' });
+    const { status } = await page.call('POST', '/subscriptions', { sink, protocol: 'HTTP' });
     expect(status).to.equal(201);
     const shown = async (): Promise<unknown> => {
-      const { body } = await page.call('GET', 'subscriptions');
+      const { body } = await page.call('GET', '/subscriptions');
       const [{ id, sink: listed }] = body as unknown as [{ id: string; sink: string }];
-      const one = (await page.call('GET', `subscriptions/${id}`)).body as unknown as { sink: string };
+      const one = (await page.call('GET', `/subscriptions/${id}`)).body as unknown as { sink: string };
       expect(one.sink).to.equal(listed);
       return listed;
     };
@@ -106,57 +113,120 @@ describe('sessions of the console', () => {
   });
 
   it('are needed for every path but the page, whatever the case of its letters', async () => {
-    const paths = ['facts', 'overview', 'subscriptions', 'documents', 'nothing'];
-    for (const path of paths) {
+    for (const path of [`${API}/facts`, `${API}/overview`, `${API}/documents/1/progress`]) {
       const { status, code } = await page.call('GET', path);
       expect([status, code], path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);
     }
-    for (const path of [
-      '/CONSOLE/api/subscriptions',
-      '/console/API/subscriptions',
-      '/Console/Api/Documents/',
-    ]) {
+    for (const path of ['/CONSOLE/api/facts', '/console/API/overview', '/Console/Api/Facts/']) {
       const answer = await fetch(service.url + path);
       expect([answer.status, answer.headers.get('X-Error-Code')], path).to.deep.equal([
         401,
         'CONSOLE_SESSION_ENDED',
       ]);
     }
+    for (const [path, code] of [
+      ['/subscriptions', 'ADMIN_API_KEY_WRONG'],
+      ['/tokens/1', 'API_KEY_WRONG'],
+    ] as const)
+      expect((await page.call('GET', path)).code).to.equal(code);
     expect((await fetch(`${service.url}/console/`)).status).to.equal(200);
-    expect(
-      (await page.call('GET', 'facts', undefined, { Cookie: 'console=operator.9.x.y' })).status,
-    ).to.equal(401);
+    await page.logIn(ADMIN_API_KEY);
+    const [name] = page.cookie.split('=');
+    const forged = open(`${name}=operator.9.x.y`);
+    for (const path of [`${API}/facts`, '/subscriptions', '/tokens/1'])
+      expect((await forged.call('GET', path)).code).to.equal('CONSOLE_SESSION_ENDED');
+  });
+
+  it('do not help a wrong key, and are not needed beside a right one', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    const get = (key: string): Promise<{ status: number; code: string | null }> =>
+      page.call('GET', '/subscriptions', undefined, { Authorization: key });
+    const wrong = await get(`Bearer ${'x'.repeat(20)}`);
+    expect([wrong.status, wrong.code]).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+    // A proxy in front of the service may ask for a password of its own.
+    expect((await get('Basic eDp5')).status).to.equal(200);
+    const reader = open();
+    await reader.logIn(CONSOLE_READ_KEY);
+    const subscription = { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' };
+    const headers = { Authorization: `Bearer ${ADMIN_API_KEY}` };
+    expect((await reader.call('POST', '/subscriptions', subscription, headers)).status).to.equal(201);
+  });
+
+  it('are of no use to pages on other ports of the host, which have the cookie too', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    for (const path of ['/subscriptions', `${API}/session`, `${API}/facts`])
+      for (const [site, status] of [
+        ['same-site', 403],
+        ['cross-site', 403],
+        ['same-origin', 200],
+        ['none', 200],
+      ] as const) {
+        const answer = await page.call('GET', path, undefined, { 'Sec-Fetch-Site': site });
+        expect(answer.status, `${path} ${site}`).to.equal(status);
+        if (status === 403) expect(answer.code).to.equal('CONSOLE_ORIGIN_WRONG');
+      }
+  });
+
+  it('of two services on one host do not end each other', async () => {
+    const other = await newState('SQLite');
+    const second = await startService(
+      {
+        ...settings,
+        ...other?.settings,
+        DOMAIN: 'other.example',
+        DID_KEY_PAIRS: '',
+        ADMIN_API_KEY: 'another-key-to-operate',
+      },
+      { consoleClock: clock },
+    );
+    try {
+      const beside = openConsolePage(second.url);
+      await page.logIn(ADMIN_API_KEY);
+      await beside.logIn('another-key-to-operate');
+      const [names, cookie] = [
+        [page, beside].map((one) => one.cookie.split('=')[0]),
+        `${page.cookie}; ${beside.cookie}`,
+      ];
+      expect(new Set(names).size).to.equal(2);
+      for (const url of [service.url, second.url]) {
+        const both = openConsolePage(url, cookie);
+        expect((await both.call('GET', '/subscriptions')).status).to.equal(200);
+      }
+    } finally {
+      await second.stop();
+      await other?.remove();
+    }
   });
 
   it('change something only for the own page', async () => {
     await page.logIn(ADMIN_API_KEY);
     for (const Origin of ['https://other.example', 'null', `http://127.0.0.1:1`, 'x', ''])
       for (const [method, path] of [
-        ['POST', 'session'],
-        ['POST', 'subscriptions'],
-        ['DELETE', 'session'],
+        ['POST', `${API}/session`],
+        ['POST', '/subscriptions'],
+        ['DELETE', `${API}/session`],
       ] as const) {
         const { status, code } = await page.call(method, path, { key: ADMIN_API_KEY }, { Origin });
         expect([status, code], `${Origin} ${method}`).to.deep.equal([403, 'CONSOLE_ORIGIN_WRONG']);
       }
-    expect((await page.call('GET', 'session')).status).to.equal(200);
+    expect((await page.call('GET', `${API}/session`)).status).to.equal(200);
   });
 
   it('end after their time, and when the page logs out, but not at a restart', async () => {
     await page.logIn(ADMIN_API_KEY);
     await restart();
     const later = open(page.cookie);
-    expect((await later.call('GET', 'session')).status).to.equal(200);
+    expect((await later.call('GET', `${API}/session`)).status).to.equal(200);
     clock.time += 12 * HOUR_MS;
-    expect((await later.call('GET', 'session')).status).to.equal(204);
-    expect((await later.call('GET', 'facts')).code).to.equal('CONSOLE_SESSION_ENDED');
+    expect((await later.call('GET', `${API}/session`)).status).to.equal(204);
+    expect((await later.call('GET', `${API}/facts`)).code).to.equal('CONSOLE_SESSION_ENDED');
     await later.logIn(ADMIN_API_KEY);
     const { cookie } = later;
-    const { status, headers } = await later.call('DELETE', 'session');
+    const { status, headers } = await later.call('DELETE', `${API}/session`);
     expect(status).to.equal(204);
-    expect(headers.getSetCookie()[0]).to.match(/^console=; .*Max-Age=0/);
-    expect((await open(cookie).call('GET', 'session')).status).to.equal(204);
-    expect((await open(cookie).call('GET', 'facts')).code).to.equal('CONSOLE_SESSION_ENDED');
+    expect(headers.getSetCookie()[0]).to.match(/^console-\w+=; .*Max-Age=0/);
+    expect((await open(cookie).call('GET', `${API}/session`)).status).to.equal(204);
+    expect((await open(cookie).call('GET', `${API}/facts`)).code).to.equal('CONSOLE_SESSION_ENDED');
   });
 
   it('end when their key is changed', async () => {
@@ -164,13 +234,13 @@ describe('sessions of the console', () => {
     const reader = open();
     await reader.logIn(CONSOLE_READ_KEY);
     await restart({ CONSOLE_READ_KEY: 'another-key-to-look-only' });
-    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(200);
-    expect((await open(reader.cookie).call('GET', 'session')).status).to.equal(204);
+    expect((await open(page.cookie).call('GET', `${API}/session`)).status).to.equal(200);
+    expect((await open(reader.cookie).call('GET', `${API}/session`)).status).to.equal(204);
     const again = open();
     await again.logIn('another-key-to-look-only');
     await restart({ ADMIN_API_KEY: 'another-key-to-operate', CONSOLE_READ_KEY: 'another-key-to-look-only' });
-    expect((await open(page.cookie).call('GET', 'session')).status).to.equal(204);
-    expect((await open(again.cookie).call('GET', 'session')).status).to.equal(200);
+    expect((await open(page.cookie).call('GET', `${API}/session`)).status).to.equal(204);
+    expect((await open(again.cookie).call('GET', `${API}/session`)).status).to.equal(200);
     await restart();
   });
 
@@ -203,27 +273,32 @@ describe('sessions of the console', () => {
     expect((await link(ADMIN_API_KEY)).status).to.equal(201);
     expect((await link(CONSOLE_READ_KEY)).status).to.equal(401);
     const token = await made();
-    expect((await page.call('POST', 'session', { link: token })).body).to.include({ role: 'operator' });
-    expect((await page.call('GET', 'session')).status).to.equal(200);
-    const again = await open().call('POST', 'session', { link: token });
+    expect((await page.call('POST', `${API}/session`, { link: token })).body).to.include({
+      role: 'operator',
+    });
+    expect((await page.call('GET', `${API}/session`)).status).to.equal(200);
+    const again = await open().call('POST', `${API}/session`, { link: token });
     expect(again.code).to.equal('CONSOLE_KEY_WRONG');
+    const [name = ''] = page.cookie.split('=');
     // The cookie of a session is no link, and the token of a link is no session.
     const other = await made();
-    expect((await open(`console=${other}`).call('GET', 'session')).status).to.equal(204);
-    const cookie = page.cookie.replace('console=', '');
-    expect((await open().call('POST', 'session', { link: cookie })).code).to.equal('CONSOLE_KEY_WRONG');
+    expect((await open(`${name}=${other}`).call('GET', `${API}/session`)).status).to.equal(204);
+    const cookie = page.cookie.slice(name.length + 1);
+    expect((await open().call('POST', `${API}/session`, { link: cookie })).code).to.equal(
+      'CONSOLE_KEY_WRONG',
+    );
     clock.time += 15 * 60_000;
-    expect((await open().call('POST', 'session', { link: other })).code).to.equal('CONSOLE_KEY_WRONG');
+    expect((await open().call('POST', `${API}/session`, { link: other })).code).to.equal('CONSOLE_KEY_WRONG');
   });
 
   it('do not begin with rubbish', async () => {
     const bodies = ['{', '[]', '{}', '{"key":1}', '{"key":"a","link":"b"}', '{"__proto__":{"key":"x"}}', 'x'];
     for (const body of bodies) {
-      const { status, code } = await page.call('POST', 'session', body);
+      const { status, code } = await page.call('POST', `${API}/session`, body);
       expect(status, body).to.equal(400);
       expect(code, body).to.match(/^(REQUEST_FIELD_INVALID|BODY_NOT_JSON)$/);
     }
-    const long = await page.call('POST', 'session', { key: 'x'.repeat(70_000) });
+    const long = await page.call('POST', `${API}/session`, { key: 'x'.repeat(70_000) });
     expect(long.code).to.equal('BODY_TOO_LARGE');
   });
 

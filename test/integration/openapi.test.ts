@@ -11,7 +11,7 @@ import { verifySignature } from '../../receiver/verify';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { inheritedEnvironment } from '../../service/config/config';
 import type { HttpAppOptions } from '../../service/http/app';
-import { isOfConsole } from '../../service/http/console/gate';
+import { isOfConsole } from '../../service/http/middleware/cors';
 import { ERROR_CODES } from '../../service/http/description/error-codes';
 import { TAGS } from '../../service/http/description/introduction';
 import { openApi } from '../../service/http/description/openapi';
@@ -95,7 +95,7 @@ interface Content {
 
 /** An application that has every operation. None of them is called. */
 function withEveryPart(): Koa {
-  const parts = { issuedDocuments: {}, registries: {}, subscriptions: {}, console: {} };
+  const parts = { issuedDocuments: {}, registries: {}, subscriptions: {}, answers: {}, console: { sessions: {} } };
   return newHttpApp({ apiKey: 'a', adminApiKey: 'b', ...(parts as Partial<HttpAppOptions>) });
 }
 

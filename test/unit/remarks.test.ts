@@ -1,7 +1,8 @@
 import { createDecipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify } from 'ethers';
-import { printRemark, remarkJson } from '../../cli/token/token-report';
+import { printRemark } from '../../cli/token/token-report';
+import { remarkView } from '../../service/answers/token-view';
 import { codeOf } from '../../service/base/errors';
 import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
@@ -129,7 +130,7 @@ describe('a printed remark', () => {
         '"shipped on board" (under the default key of TrustVC)',
       );
     }
-    expect(remarkJson(plain, ID)).to.deep.equal({
+    expect(remarkView(plain, ID)).to.deep.equal({
       remark: plain,
       decrypted: { kind: 'plain text', text: 'restored' },
     });
@@ -139,7 +140,7 @@ describe('a printed remark', () => {
     const foreign = encryptRemark('shipped on board', `${ID}0`);
     expect(printRemark(foreign, ID)).to.equal(`${foreign} (cannot be decrypted with this credential)`);
     expect(printRemark(underOwnKey, undefined)).to.equal(underOwnKey);
-    expect(remarkJson(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
+    expect(remarkView(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
     expect(printRemark('0x', undefined)).to.equal('');
   });
 });

@@ -6,7 +6,7 @@ import type { AnswerHeader, Operation } from './operation';
 import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
 import { ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
-const ISSUANCE_STATE = z
+export const ISSUANCE_STATE = z
   .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
     error: 'must be one of signed, submitted, mined, final, failed',
   })
@@ -42,7 +42,7 @@ export const IDEMPOTENCY_KEY = z
     examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
   });
 
-const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
+export const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
 const RETRY_AFTER: AnswerHeader = { description: 'Seconds after which to ask again.', example: '1' };
 
 /** POST /create/{documentId} */

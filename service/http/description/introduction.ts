@@ -14,8 +14,9 @@ is the key that decrypts the remarks.
 (WEBHOOK_URL), or makes [subscriptions](#tag-Subscriptions).
 
 **Keys.** Requests carry \`Authorization: Bearer <key>\`. API_KEY is for documents, ADMIN_API_KEY for
-subscriptions and registries; both are settings of the service. Without ADMIN_API_KEY those paths answer 404.
-Without API_KEY the paths under /documents answer 404, and POST /create needs no key.
+subscriptions, registries, deliveries and events; either is for tokens and credentials. Both are settings of
+the service. Without ADMIN_API_KEY its paths answer 404. Without API_KEY the paths under /documents answer
+404, and POST /create needs no key. Without both, the paths of tokens and credentials answer 404.
 
 **Errors.** Every answer with a status of 400 or above has the body \`{"error": {"message": …}}\` and a
 stable code in \`X-Error-Code\`. \`GET /health\` has the code too, but keeps its own body. An unknown path
@@ -46,7 +47,11 @@ project. After \`validUntil\` the credential has expired.
 (RFC 8439, counter 0). The key is the 32 ASCII characters of hex(SHAKE256(\`id\`, 128 bits)), of the whole
 \`id\` with \`urn:uuid:\`; the nonce is the 12 ASCII characters of hex(SHAKE256("", 48 bits)). The portal and
 \`tdoc decrypt-remark\` do it. Whoever has the credential can read its remarks.`,
+  Tokens: 'The state and the history of a token, read from its chain.',
+  Credentials: `For holders and verifiers, in the forms of W3C's VC API. The service signs nothing that a
+caller made up: there is no \`/credentials/issue\`. A credential that is sent is neither stored nor logged.`,
   Subscriptions: 'Each subscription selects events, and names the sink that gets them.',
+  'Deliveries and events': 'What was sent, each attempt and its answer, and what is still to be sent.',
   Registries: 'The token registries whose events are read.',
   Discovery: 'Public files: keys, contexts, schemas and this description.',
   'Health and metrics': 'For the operator of the service.',

@@ -81,6 +81,7 @@ const SECURITY: Readonly<Record<Operation['access'], readonly Json[]>> = {
   'issuer if set': [{ apiKey: [] }, {}],
   issuer: [{ apiKey: [] }],
   admin: [{ adminApiKey: [] }],
+  'any key': [{ apiKey: [] }, { adminApiKey: [] }],
 };
 
 const EXISTS: Readonly<Record<Operation['access'], string>> = {
@@ -88,6 +89,7 @@ const EXISTS: Readonly<Record<Operation['access'], string>> = {
   'issuer if set': 'Needs API_KEY if the service has one.',
   issuer: 'Exists only if the service has API_KEY, and needs it.',
   admin: 'Exists only if the service has ADMIN_API_KEY, and needs it.',
+  'any key': 'Exists only if the service has API_KEY or ADMIN_API_KEY, and needs one of them.',
 };
 
 function describe(operation: Operation): Json {

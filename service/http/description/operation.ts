@@ -6,7 +6,15 @@ export type Json = Readonly<Record<string, unknown>>;
 
 /** Chapters of the description. */
 export type Tag =
-  'Documents' | 'Subscriptions' | 'Registries' | 'Discovery' | 'Health and metrics' | 'Webhooks';
+  | 'Documents'
+  | 'Tokens'
+  | 'Credentials'
+  | 'Subscriptions'
+  | 'Deliveries and events'
+  | 'Registries'
+  | 'Discovery'
+  | 'Health and metrics'
+  | 'Webhooks';
 
 /** A header of an answer. */
 export interface AnswerHeader {
@@ -51,9 +59,11 @@ export interface Operation {
   description?: string;
   /**
    * The key that a request needs. `issuer if set`: API_KEY, if the service has one. `issuer` and `admin`:
-   * API_KEY and ADMIN_API_KEY; without them the path does not exist.
+   * API_KEY and ADMIN_API_KEY; without them the path does not exist. `any key`: one of both.
    */
-  access: 'anyone' | 'issuer if set' | 'issuer' | 'admin';
+  access: 'anyone' | 'issuer if set' | 'issuer' | 'admin' | 'any key';
+  /** Whether it changes and stores nothing although its method is not GET. */
+  isHarmless?: true;
   pathParameters?: Readonly<Record<string, { description: string; example: string }>>;
   /** Object of text values. The router checks it, and answers 400 QUERY_INVALID. */
   query?: z.ZodObject;
@@ -82,6 +92,7 @@ const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
   'issuer if set': { 401: ['API_KEY_WRONG'] },
   issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
   admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
+  'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
 };
 
 const OF_BODY: Errors = {
@@ -94,15 +105,21 @@ const OF_BODY: Errors = {
 /** Operations that only read are answered even then. */
 const OF_STORING: Errors = { 503: ['DATABASE_REMOVED'] };
 
+/** Whether an operation changes and stores nothing. */
+export function onlyLooks({ method, isHarmless }: Pick<Operation, 'method' | 'isHarmless'>): boolean {
+  return method === 'get' || isHarmless === true;
+}
+
 /** Every error of an operation: its codes, by status. */
-export function errorsOf({ method, access, query, body, errors = {} }: Operation): Map<number, ErrorCode[]> {
+export function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
+  const { access, query, body, errors = {} } = operation;
   const all = new Map<number, ErrorCode[]>();
   const sources = [
     OF_EVERY_REQUEST,
     OF_ACCESS[access],
     query ? { 400: ['QUERY_INVALID'] as const } : {},
     body ? OF_BODY : {},
-    method === 'get' ? {} : OF_STORING,
+    onlyLooks(operation) ? {} : OF_STORING,
     errors,
   ];
   for (const source of sources)

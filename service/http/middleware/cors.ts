@@ -10,8 +10,29 @@ export const CORS_HEADERS = {
   'Access-Control-Expose-Headers': 'X-Error-Code, X-Request-Id, X-Token-Id, Retry-After',
 } as const;
 
-/** Sets the cross-origin headers on every response, and answers OPTIONS. */
+/** The common beginning of the paths of the console. */
+export const CONSOLE = '/console';
+
+/** Whether a path is one of the console, in any case: a router may not tell cases apart. */
+export function isOfConsole(path: string): boolean {
+  return `${path.toLowerCase()}/`.startsWith(`${CONSOLE}/`);
+}
+
+/** Headers of every answer of the console: it is for its own page alone, and nothing keeps it. */
+const CONSOLE_HEADERS = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+};
+
+/** Sets the headers of all responses. Those of the console have no cross-origin headers. Answers OPTIONS. */
 export const cors: Middleware = async (ctx, next): Promise<void> => {
+  // ctx.path would throw for a target that is not a URL.
+  if (isOfConsole(ctx.url.split('?')[0] ?? '')) {
+    ctx.set(CONSOLE_HEADERS);
+    await next();
+    return;
+  }
   ctx.set(CORS_HEADERS);
   if (ctx.method !== 'OPTIONS') {
     await next();

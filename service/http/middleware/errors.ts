@@ -30,6 +30,13 @@ export class HttpError extends Error {
 export const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
+  CREDENTIAL_INVALID: 400,
+  CREDENTIAL_ALREADY_DERIVED: 400,
+  DERIVATION_FAILED: 400,
+  POINTER_INVALID: 400,
+  POINTER_MATCHES_NOTHING: 400,
+  PROOF_UNSUPPORTED: 400,
+  QUERY_INVALID: 400,
   REQUEST_FIELD_INVALID: 400,
   CHAIN_ID_MISMATCH: 400,
   NETWORK_NOT_CONFIGURED: 400,
@@ -54,8 +61,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
- * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged and not
- * returned. In development (NODE_ENV) every error body has a masked stack.
+ * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged, and
+ * returned only to an operator of the console. In development (NODE_ENV) every error body has a masked stack.
  */
 export function errors(options: {
   development: boolean;
@@ -67,7 +74,9 @@ export function errors(options: {
     } catch (thrown) {
       const told = toldStatus(thrown);
       const status = told ?? 500;
-      const message = told === undefined ? INTERNAL_SERVER_ERROR : (thrown as Error).message;
+      const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
+      const reason = isForOperator ? options.mask(withRemedy(thrown)) : INTERNAL_SERVER_ERROR;
+      const message = told === undefined ? reason : (thrown as Error).message;
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
@@ -89,8 +98,14 @@ function toldStatus(thrown: unknown): number | undefined {
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
 }
 
+function withRemedy({ message, remedy }: ServiceError): string {
+  return remedy === undefined || message.includes(remedy)
+    ? message
+    : `${message.replace(/\.$/, '')}. ${remedy}`;
+}
+
 /** Logs the error's message and the name of the contract's error. The caller gets neither. */
-export function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
+function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
   if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
   else log.error({ error, ...line }, 'request failed');
 }

@@ -1,13 +1,23 @@
 import type { Middleware } from 'koa';
 import type { Logger } from '../../base/logger';
+import type { TokenFacts } from '../../console/sessions';
+import type { Role } from '../../console/views';
 
 /** An id from the caller is used only if it is safe in a log line and a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 
 const LONGEST_PATH = 500;
 
+/** State that the gate sets for the routes. */
+export interface AccessState {
+  /** The key that the caller has, or the role of its session. Absent: the operation needs neither. */
+  role?: 'issuer' | 'admin' | Role;
+  /** The session of a page, if the request has no key. */
+  session?: TokenFacts;
+}
+
 /** State that the middleware sets for later ones. */
-export interface RequestState {
+export interface RequestState extends AccessState {
   log: Logger;
   /** A program asks over and over: its answers are logged at debug, unless they are errors. */
   isRoutine?: boolean;

@@ -5,7 +5,7 @@ import type { BodyLimitsState } from '../middleware/limit-bodies';
 import type { CallerState } from '../middleware/caller-left';
 import type { IdempotencyKeyState } from '../middleware/idempotency-key';
 import type { JsonBodyState } from '../middleware/json-body';
-import type { RequestState } from '../middleware/request-log';
+import type { AccessState, RequestState } from '../middleware/request-log';
 import { sendIssued } from '../send-issued';
 
 /** State that the middleware before the route sets. */
@@ -24,12 +24,14 @@ const RETRY_AFTER_MS = 10_000;
 
 /**
  * POST /create/{documentId}. With `Prefer: respond-async` (RFC 7240, section 4.1) it answers 202 as soon as
- * the document is in the journal, if GET /documents/{tokenId} exists.
+ * the document is in the journal.
+ *
+ * @param hasDocuments whether GET /documents/{tokenId} exists for the caller.
  */
-export function createDocument({ hasDocuments }: { hasDocuments: boolean }): Middleware<CreateState> {
+export function createDocument(hasDocuments: (state: AccessState) => boolean): Middleware<CreateState> {
   let unmined = 0;
   return async (ctx) => {
-    const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
+    const isAsync = hasDocuments(ctx.state) && prefersAsync(ctx.get('Prefer'));
     if (isAsync && unmined >= MOST_UNMINED)
       throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
     const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;

@@ -1,5 +1,4 @@
 import type { Context } from 'koa';
-import type { z } from 'zod';
 import type { RegistryName } from '../../base/registry-name';
 import type { Selection } from '../../outbox/redeliver';
 import type { UndeliveredPage, UndeliveredQuery } from '../../outbox/undelivered';
@@ -16,11 +15,11 @@ import {
   REPLACE_SUBSCRIPTION,
   STATE_OF_DEFAULT,
 } from '../description/subscriptions';
-import type { SessionState } from '../console/gate';
 import { HttpError } from '../middleware/errors';
 import type { SmallJsonState } from '../middleware/json-body';
+import type { AccessState } from '../middleware/request-log';
 import type { OperationRouter } from '../operation-router';
-import { linkNextPage, noStore, wrongQuery, type QueryState } from '../query';
+import { linkNextPage, noStore, wrongQuery, type QueryOf } from '../query';
 
 /** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
@@ -39,8 +38,6 @@ export interface SubscriptionRoutes {
 
 const DEFAULT = 'default';
 
-type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
-
 /** Answers the operations of subscriptions. */
 export function answerSubscriptions({ answer }: OperationRouter, options: SubscriptionRoutes): void {
   const { subscriptions } = options;
@@ -52,8 +49,8 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
   };
 
   const shownTo = async (ctx: Context, found: readonly Subscription[]): Promise<Subscription[]> => {
-    const { session } = ctx.state as Partial<SessionState>;
-    return options.withFailures(session?.role === 'reader' ? found.map(forReaders) : found);
+    const { role } = ctx.state as AccessState;
+    return options.withFailures(role === 'reader' ? found.map(forReaders) : found);
   };
 
   answer<QueryOf<typeof LIST_SUBSCRIPTIONS>>(LIST_SUBSCRIPTIONS, async (ctx) => {

@@ -39,10 +39,10 @@ export function collectPageErrors(): PageErrors {
 
 /** Chromium's words for an answer that is no success. */
 export function answeredError(path: string, status: string): string {
-  return `/console/api/${path}: Failed to load resource: the server responded with a status of ${status}`;
+  return `${path}: Failed to load resource: the server responded with a status of ${status}`;
 }
 
 /** Chromium's words for a request that a test aborted. */
 export function abortedError(path: string): string {
-  return `/console/api/${path}: Failed to load resource: net::ERR_FAILED`;
+  return `${path}: Failed to load resource: net::ERR_FAILED`;
 }

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import type { Session } from '../../../service/console/views';
 
-/** An answer of the console. `code`: of X-Error-Code. */
+/** The paths that are for the page alone. */
+export const API = '/console/api';
+
+/** An answer of the service. `code`: of X-Error-Code. */
 export interface ConsoleAnswer<Body> {
   status: number;
   code: string | null;
@@ -23,12 +26,12 @@ export interface ConsolePage {
   logIn(this: void, key: string): Promise<ConsoleAnswer<Session>>;
 }
 
-/** Opens a page that is not logged in. `path` of a call follows `/console/api/`. */
+/** Opens a page that is not logged in. */
 export function openConsolePage(serviceUrl: string, cookie = ''): ConsolePage {
   const page: ConsolePage = {
     cookie,
     async call(method, path, body, headers = {}) {
-      const response = await fetch(`${serviceUrl}/console/api/${path}`, {
+      const response = await fetch(serviceUrl + path, {
         method,
         headers: {
           Origin: new URL(serviceUrl).origin,
@@ -38,10 +41,12 @@ export function openConsolePage(serviceUrl: string, cookie = ''): ConsolePage {
         },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
-      expect(response.headers.get('Access-Control-Allow-Origin')).to.equal(null);
-      expect(response.headers.get('Cache-Control')).to.equal('no-store');
-      expect(response.headers.get('X-Content-Type-Options')).to.equal('nosniff');
-      expect(response.headers.get('Referrer-Policy')).to.equal('no-referrer');
+      const isPrivate = path.startsWith(API);
+      const hasSession = page.cookie !== '' && !headers.Authorization?.startsWith('Bearer');
+      if (isPrivate || hasSession) expect(response.headers.get('Cache-Control')).to.equal('no-store');
+      expect(response.headers.get('Access-Control-Allow-Origin')).to.equal(isPrivate ? null : '*');
+      expect(response.headers.get('X-Content-Type-Options')).to.equal(isPrivate ? 'nosniff' : null);
+      expect(response.headers.get('Referrer-Policy')).to.equal(isPrivate ? 'no-referrer' : null);
       const [set] = response.headers.getSetCookie();
       if (set !== undefined) page.cookie = set.split(';')[0] ?? '';
       const text = await response.text();
@@ -52,7 +57,7 @@ export function openConsolePage(serviceUrl: string, cookie = ''): ConsolePage {
         body: (text === '' ? undefined : JSON.parse(text)) as never,
       };
     },
-    logIn: (key) => page.call<Session>('POST', 'session', { key }),
+    logIn: (key) => page.call<Session>('POST', `${API}/session`, { key }),
   };
   return page;
 }

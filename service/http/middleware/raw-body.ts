@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
-import { arrived } from '../middleware/json-body';
-import type { BodyLimitsState } from '../middleware/limit-bodies';
+import { arrived } from './json-body';
+import type { BodyLimitsState } from './limit-bodies';
 import { readBody } from '../read-body';
 
 /** State that the middleware sets for the route. */

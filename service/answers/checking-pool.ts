@@ -7,11 +7,12 @@ import { createSemaphore } from '../base/semaphore';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
 import type { TokenLocation } from '../token/token-location';
-import type { CheckingOutcome, CheckingTask, TokenAnswer } from './checking-thread';
-import type { VerificationSettings } from './verify-presented';
-import type { Validation, VerifyView } from './views';
+import type { JsonObject } from '../issuance/credential';
+import type { Validation } from '../console/views';
+import type { CheckingOutcome, CheckingSettings, CheckingTask, TokenAnswer } from './checking-thread';
+import type { VerifiedView } from './views';
 
-/** Threads that check what a page sends. Rubbish may take long there, and holds nothing else up. */
+/** Threads that check what callers send. Rubbish may take long there, and holds nothing else up. */
 export interface CheckingPool {
   /** Bytes are transferred: the caller must not use them afterwards. */
   validate(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<Validation>;
@@ -20,24 +21,29 @@ export interface CheckingPool {
     bytes: Uint8Array<ArrayBuffer>,
     left: AbortSignal,
     readToken: (location: TokenLocation) => Promise<TokenState>,
-  ): Promise<VerifyView>;
+  ): Promise<VerifiedView>;
+  derive(
+    this: void,
+    bytes: Uint8Array<ArrayBuffer>,
+    left: AbortSignal,
+  ): Promise<{ verifiableCredential: JsonObject }>;
   stop(this: void): Promise<void>;
 }
 
-const WORKER = join(PROJECT_ROOT, 'dist/service/console/checking-thread.js');
+const WORKER = join(PROJECT_ROOT, 'dist/service/answers/checking-thread.js');
 const THREADS = 2;
 const MOST_WAITING = 20;
-/** A thread stays free for what is typed, however long verifying takes. */
-const VERIFYING = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
+/** A thread stays free for what is typed in the console, however long the others take. */
+const LONG_CHECKS = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
 /** A thread that nobody needs ends. It is started again in a second. */
 const IDLE_MS = 60_000;
 /** Verifying the most statements that a document may have takes half a minute. */
 const LONGEST_MS = 60_000;
 const HEAP_MEGABYTES = 512;
-const REMEDY = 'Try it again, or verify it with `npx tdoc verify-credential`, which has no limit.';
+const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
 /** The threads start when they are first needed. */
-export function createCheckingPool(settings: VerificationSettings): CheckingPool {
+export function createCheckingPool(settings: CheckingSettings): CheckingPool {
   const pool = new Piscina<CheckingTask, CheckingOutcome>({
     filename: WORKER,
     minThreads: 0,
@@ -52,7 +58,7 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
     execArgv: [],
   });
   pool.on('error', () => undefined);
-  const verifying = createSemaphore(VERIFYING);
+  const longChecks = createSemaphore(LONG_CHECKS);
 
   async function run(task: CheckingTask, transferList: Transferred, left?: AbortSignal): Promise<unknown> {
     if (pool.queueSize >= MOST_WAITING) throw busy();
@@ -63,45 +69,54 @@ export function createCheckingPool(settings: VerificationSettings): CheckingPool
       const message = late.aborted
         ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
         : 'The check ended early: its thread was lost.';
-      throw new ServiceError('CONSOLE_CHECK_ENDED', message, { cause, remedy: REMEDY });
+      throw new ServiceError('CHECK_ENDED', message, { cause, remedy: REMEDY });
     });
     if ('error' in outcome) throw fromTransferredError(outcome.error);
     return outcome.result;
+  }
+
+  async function inTurn<T>(left: AbortSignal, use: () => Promise<T>): Promise<T> {
+    const release = await longChecks.acquire(left);
+    if (typeof release === 'string') {
+      left.throwIfAborted();
+      throw busy();
+    }
+    return use().finally(release);
   }
 
   return {
     async validate(bytes) {
       return (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation;
     },
-    async verify(bytes, left, readToken) {
-      const release = await verifying.acquire(left);
-      if (typeof release === 'string') {
-        left.throwIfAborted();
-        throw busy();
-      }
-      const { port1, port2 } = new MessageChannel();
-      port1.on('message', (location: TokenLocation) => {
-        void readToken(location)
-          .then(
-            (state): TokenAnswer => ({ state }),
-            (error: unknown): TokenAnswer => ({ error: toTransferredError(error) }),
-          )
-          .then((answer) => port1.postMessage(answer));
-      });
-      try {
-        const task: CheckingTask = { kind: 'verify', bytes, port: port2 };
-        return (await run(task, [bytes.buffer, port2], left)) as VerifyView;
-      } finally {
-        port1.close();
-        release();
-      }
-    },
+    verify: (bytes, left, readToken) =>
+      inTurn(left, async () => {
+        const { port1, port2 } = new MessageChannel();
+        port1.on('message', (location: TokenLocation) => {
+          void readToken(location)
+            .then(
+              (state): TokenAnswer => ({ state }),
+              (error: unknown): TokenAnswer => ({ error: toTransferredError(error) }),
+            )
+            .then((answer) => port1.postMessage(answer));
+        });
+        try {
+          const task: CheckingTask = { kind: 'verify', bytes, port: port2 };
+          return (await run(task, [bytes.buffer, port2], left)) as VerifiedView;
+        } finally {
+          port1.close();
+        }
+      }),
+    derive: (bytes, left) =>
+      inTurn(left, async () => {
+        const derived = await run({ kind: 'derive', bytes }, [bytes.buffer], left);
+        return derived as { verifiableCredential: JsonObject };
+      }),
     stop: () => pool.destroy(),
   };
 }
 
 function busy(): BusyError {
-  return new BusyError('Too many checks at once: try again later.', VERIFYING.waitMs);
+  return new BusyError('Too many checks at once: try again later.', LONG_CHECKS.waitMs);
 }
 
 type Transferred = NonNullable<NonNullable<Parameters<Piscina['run']>[1]>['transferList']>;

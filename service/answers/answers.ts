@@ -1,0 +1,255 @@
+import { getAddress } from 'ethers';
+import type { Kysely } from 'kysely';
+import type { Clock } from '../base/clock';
+import { BusyError, ChainError, ConfigurationError, RequestError } from '../base/errors';
+import { printableUrl } from '../base/mask-secrets';
+import { createSemaphore } from '../base/semaphore';
+import { untilAborted } from '../base/waiting';
+import { registryName, type RegistryName } from '../base/registry-name';
+import { networkOfChain } from '../chain/networks';
+import type { Config } from '../config/config';
+import type { Schema } from '../database/schema';
+import { aboutOf } from '../events/cloud-event';
+import { scopeName, type JournalScope } from '../journal/issuance';
+import { findIssuance } from '../journal/read-issuances';
+import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
+import { readTokenState } from '../registry/read-token-state';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
+import { readTokenHistory } from '../token/read-token-history';
+import { isPlainAddress, type TokenLocation } from '../token/token-location';
+import type { FollowedFeed } from '../watcher/feed-status';
+import type { CheckingPool } from './checking-pool';
+import { deliveryView, eventDetails, namesOf, timeAt, type TargetOf } from './delivery-views';
+import { tokenView } from './token-view';
+import type { EventOfToken, IssuingProgress, KnownToken, VerifiedView } from './views';
+
+/** The parts of the service that the answers come from. */
+export interface AnswersParts {
+  config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
+  db: Kysely<Schema>;
+  feedOf(this: void, registry: RegistryName): FollowedFeed | undefined;
+  targetOf: TargetOf;
+  /** The scope of the documents that are issued; undefined if none are. */
+  scope: JournalScope | undefined;
+  checking: CheckingPool;
+  clock: Clock;
+}
+
+/** A token. By default it is in the registry in which documents are issued. */
+export interface TokenQuestion {
+  tokenId: bigint;
+  registry?: string | undefined;
+  /** By default the chain of NET. */
+  chainId?: number | undefined;
+  /** Decrypts the remarks. */
+  credentialId?: string | undefined;
+  /** Whether the caller may see the deliveries of its events. */
+  seesDeliveries: boolean;
+}
+
+/** The answers to what programs and the console ask. Undefined: there is no such thing. */
+export type Answers = ReturnType<typeof createAnswers>;
+
+/** Histories that are read at once: each may take a node many requests. */
+const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
+
+export function createAnswers(parts: AnswersParts) {
+  const { config, db, feedOf, targetOf, scope, checking, clock } = parts;
+  const reading = createSemaphore(READING);
+
+  async function inTurn<T>(left: AbortSignal, read: () => Promise<T>): Promise<T> {
+    const release = await reading.acquire(left);
+    if (typeof release === 'string') {
+      left.throwIfAborted();
+      throw new BusyError('Too many tokens at once: try it again later.', READING.waitMs);
+    }
+    return read().finally(release);
+  }
+
+  /** @param tokenId 64 lower-case hexadecimal digits. */
+  async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
+    if (scope === undefined) return undefined;
+    const feed = feedOf(registryName(scope.chainId, scope.registryAddress));
+    return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
+  }
+
+  return {
+    progress,
+    /** `left` aborts when the caller has gone away: what waits for its turn is given up. */
+    async token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined> {
+      const location = locationOf(question, config);
+      const { chainId, registry, tokenId } = location;
+      const node = nodeOfCaller(config, location);
+      const history = await inTurn(left, () =>
+        reachRegistry(node, registry, (reached) =>
+          // Reading a long history ends when the caller leaves: the clients are then closed.
+          untilAborted(
+            left,
+            readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
+          ),
+        ),
+      ).catch((thrown: unknown) => {
+        const isOfCaller = thrown instanceof ChainError && question.registry !== undefined;
+        if (!isOfCaller || !thrown.code.startsWith('REGISTRY_')) throw thrown;
+        throw new RequestError(thrown.code, thrown.message, { cause: thrown });
+      });
+      const view = tokenView(location, history, {
+        network: node.network.name,
+        credentialId: question.credentialId,
+      });
+      const isOwn = scope?.chainId === chainId && isSame(scope.registryAddress, registry);
+      const issuing = isOwn ? await progress(tokenIdHexOf(tokenId)) : undefined;
+      if (history.state.state === 'not minted' && issuing === undefined) return undefined;
+      const known = await listEvents(db, {
+        registry: registryName(chainId, registry),
+        tokenId: tokenId.toString(),
+      });
+      const events = known.events
+        .filter(({ deliveries }) => !deliveries.some(({ state }) => state === 'orphaned'))
+        .reverse();
+      const eventsOf = (transactionHash: string): EventOfToken[] =>
+        events
+          .filter(({ body }) => aboutOf(body).transactionHash === transactionHash)
+          .map(({ eventId: id, type, deliveries }) => ({
+            id,
+            type,
+            ...(question.seesDeliveries && {
+              deliveries: deliveries.map(({ subscription, state, attempts }) => ({
+                subscription,
+                state,
+                attempts: attempts.length,
+                error: attempts.at(-1)?.error ?? null,
+              })),
+            }),
+          }));
+      return {
+        ...view,
+        explorerUrl: node.network.explorerUrl ?? null,
+        // The events of a transaction are beside the first of its operations. It nearly always has only one.
+        endorsements: view.endorsements.map((one, index) => ({
+          ...one,
+          events:
+            view.endorsements[index - 1]?.transactionHash === one.transactionHash
+              ? []
+              : eventsOf(one.transactionHash),
+        })),
+        issuing: issuing ?? null,
+      };
+    },
+
+    async deliveries(wanted: DeliveriesWanted) {
+      const { deliveries, next } = await listDeliveries(db, wanted);
+      const shown = deliveries.map(({ event, delivery }) => ({
+        ...namesOf(event),
+        ...deliveryView(delivery),
+      }));
+      return { deliveries: shown, next };
+    },
+
+    async events(wanted: { tokenId: string | undefined; from: number | undefined; limit: number }) {
+      const { events, next } = await listEvents(db, wanted);
+      const shown = events.map((event) => ({
+        ...namesOf(event),
+        deliveries: event.deliveries.map(deliveryView),
+      }));
+      return { events: shown, next };
+    },
+
+    event: (eventId: string) => eventDetails(db, targetOf, eventId, clock.now()),
+
+    /** @param bytes the body as JSON. The caller must not use them afterwards. */
+    async verify(bytes: Uint8Array<ArrayBuffer>, left: AbortSignal): Promise<VerifiedView> {
+      const nodes: string[] = [];
+      const view = await checking.verify(bytes, left, async (location) => {
+        const node = nodeOf(config, location);
+        nodes.push(printableUrl(node.url));
+        return reachRegistry(node, location.registry, ({ client, registry }) =>
+          readTokenState(client, registry.contracts, location.tokenId),
+        );
+      });
+      return { ...view, lookedUp: [...new Set([...view.lookedUp, ...nodes])] };
+    },
+
+    /** @param bytes the body as JSON. The caller must not use them afterwards. */
+    derive: checking.derive,
+  };
+}
+
+type Nodes = AnswersParts['config'];
+
+/** @throws RequestError QUERY_INVALID. */
+function locationOf(
+  { tokenId, registry, chainId }: TokenQuestion,
+  { network, registries, tokenRegistryAddress }: Nodes,
+): TokenLocation {
+  const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);
+  if (address !== undefined && isPlainAddress(address))
+    return { chainId: chainId ?? network.chainId, registry: getAddress(address), tokenId };
+  const followed = registries.map((one) => `registry=${one.address}&chainId=${one.network.chainId}`);
+  const problem =
+    address === undefined
+      ? 'is missing'
+      : 'must be an address: 0x and 40 hexadecimal digits, with a right checksum or in lower case';
+  const remedy = followed.length === 0 ? '' : `, for example ?${followed[0]}`;
+  throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy}.`);
+}
+
+/** @throws RequestError NETWORK_NOT_CONFIGURED. */
+function nodeOfCaller(config: Nodes, location: TokenLocation): NetworkNode {
+  try {
+    return nodeOf(config, location);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) throw thrown;
+    throw new RequestError('NETWORK_NOT_CONFIGURED', thrown.message, { cause: thrown });
+  }
+}
+
+/**
+ * The node at which a registry is read: that of the registry, if it is followed, or another of its chain.
+ *
+ * @throws ConfigurationError NETWORK_UNKNOWN, or CONFIGURATION_INVALID without the key of the network's node.
+ */
+function nodeOf(
+  config: Nodes,
+  { chainId, registry: address }: { chainId: number; registry: string },
+): NetworkNode {
+  const network = networkOfChain(chainId);
+  const followed = config.registries.filter((one) => one.network.chainId === chainId);
+  const same = followed.find((one) => isSame(one.address, address));
+  const [other = same] = followed;
+  if (other !== undefined) return { network, url: (same ?? other).rpcUrl };
+  if (config.network.chainId === chainId) return { network, url: config.rpcUrl };
+  return { network, url: config.followedOf({ network, address }).rpcUrl };
+}
+
+function isSame(address: string, other: string): boolean {
+  return address.toLowerCase() === other.toLowerCase();
+}
+
+/**
+ * Undefined: the document was not issued here.
+ *
+ * @param headBlock the chain's newest block, if it is known.
+ */
+export async function issuingProgress(
+  db: Kysely<Schema>,
+  scope: JournalScope,
+  tokenId: string,
+  headBlock: number | undefined,
+): Promise<IssuingProgress | undefined> {
+  const name = scopeName(scope);
+  const issuance = await findIssuance(db, name, { token_id: tokenId });
+  if (issuance === undefined) return undefined;
+  const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuance;
+  const row = await db
+    .selectFrom('issuances')
+    .select('block_number')
+    .where('scope', '=', name)
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
+  const block = row?.block_number ?? undefined;
+  const isMined = (state === 'mined' || state === 'final') && block !== undefined;
+  const confirmedBlocks = isMined && headBlock !== undefined ? Math.max(0, headBlock - block) : null;
+  return { tokenId, blNumber, state, createdAt: timeAt(createdAt), txHash, confirmedBlocks, failure };
+}

@@ -1,0 +1,146 @@
+import { lookup } from 'node:dns';
+import type { MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
+import { Agent, fetch } from 'undici';
+import { systemClock } from '../base/clock';
+import { registryName } from '../base/registry-name';
+import type { SinkRules } from '../base/sink-rules';
+import { validateRequest } from '../console/validate';
+import { guardedConnector } from '../delivery/guarded-connector';
+import { fetchJson, type FetchedJson } from '../did/fetch-json';
+import { resolveDidWeb } from '../did/resolve-did-web';
+import type { JsonObject } from '../issuance/credential';
+import { createDocumentLoader } from '../issuance/document-loader';
+import { parseBody } from '../issuance/parse-body';
+import {
+  fromTransferredError,
+  toTransferredError,
+  type TransferredError,
+} from '../issuance/transferred-error';
+import type { TokenState } from '../registry/read-token-state';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import type { TokenLocation } from '../token/token-location';
+import { createContextSource } from '../verification/contexts';
+import { deriveCredential } from '../verification/derive-credential';
+import { credentialIn } from '../verification/presented-credential';
+import { verifyCredential } from '../verification/verify-credential';
+import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
+import type { VerifiedView } from './views';
+
+/** The settings of a check. */
+export interface CheckingSettings {
+  /** URL of the own context of Bills of Lading. It is never fetched. */
+  contextUrl: string;
+  /** The addresses that may be asked: the maker of a credential chooses them. */
+  rules: SinkRules;
+}
+
+/** The work of a thread. It asks for the token's state at the port, because nodes have keys. */
+export type CheckingTask =
+  | { kind: 'validate'; bytes: Uint8Array }
+  | { kind: 'derive'; bytes: Uint8Array }
+  | { kind: 'verify'; bytes: Uint8Array; port: MessagePort };
+
+/** The answer to a question for a token. */
+export type TokenAnswer = { state: TokenState } | { error: TransferredError };
+
+/** The result. Errors are converted, because they would lose their class between threads. */
+export type CheckingOutcome = { result: unknown } | { error: TransferredError };
+
+const CONNECT_WITHIN_MS = 5_000;
+const ANSWER_WITHIN_MS = 10_000;
+
+const { contextUrl, rules } = workerData as CheckingSettings;
+
+/** The thread runs this for each task. */
+export default async function check(task: CheckingTask): Promise<CheckingOutcome> {
+  try {
+    const body = parseBody(task.bytes);
+    if (task.kind === 'validate') return { result: await validateRequest(body) };
+    if (task.kind === 'derive') return { result: await derive(body) };
+    return { result: await verify(body, task.port) };
+  } catch (error) {
+    return { error: toTransferredError(error) };
+  }
+}
+
+async function verify(body: JsonObject, port: MessagePort): Promise<VerifiedView> {
+  const credential = credentialIn(parseVerifyRequest(body));
+  return withGuardedFetch(async (fetchGuarded, lookedUp) => {
+    const { documentIntegrity, issuerIdentity, documentStatus, outcome, shown } = await verifyCredential(
+      credential,
+      {
+        knownContexts: createDocumentLoader(contextUrl),
+        fetchJson: fetchGuarded,
+        resolveDid: (did) => resolveDidWeb(did, fetchGuarded),
+        readToken: (location) => ask(port, location),
+        clock: systemClock,
+      },
+    );
+    const { token, ...status } = documentStatus;
+    return {
+      verified: outcome === 'valid',
+      outcome,
+      documentIntegrity,
+      issuerIdentity: {
+        outcome: issuerIdentity.outcome,
+        checks: issuerIdentity.checks,
+        issuer: issuerIdentity.issuer ?? null,
+      },
+      documentStatus: {
+        ...status,
+        tokenId: token ? tokenIdHexOf(token.tokenId) : null,
+        registry: token ? registryName(token.chainId, token.registry) : null,
+      },
+      lookedUp,
+      shown: shown ?? null,
+    };
+  });
+}
+
+async function derive(body: JsonObject): Promise<{ verifiableCredential: JsonObject }> {
+  const { verifiableCredential, options } = parseDeriveRequest(body);
+  const credential = credentialIn(verifiableCredential);
+  return withGuardedFetch(async (fetchGuarded) => {
+    const contexts = createContextSource(createDocumentLoader(contextUrl), fetchGuarded);
+    return {
+      verifiableCredential: await deriveCredential(credential, options.selectivePointers, contexts.load),
+    };
+  });
+}
+
+type FetchGuarded = (url: URL) => Promise<FetchedJson>;
+
+/** Lends a fetch that connects to allowed addresses only, and notes in `lookedUp` what was asked. */
+async function withGuardedFetch<T>(
+  use: (fetchGuarded: FetchGuarded, lookedUp: string[]) => Promise<T>,
+): Promise<T> {
+  const lookedUp: string[] = [];
+  const agents = new Map(
+    ['https:', 'http:'].map((protocol) => {
+      const connect = guardedConnector({ rules, lookup }, protocol, CONNECT_WITHIN_MS);
+      return [protocol, new Agent({ connect })];
+    }),
+  );
+  const fetchGuarded: FetchGuarded = (asked) =>
+    fetchJson(asked, ANSWER_WITHIN_MS, async (url, options) => {
+      lookedUp.push(url.href);
+      const dispatcher = agents.get(url.protocol);
+      return fetch(url, { ...options, ...(dispatcher && { dispatcher }) });
+    });
+  try {
+    return await use(fetchGuarded, lookedUp);
+  } finally {
+    for (const agent of agents.values()) await agent.destroy();
+  }
+}
+
+function ask(port: MessagePort, location: TokenLocation): Promise<TokenState> {
+  return new Promise((resolve, reject) => {
+    port.once('message', (answer: TokenAnswer) => {
+      if ('state' in answer) resolve(answer.state);
+      else reject(fromTransferredError(answer.error));
+    });
+    port.postMessage(location);
+  });
+}

@@ -1,0 +1,73 @@
+import type { Kysely } from 'kysely';
+import type { Schema } from '../database/schema';
+import type { ChannelTarget } from '../delivery/feed-delivery';
+import { deliveryHeaders } from '../delivery/post';
+import { channelsOf, type Channel } from '../outbox/channels';
+import { deliveriesOfEvent, type Delivery, type StoredEvent } from '../outbox/deliveries';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import type { DeliveryView, EventDetails, EventNames } from './views';
+
+/** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
+export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
+
+/** Replaces a header's value that is secret. */
+const SECRET = '•••';
+/** A fresh signature of an old event would pass for a delivery. */
+const SIGNATURE = /-signature$/i;
+
+export function namesOf({ eventId: id, type, registry, tokenId }: StoredEvent): EventNames {
+  const isOfToken = tokenId !== '';
+  return {
+    id,
+    type,
+    registry,
+    tokenId: isOfToken ? tokenId : null,
+    tokenIdHex: isOfToken ? tokenIdHexOf(BigInt(tokenId)) : null,
+  };
+}
+
+export function deliveryView({ subscription, state, nextAttemptAt, attempts }: Delivery): DeliveryView {
+  return {
+    subscription,
+    state,
+    nextAttemptAt: nextAttemptAt === null ? null : timeAt(nextAttemptAt),
+    attempts: attempts.map((one) => ({ ...one, attemptedAt: timeAt(one.attemptedAt) })),
+  };
+}
+
+export function timeAt(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+/** Undefined: there is no such event. */
+export async function eventDetails(
+  db: Kysely<Schema>,
+  targetOf: TargetOf,
+  eventId: string,
+  now: number,
+): Promise<EventDetails | undefined> {
+  const [event] = await deliveriesOfEvent(db, eventId);
+  if (event === undefined) return undefined;
+  const { body, deliveries } = event;
+  const channels = await channelsOf(db, event.feed);
+  const headersTo = (channel: Channel | undefined): Record<string, string> => {
+    const target = channel && targetOf(event.feed, channel);
+    if (target === undefined) return {};
+    const secret = [...Object.keys(target.headers), 'authorization'];
+    const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });
+    return Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        secret.includes(name) || SIGNATURE.test(name) ? SECRET : value,
+      ]),
+    );
+  };
+  return {
+    ...namesOf(event),
+    body,
+    deliveries: deliveries.map((delivery) => ({
+      ...deliveryView(delivery),
+      headers: headersTo(channels.find(({ subscription }) => subscription === delivery.subscription)),
+    })),
+  };
+}

@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Router, RouterMiddleware } from '@koa/router';
+import type { Context, Middleware } from 'koa';
+import { PROJECT_ROOT } from '../base/project-root';
+import type { Console } from '../console/console';
+import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
+import type { LogIn, Overview, Session } from '../console/views';
+import { SMALL_BYTES } from './body-limit';
+import { pageSession } from './gate';
+import { CONSOLE } from './middleware/cors';
+import { declaredBody } from './middleware/declared-body';
+import { HttpError } from './middleware/errors';
+import { smallJson, type SmallJsonState } from './middleware/json-body';
+import { rawBody, type RawBodyState } from './middleware/raw-body';
+import type { AccessState, RequestState } from './middleware/request-log';
+import type { OperationRouter } from './operation-router';
+import { cacheable } from './routes/cacheable';
+import { documentUnknown, tokenIdIn } from './routes/issued-document';
+
+const API = `${CONSOLE}/api`;
+const SESSION = `${API}/session`;
+
+/** Answers the console's page, and what is for the page alone: no API for others. */
+export function answerConsole({ router, answer }: OperationRouter, parts: Console): void {
+  answerPage(router);
+  answerSessions({ router, answer }, parts.sessions);
+  answer({ access: 'session', method: 'get', path: `${API}/facts` }, async (ctx) => {
+    ctx.body = await parts.facts();
+  });
+  const tagged = createTagger();
+  answer<Partial<RequestState>>(
+    { access: 'session', method: 'get', path: `${API}/overview` },
+    async (ctx) => {
+      // Each page asks once a second.
+      ctx.state.isRoutine = true;
+      const { etag, json } = tagged(await parts.overview());
+      ctx.set('ETag', etag);
+      // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
+      if (ctx.get('If-None-Match') === etag) {
+        ctx.status = 304;
+        return;
+      }
+      ctx.type = 'json';
+      ctx.body = json;
+    },
+  );
+  answer<RawBodyState>(
+    { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
+    declaredBody,
+    rawBody({ bytes: SMALL_BYTES, words: '64 KB' }) as RouterMiddleware<RawBodyState & AccessState>,
+    async (ctx) => {
+      ctx.body = await parts.validate(ctx.state.bytes);
+    },
+  );
+  answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {
+    const { tokenId = '' } = ctx.params;
+    const progress = await parts.progress(tokenIdIn(tokenId));
+    if (progress === undefined) throw documentUnknown();
+    ctx.body = progress;
+  });
+}
+
+/** Makes the ETag of an overview, which names all but the time, once for all pages that ask for it. */
+function createTagger(): (overview: Overview) => { etag: string; json: string } {
+  let last: { of: Overview; etag: string; json: string } | undefined;
+  return (overview) => {
+    if (last?.of === overview) return last;
+    const content = JSON.stringify({ ...overview, at: undefined });
+    const etag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+    last = { of: overview, etag, json: JSON.stringify(overview) };
+    return last;
+  };
+}
+
+const KEY_WRONG =
+  'The key is wrong, or the link was used or is older than 15 minutes. ' +
+  'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
+
+/** Answers logging in and out, and the links that log in once. */
+function answerSessions({ router, answer }: OperationRouter, sessions: Sessions): void {
+  router.post<SmallJsonState>(SESSION, ownPage(sessions), declaredBody, smallJson, (ctx) => {
+    const outcome = sessions.logIn(logInOf(ctx.state.body), ctx.req.socket.remoteAddress ?? '');
+    if (outcome === 'wrong') throw new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
+    if ('waitMs' in outcome) throw tooManyAttempts(ctx, outcome.waitMs);
+    setCookie(ctx, `${sessions.cookieName}=${outcome.cookie}`, SESSION_MS / 1_000);
+    ctx.body = shown(outcome.session);
+  });
+
+  // The first question of every visitor: without a session it is no error, which a browser would log.
+  router.get(SESSION, (ctx) => {
+    const session = pageSession(ctx, sessions);
+    if (session === undefined) ctx.status = 204;
+    else ctx.body = shown(session);
+  });
+
+  router.delete(SESSION, (ctx) => {
+    const session = pageSession(ctx, sessions);
+    if (session !== undefined) sessions.end(session);
+    setCookie(ctx, `${sessions.cookieName}=`, 0);
+    ctx.status = 204;
+  });
+
+  // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself.
+  answer({ access: 'admin', method: 'post', path: `${API}/links` }, (ctx) => {
+    if (ctx.state.session !== undefined) throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
+    ctx.status = 201;
+    ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
+  });
+}
+
+/** Lets requests of other pages not log in. */
+function ownPage(sessions: Sessions): Middleware {
+  return async (ctx, next) => {
+    pageSession(ctx, sessions);
+    await next();
+  };
+}
+
+/** Pages of other sites do not send the cookie. The public operations of the service need it too. */
+function setCookie(ctx: Context, cookie: string, maxAgeSeconds: number): void {
+  const isHttps = ctx.get('Origin').startsWith('https:');
+  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict`;
+  ctx.set('Set-Cookie', `${cookie}; ${attributes}${isHttps ? '; Secure' : ''}`);
+}
+
+function shown({ role, expiresAt }: TokenFacts): Session {
+  return { role, expiresAt };
+}
+
+function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
+  if (typeof key === 'string' && link === undefined) return { key };
+  if (typeof link === 'string' && key === undefined) return { link };
+  const message = 'The body must have one member, a text: {"key": "…"} or {"link": "…"}.';
+  throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
+}
+
+function tooManyAttempts(ctx: Context, waitMs: number): HttpError {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  ctx.set('Retry-After', String(seconds));
+  return new HttpError(
+    429,
+    'CONSOLE_ATTEMPTS',
+    `This key is wrong too. Log in with ADMIN_API_KEY or CONSOLE_READ_KEY. Try another key in ${seconds} s.`,
+  );
+}
+
+const FOLDER = join(PROJECT_ROOT, 'dist/console');
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Another build may have other files under the same names. */
+const ASK_AGAIN = 'no-cache';
+
+/** Answers the page and its files. They hold no data, so they need no session. */
+export function answerPage(router: Router, folder = FOLDER): void {
+  const page = builtFile(join(folder, 'index.html'), 'text/html; charset=utf-8');
+  router.get(CONSOLE, async (ctx, next) => {
+    ctx.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+    await page(ctx, next);
+  });
+  router.get(`${CONSOLE}/app.js`, builtFile(join(folder, 'app.js'), 'text/javascript; charset=utf-8'));
+  router.get(`${CONSOLE}/app.css`, builtFile(join(folder, 'app.css'), 'text/css; charset=utf-8'));
+}
+
+/** Reads the file at its first request, and then keeps it. */
+function builtFile(path: string, mediaType: string): Middleware {
+  let made: Middleware | undefined;
+  return async (ctx, next) => {
+    made ??= cacheable(read(path), mediaType, ASK_AGAIN);
+    await made(ctx, next);
+  };
+}
+
+function read(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch {
+    const message = 'The page of the console is not built: run `npm run build`, and restart the service.';
+    throw new HttpError(404, 'CONSOLE_NOT_BUILT', message);
+  }
+}

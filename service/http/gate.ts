@@ -1,0 +1,121 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Context, Middleware } from 'koa';
+import type { Sessions, TokenFacts } from '../console/sessions';
+import { onlyLooks, type Operation } from './description/operation';
+import { HttpError } from './middleware/errors';
+import type { AccessState } from './middleware/request-log';
+
+/** The keys of the service, and the sessions of its console, if it has one. */
+export interface GateOptions {
+  apiKey: string | undefined;
+  adminApiKey: string | undefined;
+  sessions: Sessions | undefined;
+}
+
+/** `session`: for the console's page alone. */
+export type Access = Operation['access'] | 'session';
+
+/** The check before an operation. Undefined: the operation does not exist. */
+export type Gate = (
+  operation: Pick<Operation, 'method' | 'isHarmless'> & { access: Access },
+) => Middleware<AccessState> | undefined;
+
+const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly ('issuer' | 'admin')[]>> = {
+  'issuer if set': ['issuer'],
+  issuer: ['issuer'],
+  admin: ['admin'],
+  'any key': ['issuer', 'admin'],
+  session: [],
+};
+
+/** The scheme is case-insensitive, and one or more spaces follow it (RFC 9110, section 11). */
+const BEARER = /^bearer +/i;
+/** Characters of a header that an error repeats. */
+const LONGEST_SHOWN = 100;
+
+/**
+ * Decides who may do what. A bearer key decides alone. Otherwise a session takes the place of all keys: that
+ * of an operator for everything, that of a reader for what only looks.
+ */
+export function createGate({ apiKey, adminApiKey, sessions }: GateOptions): Gate {
+  const keys = { issuer: apiKey, admin: adminApiKey };
+  return ({ access, ...operation }) => {
+    if (access === 'anyone') return (_, next) => next();
+    const roles = OPENED_BY[access].filter((role) => keys[role] !== undefined);
+    const isOpen = access === 'issuer if set' && apiKey === undefined;
+    if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
+    return async (ctx, next) => {
+      const hasKey = BEARER.test(ctx.get('Authorization'));
+      if (hasKey || sessions === undefined || ctx.cookies.get(sessions.cookieName) === undefined) {
+        const role = roles.find((one) => hasBearerKey(ctx, keys[one] ?? ''));
+        if (role !== undefined) ctx.state.role = role;
+        else if (!isOpen) throw refusal(ctx, access, roles);
+      } else {
+        const session = pageSession(ctx, sessions);
+        if (session === undefined) throw sessionEnded();
+        if (session.role === 'reader' && !onlyLooks(operation)) {
+          const message = 'CONSOLE_READ_KEY only looks. Log in with ADMIN_API_KEY to change something.';
+          throw new HttpError(403, 'CONSOLE_READ_ONLY', message);
+        }
+        Object.assign(ctx.state, { session, role: session.role });
+      }
+      await next();
+    };
+  };
+}
+
+function refusal(ctx: Context, access: Access, roles: readonly ('issuer' | 'admin')[]): HttpError {
+  if (access === 'session') return sessionEnded();
+  if (roles.length === 0) return new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
+  ctx.set('WWW-Authenticate', 'Bearer');
+  const names = roles.map((role) => (role === 'admin' ? '<ADMIN_API_KEY>' : '<API_KEY>'));
+  const message = `This endpoint needs the header Authorization: Bearer ${names.join(' or ')}.`;
+  return new HttpError(401, access === 'admin' ? 'ADMIN_API_KEY_WRONG' : 'API_KEY_WRONG', message);
+}
+
+function sessionEnded(): HttpError {
+  return new HttpError(401, 'CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
+}
+
+/**
+ * Whether the request has `Authorization: Bearer <key>`. The comparison takes the same time for every wrong
+ * key.
+ */
+export function hasBearerKey(ctx: Context, key: string): boolean {
+  const credentials = ctx.get('Authorization').replace(BEARER, 'Bearer ');
+  return timingSafeEqual(sha256(credentials), sha256(`Bearer ${key}`));
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/**
+ * The session of a request of the console's own page; undefined if it has none. Nothing may keep the answer.
+ *
+ * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
+ */
+export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | undefined {
+  ctx.set('Cache-Control', 'no-store');
+  const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
+  const isOtherSite = !['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'));
+  if (isOtherSite || (!isReading && !hasOwnOrigin(ctx))) {
+    const message =
+      `The Origin ${ctx.get('Origin').slice(0, LONGEST_SHOWN) || '(none)'} is not that of this console, ` +
+      `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;
+    throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
+  }
+  return sessions.find(ctx.cookies.get(sessions.cookieName) ?? '');
+}
+
+/** A browser sends Origin with each request that is not GET or HEAD. */
+function hasOwnOrigin(ctx: Context): boolean {
+  const origin = ctx.get('Origin');
+  return URL.canParse(origin) && new URL(origin).host === hostOf(origin, ctx.get('Host'));
+}
+
+/** Host without the usual port of the scheme, as an Origin has it. */
+function hostOf(origin: string, host: string): string | undefined {
+  const url = `${new URL(origin).protocol}//${host}`;
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}

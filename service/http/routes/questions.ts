@@ -1,0 +1,82 @@
+import type { RouterMiddleware } from '@koa/router';
+import type { Answers } from '../../answers/answers';
+import { FIND_DELIVERIES, GET_EVENT, LIST_EVENTS } from '../description/deliveries';
+import { DERIVE_CREDENTIAL, GET_TOKEN, VERIFY_CREDENTIAL } from '../description/tokens';
+import { LIMIT_BYTES } from '../body-limit';
+import { callerLeft, type CallerState } from '../middleware/caller-left';
+import { declaredBody } from '../middleware/declared-body';
+import { HttpError } from '../middleware/errors';
+import { limitBodies } from '../middleware/limit-bodies';
+import { rawBody, type RawBodyState } from '../middleware/raw-body';
+import type { AccessState } from '../middleware/request-log';
+import type { OperationRouter } from '../operation-router';
+import { linkNextPage, noStore, type QueryOf } from '../query';
+import { tokenIdIn } from './issued-document';
+
+/** Documents that are checked at once. Those that are issued have permits of their own. */
+const CHECKED = { large: { permits: 1, waiting: 5 } };
+
+/** The bodies of checks, and the ids of credentials, are neither logged nor stored. */
+export function answerQuestions({ answer }: OperationRouter, answers: Answers): void {
+  const withLeft = callerLeft as RouterMiddleware<CallerState & AccessState>;
+
+  answer<QueryOf<typeof GET_TOKEN> & CallerState>(GET_TOKEN, withLeft as never, async (ctx) => {
+    noStore(ctx);
+    const { role, left, query } = ctx.state;
+    const token = await answers.token(
+      {
+        ...query,
+        tokenId: BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`),
+        credentialId: ctx.get('X-Credential-Id') || undefined,
+        seesDeliveries: role !== 'issuer',
+      },
+      left,
+    );
+    if (token === undefined) {
+      const message = 'The registry has no token with this id. Check the registry and the chain, too.';
+      throw new HttpError(404, 'TOKEN_UNKNOWN', message);
+    }
+    ctx.body = token;
+  });
+
+  answer<QueryOf<typeof FIND_DELIVERIES>>(FIND_DELIVERIES, async (ctx) => {
+    noStore(ctx);
+    const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
+    const states = state && [state];
+    const { deliveries, next } = await answers.deliveries({ ...query, tokenId, eventId, states });
+    if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+    ctx.body = deliveries;
+  });
+
+  answer<QueryOf<typeof LIST_EVENTS>>(LIST_EVENTS, async (ctx) => {
+    noStore(ctx);
+    const { token: tokenId, after, limit } = ctx.state.query;
+    const { events, next } = await answers.events({ tokenId, from: after?.event, limit });
+    if (next !== undefined) linkNextPage(ctx, String(next));
+    ctx.body = events;
+  });
+
+  answer(GET_EVENT, async (ctx) => {
+    noStore(ctx);
+    const event = await answers.event(ctx.params.id ?? '');
+    if (event === undefined)
+      throw new HttpError(404, 'EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
+    ctx.body = event;
+  });
+
+  const large = [
+    callerLeft,
+    declaredBody,
+    limitBodies(CHECKED),
+    rawBody({ bytes: LIMIT_BYTES, words: '50 MB' }),
+  ] as RouterMiddleware[];
+  answer<RawBodyState & CallerState>(VERIFY_CREDENTIAL, ...(large as []), async (ctx) => {
+    noStore(ctx);
+    ctx.body = await answers.verify(ctx.state.bytes, ctx.state.left);
+  });
+  answer<RawBodyState & CallerState>(DERIVE_CREDENTIAL, ...(large as []), async (ctx) => {
+    noStore(ctx);
+    ctx.body = await answers.derive(ctx.state.bytes, ctx.state.left);
+    ctx.status = 201;
+  });
+}

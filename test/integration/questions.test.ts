@@ -1,0 +1,330 @@
+import { expect } from 'chai';
+import { createClient, type components } from '../../client/create-client';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+import { MINT_EVENTS } from '../../devnet/walk-token';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
+import { eventually } from '../helpers/eventually';
+import { openConsolePage } from '../helpers/processes/console-page';
+import { create } from '../helpers/processes/create-call';
+import {
+  ADMIN_API_KEY,
+  startSubscribedService,
+  type ApiAnswer,
+  type SubscribedService,
+} from '../helpers/processes/subscribed-service';
+import type { Answer, RecordingReceiver } from '../helpers/receiver/recording-receiver';
+
+type Schemas = components['schemas'];
+
+const API_KEY = 'the-key-of-the-carrier-0123456789';
+const CONSOLE_READ_KEY = 'the-read-key-of-the-console-0123456789';
+const KEYS = {
+  none: {},
+  issuer: { authorization: `Bearer ${API_KEY}` },
+  admin: { authorization: `Bearer ${ADMIN_API_KEY}` },
+  wrong: { authorization: 'Bearer wrong' },
+};
+const UNKNOWN_EVENT = '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c';
+const refuse: Answer = (_delivery, response) => void response.writeHead(500).end();
+
+describe('tokens, deliveries, events and credentials of a service', () => {
+  let api: SubscribedService;
+  let sink: RecordingReceiver;
+  let credential: SignedCredential;
+  let tokenId: string;
+  let txHash: string;
+
+  const call = <Body>(
+    who: keyof typeof KEYS,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer<Body>> => {
+    // An empty header is one without a key.
+    const key = { authorization: '', ...KEYS[who] };
+    return api.call<Body>(method, path, body, { ...key, ...headers });
+  };
+  const coded = async (...asked: Parameters<typeof call>): Promise<[number, string | null]> => {
+    const { status, code } = await call(...asked);
+    return [status, code];
+  };
+
+  before(async () => {
+    const settings = { API_KEY, CONSOLE_READ_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY };
+    const started = await startSubscribedService('SQLite', settings);
+    if (started === undefined) throw new Error('SQLite is always there.');
+    api = started;
+    sink = await api.sink();
+    sink.answerWith(refuse);
+    await api.subscribe(sink, {
+      protocolsettings: { headers: { 'X-Tenant': 'acme-secret' } },
+      config: { retry: { initialDelayMs: 60_000, maxDelayMs: 60_000 } },
+    });
+    const [owner = ''] = api.local.accounts;
+    const body = { credentialSubject: BILL_OF_LADING, owner, holder: owner, remarks: 'Fragile: été' };
+    const created = await create(api.service.url, body, { headers: { Authorization: `Bearer ${API_KEY}` } });
+    expect(created.status, created.text).to.equal(200);
+    ({ signedW3CDocument: credential, txHash } = created.body);
+    tokenId = (credential.credentialStatus as { tokenId: string }).tokenId;
+    await eventually('all is delivered, or failed', () => api.ofSettings.deliveries.length >= 4);
+    await eventually('an attempt failed', async () => {
+      const { body: failed } = await call<object[]>('admin', 'GET', '/deliveries?state=failed');
+      return failed.length === 1;
+    });
+  });
+  after(() => api?.stop());
+
+  it('need a key: ADMIN_API_KEY for deliveries and events, either for the others', async () => {
+    const verification = { verifiableCredential: credential };
+    const ofBoth = [
+      ['GET', `/tokens/${tokenId}`, undefined],
+      ['POST', '/credentials/verify', verification],
+      ['POST', '/credentials/derive', { ...verification, options: { selectivePointers: [] } }],
+    ] as const;
+    for (const [method, path, body] of ofBoth) {
+      for (const who of ['none', 'wrong'] as const)
+        expect(await coded(who, method, path, body), path).to.deep.equal([401, 'API_KEY_WRONG']);
+      for (const who of ['issuer', 'admin'] as const)
+        expect((await call(who, method, path, body)).status, path).to.be.oneOf([200, 201]);
+    }
+    for (const path of ['/deliveries', '/events', `/events/${UNKNOWN_EVENT}`])
+      for (const who of ['none', 'wrong', 'issuer'] as const)
+        expect(await coded(who, 'GET', path), path).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+    const { message } = await call('none', 'GET', `/tokens/${tokenId}`);
+    expect(message).to.contain('<API_KEY> or <ADMIN_API_KEY>');
+  });
+
+  it('show a token with its endorsement chain and its document', async () => {
+    const { status, headers, body } = await call<Schemas['Token']>('issuer', 'GET', `/tokens/${tokenId}`);
+    expect(status).to.equal(200);
+    expect(headers.get('Cache-Control')).to.equal('no-store');
+    expect(body).to.deep.include({
+      network: 'localhost',
+      chainId: 31337,
+      registry: api.local.registryAddress,
+      tokenId: BigInt(`0x${tokenId}`).toString(),
+      tokenIdHex: tokenId,
+      isWhole: true,
+    });
+    expect(body.state.state).to.equal('in escrow');
+    expect(body.issuing).to.include({ tokenId, txHash, blNumber: BILL_OF_LADING.blNumber });
+    const [minted] = body.endorsements;
+    expect(minted).to.include({ operation: 'mint', transactionHash: txHash });
+    expect(minted?.events.map(({ type }) => type)).to.deep.equal(
+      MINT_EVENTS.map((type) => `com.service.etr.${type}`),
+    );
+    const named = `/tokens/${body.tokenId}?registry=${body.registry.toLowerCase()}&chainId=31337`;
+    expect((await call<Schemas['Token']>('issuer', 'GET', named)).body.tokenIdHex).to.equal(tokenId);
+    expect(await coded('issuer', 'GET', '/tokens/1')).to.deep.equal([404, 'TOKEN_UNKNOWN']);
+    expect(await coded('issuer', 'GET', '/tokens/x')).to.deep.equal([400, 'TOKEN_ID_INVALID']);
+    expect(await coded('issuer', 'GET', '/tokens/1?id=1')).to.deep.equal([400, 'QUERY_INVALID']);
+  });
+
+  it('show the deliveries of a token to the operator only', async () => {
+    const deliveriesFor = async (who: 'issuer' | 'admin'): Promise<unknown[]> => {
+      const { body } = await call<Schemas['Token']>(who, 'GET', `/tokens/${tokenId}`);
+      return body.endorsements.flatMap(({ events }) => events.flatMap(({ deliveries }) => deliveries ?? []));
+    };
+    expect(await deliveriesFor('issuer')).to.deep.equal([]);
+    expect(await deliveriesFor('admin')).to.have.length(2 * MINT_EVENTS.length);
+  });
+
+  it('decrypt remarks with the id of the credential in a header that is never logged', async () => {
+    const remarkOf = async (headers: Record<string, string>): Promise<unknown> => {
+      const { body } = await call<Schemas['Token']>(
+        'issuer',
+        'GET',
+        `/tokens/${tokenId}`,
+        undefined,
+        headers,
+      );
+      return body.endorsements[0]?.decrypted;
+    };
+    expect(await remarkOf({})).to.equal(undefined);
+    api.service.log.length = 0;
+    const secret = 'urn:uuid:ffffffff-e52c-7491-a676-2ab8454428ab';
+    await remarkOf({ 'X-Credential-Id': secret });
+    await call('issuer', 'GET', '/tokens/1', undefined, { 'X-Credential-Id': secret });
+    await call('issuer', 'GET', '/tokens/1?registry=x', undefined, { 'X-Credential-Id': secret });
+    await call('wrong', 'GET', '/tokens/1', undefined, { 'X-Credential-Id': secret });
+    const right = { 'X-Credential-Id': String(credential.id) };
+    expect(await remarkOf(right)).to.deep.equal({ kind: 'text', text: 'Fragile: été' });
+    const log = JSON.stringify(api.service.log);
+    expect(log).to.contain(`/tokens/${tokenId}`);
+    expect(log).not.to.contain(secret).and.not.contain(String(credential.id));
+  });
+
+  it('list deliveries with every attempt, successes too, page by page', async () => {
+    const client = createClient({ url: api.service.url, apiKey: API_KEY, adminApiKey: ADMIN_API_KEY });
+    const all = await client.GET('/deliveries');
+    expect(all.data).to.have.length(2 * MINT_EVENTS.length);
+    const delivered = all.data?.filter(({ subscription }) => subscription === 'default') ?? [];
+    for (const { state, attempts, tokenIdHex } of delivered) {
+      expect({ state, tokenIdHex }).to.deep.equal({ state: 'delivered', tokenIdHex: tokenId });
+      expect(attempts.map(({ status, error }) => ({ status, error }))).to.deep.equal([
+        { status: 204, error: null },
+      ]);
+    }
+    const paged: Schemas['FoundDeliveries'] = [];
+    for (let path = '/deliveries?limit=3'; path !== '';) {
+      const { headers, body } = await call<Schemas['FoundDeliveries']>('admin', 'GET', path);
+      paged.push(...body);
+      path = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1] ?? '';
+    }
+    expect(paged).to.deep.equal(all.data);
+    const found = async (query: string): Promise<Schemas['FoundDeliveries']> =>
+      (await call<Schemas['FoundDeliveries']>('admin', 'GET', `/deliveries?${query}`)).body;
+    const [failed, ...others] = await found('state=failed');
+    expect(others).to.deep.equal([]);
+    expect(failed?.attempts).to.have.length(1);
+    expect(failed?.attempts[0]).to.include({ attempt: 1, status: 500, error: 'answered 500' });
+    expect(await found('state=waiting')).to.have.length(MINT_EVENTS.length - 1);
+    expect(await found('state=dead')).to.deep.equal([]);
+    expect(await found(`token=${tokenId}`)).to.deep.equal(all.data);
+    expect(await found('token=1')).to.deep.equal([]);
+    expect(await found(`event=${failed?.id}`)).to.have.length(2);
+    expect(await found('event=x')).to.deep.equal([]);
+    expect(await found('subscription=default')).to.have.length(MINT_EVENTS.length);
+    for (const query of ['state=orphaned', 'after=1', 'limit=0', 'registry=1', `event=${'x'.repeat(65)}`])
+      expect(await coded('admin', 'GET', `/deliveries?${query}`), query).to.deep.equal([
+        400,
+        'QUERY_INVALID',
+      ]);
+  });
+
+  it('list events, and show one with its body and without secrets', async () => {
+    const { body: events } = await call<Schemas['Events']>('admin', 'GET', `/events?token=${tokenId}`);
+    expect(events.map(({ type }) => type).reverse()).to.deep.equal(
+      MINT_EVENTS.map((type) => `com.service.etr.${type}`),
+    );
+    const { body: page, headers } = await call<Schemas['Events']>('admin', 'GET', '/events?limit=1');
+    expect(page).to.deep.equal(events.slice(0, 1));
+    const next = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1] ?? '';
+    expect((await call<Schemas['Events']>('admin', 'GET', next)).body).to.deep.equal(events.slice(1, 2));
+    const [event] = api.ofSettings.deliveries;
+    const { body: shown } = await call<Schemas['Event']>('admin', 'GET', `/events/${event?.event.id}`);
+    expect(shown.body).to.equal(event?.body.toString());
+    expect(shown.deliveries.map(({ headers: sent }) => sent['x-tenant'])).to.have.members([undefined, '•••']);
+    expect(JSON.stringify(shown)).not.to.contain('acme-secret');
+    for (const id of [UNKNOWN_EVENT, 'x'])
+      expect(await coded('admin', 'GET', `/events/${id}`)).to.deep.equal([404, 'EVENT_UNKNOWN']);
+    expect(await coded('admin', 'GET', '/events?after=2147483648')).to.deep.equal([400, 'QUERY_INVALID']);
+  });
+
+  it('derive a version that verifies as its credential, and name a wrong pointer', async () => {
+    const derive = <Body>(selectivePointers: unknown, verifiableCredential: unknown = credential) =>
+      call<Body>('issuer', 'POST', '/credentials/derive', {
+        verifiableCredential,
+        options: { selectivePointers },
+      });
+    const pointer = '/credentialSubject/blNumber';
+    const { status, body } = await derive<Schemas['DerivedCredential']>([pointer]);
+    expect(status).to.equal(201);
+    const { verifiableCredential: derived } = body;
+    expect(derived.credentialSubject).to.deep.include({ blNumber: BILL_OF_LADING.blNumber });
+    expect(derived.credentialSubject).not.to.have.property('vessel');
+    const verified = await call<Schemas['VerificationResult']>('issuer', 'POST', '/credentials/verify', {
+      verifiableCredential: derived,
+      options: {},
+    });
+    expect(verified.status).to.equal(200);
+    // Nobody answers at the issuer's domain: that alone cannot be told.
+    const { documentIntegrity, documentStatus, issuerIdentity } = verified.body;
+    expect([documentStatus.outcome, issuerIdentity.outcome]).to.deep.equal(['valid', 'could not tell']);
+    expect(documentIntegrity.outcome).to.equal('could not tell');
+    expect(verified.body).to.include({ verified: false, outcome: 'could not tell' });
+    expect(documentStatus).to.include({ tokenId });
+    const cases: [unknown, unknown, string, RegExp][] = [
+      [
+        ['/credentialSubject/bl'],
+        credential,
+        'POINTER_MATCHES_NOTHING',
+        /\/credentialSubject\/bl .*blNumber/,
+      ],
+      [['x'], credential, 'POINTER_INVALID', /"x"/],
+      [[pointer], derived, 'CREDENTIAL_ALREADY_DERIVED', /derived/],
+      [[pointer], { ...credential, proof: undefined }, 'PROOF_UNSUPPORTED', /proof/],
+      [[pointer], {}, 'CREDENTIAL_INVALID', /VerifiableCredential/],
+      [[1], credential, 'REQUEST_FIELD_INVALID', /^\/options\/selectivePointers\/0 /],
+      ['x', credential, 'REQUEST_FIELD_INVALID', /^\/options\/selectivePointers /],
+      [[pointer], 'x', 'REQUEST_FIELD_INVALID', /^\/verifiableCredential /],
+    ];
+    for (const [pointers, given, code, message] of cases) {
+      const answer = await derive(pointers, given);
+      expect([answer.status, answer.code], code).to.deep.equal([400, code]);
+      expect(answer.message).to.match(message);
+    }
+  });
+
+  it('answer 200 to a credential that is not valid, and 400 to a body of another shape', async () => {
+    const verify = <Body>(body: unknown): Promise<ApiAnswer<Body>> =>
+      call<Body>('admin', 'POST', '/credentials/verify', body);
+    const changed = { ...credential, credentialSubject: { ...BILL_OF_LADING, blNumber: '2' } };
+    const { status, body } = await verify<Schemas['VerificationResult']>({ verifiableCredential: changed });
+    expect(status).to.equal(200);
+    expect(body.verified).to.equal(false);
+    for (const [given, code] of [
+      [credential, 'REQUEST_FIELD_INVALID'],
+      [{ verifiableCredential: credential, options: 1 }, 'REQUEST_FIELD_INVALID'],
+      [{ verifiableCredential: credential, proof: 1 }, 'REQUEST_FIELD_INVALID'],
+      [{ verifiableCredential: {} }, 'CREDENTIAL_INVALID'],
+      ['{', 'BODY_NOT_JSON'],
+    ] as const) {
+      const answer = await verify(given);
+      expect([answer.status, answer.code]).to.deep.equal([400, code]);
+    }
+  });
+
+  it('are open to a session of the console: a reader looks, verifies and derives', async () => {
+    for (const key of [ADMIN_API_KEY, CONSOLE_READ_KEY]) {
+      const page = openConsolePage(api.service.url);
+      await page.logIn(key);
+      for (const path of [
+        `/tokens/${tokenId}`,
+        '/deliveries',
+        '/events',
+        '/documents',
+        `/documents/${tokenId}`,
+      ])
+        expect((await page.call('GET', path)).status, path).to.be.oneOf([200, 202]);
+      const { body } = await page.call<Schemas['Token']>('GET', `/tokens/${tokenId}`);
+      expect(body.endorsements[0]?.events[0]?.deliveries).to.have.length(2);
+      const asked = { verifiableCredential: credential };
+      expect((await page.call('POST', '/credentials/verify', asked)).status).to.equal(200);
+      const derived = { ...asked, options: { selectivePointers: [''] } };
+      expect((await page.call('POST', '/credentials/derive', derived)).status).to.equal(201);
+      const foreign = await page.call('POST', '/credentials/verify', asked, { Origin: 'https://x.example' });
+      expect(foreign.code).to.equal('CONSOLE_ORIGIN_WRONG');
+    }
+  });
+
+  it('tell the reason of a 500 to a session of the operator, and to nobody else', async () => {
+    const registry = await api.local.makeRegistry();
+    await api.restart({ RPC_URL: 'http://127.0.0.1:1/', TOKEN_REGISTRY_ADDRESS: registry });
+    const path = '/tokens/1';
+    const [operator, reader] = [ADMIN_API_KEY, CONSOLE_READ_KEY].map(() => openConsolePage(api.service.url));
+    await operator?.logIn(ADMIN_API_KEY);
+    await reader?.logIn(CONSOLE_READ_KEY);
+    const told = await operator?.call('GET', path);
+    expect([told?.status, told?.code]).to.deep.equal([500, 'RPC_UNREACHABLE']);
+    expect(told?.body.error.message).to.contain('127.0.0.1:1');
+    expect((await reader?.call('GET', path))?.body.error.message).to.equal('Internal server error');
+    const { status, code, message } = await call('admin', 'GET', path);
+    expect([status, code, message]).to.deep.equal([500, 'RPC_UNREACHABLE', 'Internal server error']);
+    await api.restart();
+  });
+
+  it('do not exist without a key', async () => {
+    await api.restart({ API_KEY: '', ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
+    for (const path of ['/tokens/1', '/deliveries', '/events', '/events/x'])
+      expect(await coded('none', 'GET', path), path).to.deep.equal([404, 'NOT_FOUND']);
+    for (const path of ['/credentials/verify', '/credentials/derive', '/credentials/issue'])
+      expect(await coded('none', 'POST', path, {}), path).to.deep.equal([404, 'NOT_FOUND']);
+    await api.restart({ ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
+    expect((await call('issuer', 'GET', `/tokens/${tokenId}`)).status).to.equal(200);
+    expect(await coded('admin', 'GET', '/deliveries')).to.deep.equal([404, 'NOT_FOUND']);
+    await api.restart();
+  });
+});
