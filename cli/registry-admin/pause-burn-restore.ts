@@ -69,7 +69,7 @@ export async function burnOrRestore(
     for (const line of partiesOf(before)) say(line);
     const action: AdminAction<TokenState> = {
       name: command,
-      doing: `${command} token ${tokenIdHex}${isBurn ? ', for ever' : ''}`,
+      doing: `${command} token ${tokenIdHex}${isBurn ? ' for ever' : ''}`,
       method: command,
       args: [tokenId, remark.hex],
       about: { tokenId, tokenIdHex },
