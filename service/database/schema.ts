@@ -67,7 +67,7 @@ interface TokensTable {
 }
 
 /** Every event, with the body that is sent. Old events may be purged. */
-interface EventsTable {
+export interface EventsTable {
   /** Ascends in the order of recording. */
   id: Generated<number>;
   feed: number;

@@ -1,11 +1,11 @@
-import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, Selectable, SqlBool, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
-import type { Schema } from '../database/schema';
+import type { EventsTable, Schema } from '../database/schema';
 import { EVENT_ID_NAMESPACE, type CloudEvent } from '../events/cloud-event';
 import { RETRACTED_TYPE } from '../events/event-types';
-import { bytesOfId, enqueue, idOfBytes, insertEvents, keyIn, type Enqueued } from './stored-events';
+import { bytesOfId, enqueue, idOf, idOfBytes, insertEvents, keyIn, type Enqueued } from './stored-events';
 
 /**
  * Terms of retractions:
@@ -44,10 +44,6 @@ export async function otherRowsOf(
     original: original ?? id,
     isRetraction: type === RETRACTED_TYPE,
   }));
-}
-
-function idOf({ id }: { id: number }): number {
-  return id;
 }
 
 /** The last announcement or retraction of an event in a channel. */
@@ -164,17 +160,10 @@ export async function unusedIds(
 }
 
 /** An announcement whose block is orphaned. */
-export interface OrphanedAnnouncement {
-  id: number;
-  event_id: Uint8Array | ArrayBuffer;
-  /** Null if the row is the original. */
-  original: number | null;
-  token: number;
-  block_number: number;
-  block_hash: string;
-  log_index: number;
-  body: string;
-}
+export type OrphanedAnnouncement = Pick<
+  Selectable<EventsTable>,
+  'id' | 'event_id' | 'original' | 'token' | 'block_number' | 'block_hash' | 'log_index' | 'body'
+>;
 
 /**
  * Queues a retraction of each announcement for the channels with retractions that received the announcement,

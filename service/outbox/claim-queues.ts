@@ -1,7 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { idOfBytes } from './stored-events';
+import { idOfBytes, waitingDeliveries } from './stored-events';
 
 /** A token queue from which only this process may send until its lease ends. */
 export interface ClaimedQueue {
@@ -82,15 +82,7 @@ export async function claimQueues(
     .returning(['token', 'attempts', 'first_attempted_at'])
     .execute();
   if (claimed.length === 0) return [];
-  const rows = await db
-    .selectFrom('queues')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'queues.channel')
-        .onRef('deliveries.token', '=', 'queues.token')
-        .onRef('deliveries.position', '>=', 'queues.head')
-        .onRef('deliveries.position', '<=', 'queues.claimed_to'),
-    )
+  const rows = await waitingDeliveries(db)
     .innerJoin('events', 'events.id', 'deliveries.event')
     .innerJoin('tokens', 'tokens.id', 'queues.token')
     .select([
@@ -108,6 +100,7 @@ export async function claimQueues(
       claimed.map(({ token }) => token),
     )
     .where('queues.lease', '=', lease)
+    .whereRef('deliveries.position', '<=', 'queues.claimed_to')
     .orderBy('queues.token')
     .orderBy('deliveries.position')
     .execute();

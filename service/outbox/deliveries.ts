@@ -3,7 +3,7 @@ import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, idOfBytes, isEventId } from './stored-events';
+import { bytesOfId, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -210,7 +210,7 @@ async function feedsFor(db: Kysely<Schema>, { registry, eventId }: EventsWanted)
   // Only UUIDs are stored.
   const names = eventId === undefined || isEventId(eventId) ? await findFeeds(db, registry) : [];
   const rows = await db.selectFrom('feeds').select('id').where('feed', 'in', orNone(names, '')).execute();
-  return rows.map(({ id }) => id);
+  return rows.map(idOf);
 }
 
 /** Keys of events that may be in a list, the newest first. */
@@ -397,17 +397,10 @@ async function channelsFor(
 
 /** The number of statements does not depend on the number of channels. */
 async function entriesOf(db: Kysely<Schema>, rows: readonly EventRow[]): Promise<Entry[]> {
-  const ids = rows.map(({ id }) => id);
+  const ids = rows.map(idOf);
   const feeds = feedsOf(rows);
-  const waiting = await db
-    .selectFrom('channels')
-    .innerJoin('queues', 'queues.channel', 'channels.id')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'queues.channel')
-        .onRef('deliveries.token', '=', 'queues.token')
-        .onRef('deliveries.position', '>=', 'queues.head'),
-    )
+  const waiting = await waitingDeliveries(db)
+    .innerJoin('channels', 'channels.id', 'queues.channel')
     .select(['deliveries.event', 'deliveries.channel', 'deliveries.position'])
     .select(['queues.head', 'queues.next_attempt_at as nextAttemptAt', HAS_FAILED.as('hasFailed')])
     .where('channels.feed', 'in', feeds)

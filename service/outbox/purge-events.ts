@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
+import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { lockFeed } from './feeds';
+import { idOf, isAfter, type Place } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 100;
 
-interface OldEvent {
-  id: number;
-  token: number;
-  block_number: number;
-  log_index: number;
-}
+type OldEvent = Place & { token: number };
 
 /**
  * Deletes a feed's events, with their attempts and queue positions, that were recorded and last sent before a
@@ -77,7 +74,7 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
  */
 async function* oldEvents(db: Kysely<Schema>, feed: number, before: number): AsyncGenerator<OldEvent[]> {
   const oldestKept = await oldestKeptOf(db, feed);
-  let after = { block_number: -1, log_index: -1 };
+  let after: Place = { block_number: -1, log_index: -1, id: 0 };
   for (;;) {
     const start = performance.now();
     const batch = await eventsAfter(db, feed, after, oldestKept);
@@ -104,20 +101,18 @@ async function oldestKeptOf(db: Kysely<Schema>, feed: number): Promise<number> {
 async function eventsAfter(
   db: Kysely<Schema>,
   feed: number,
-  after: Pick<OldEvent, 'block_number' | 'log_index'>,
+  after: Place,
   lastBlock: number,
 ): Promise<(OldEvent & { recorded_at: number })[]> {
   return db
     .selectFrom('events')
     .select(['id', 'token', 'block_number', 'log_index', 'recorded_at'])
     .where('feed', '=', feed)
-    .where('block_number', '>=', after.block_number)
+    .where((eb) => isAfter(eb, after))
     .where('block_number', '<=', lastBlock)
-    .where((eb) =>
-      eb.or([eb('block_number', '>', after.block_number), eb('log_index', '>', after.log_index)]),
-    )
     .orderBy('block_number')
     .orderBy('log_index')
+    .orderBy('id')
     .limit(BATCH)
     .execute();
 }
@@ -207,10 +202,6 @@ async function keyOf(db: Kysely<Schema>, feed: string): Promise<number | undefin
   return row?.id;
 }
 
-function idOf({ id }: { id: number }): number {
-  return id;
-}
-
 /** Queues per transaction. Transactions are short because a running service waits for each. */
 const REMOVED_AT_ONCE = 500;
 
@@ -222,9 +213,8 @@ export async function removeQueues(
 ): Promise<void> {
   for (const channel of channels) {
     await db.deleteFrom('dead_letters').where('channel', '=', channel).execute();
-    let removed: number;
-    do {
-      removed = await db.transaction().execute(async (transaction) => {
+    const removeSome = (): Promise<number> =>
+      db.transaction().execute(async (transaction) => {
         // Queues are locked in the order of their keys, as in settle-queues.ts.
         const queues = await transaction
           .selectFrom('queues')
@@ -244,7 +234,7 @@ export async function removeQueues(
             .execute();
         return queues.length;
       });
-    } while (removed > 0 && !signal?.aborted);
+    await untilNothingIsLeft(removeSome, signal);
   }
 }
 

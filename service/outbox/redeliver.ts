@@ -1,12 +1,13 @@
-import type { Transaction } from 'kysely';
+import type { Selectable, SelectQueryBuilder, Transaction } from 'kysely';
+import { inBatches, untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
+import type { EventsTable, Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipient } from './channels';
 import { lockFeed } from './feeds';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
-import { bytesOfId, enqueue, isEventId } from './stored-events';
+import { bytesOfId, enqueue, idOf, isAfter, isEventId, waitingDeliveries, type Place } from './stored-events';
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
@@ -17,18 +18,7 @@ interface Redelivered {
   waiting: number;
 }
 
-interface Place {
-  block_number: number;
-  log_index: number;
-  /** Orders a retraction after its event, whose block number and log index it has. */
-  id: number;
-}
-
-interface StoredEvent extends Place {
-  token: number;
-  body: string;
-  audience: 'all' | 'retracting';
-}
+type StoredEvent = Place & Pick<Selectable<EventsTable>, 'token' | 'body' | 'audience'>;
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
@@ -47,43 +37,36 @@ export async function redeliver(
 ): Promise<Redelivered> {
   const total = { enqueued: 0, waiting: 0 };
   let after: Place = { block_number: -1, log_index: -1, id: 0 };
-  for (;;) {
-    const batch = await database.db.transaction().execute(async (transaction) => {
+  await untilNothingIsLeft(async () => {
+    const events = await database.db.transaction().execute(async (transaction) => {
       await lockFeed(transaction, feed);
-      const events = await eventsAfter(transaction, { feed, channel }, selection, after);
-      if (events.length === 0) return events;
+      const found = await eventsAfter(transaction, { feed, channel }, selection, after);
       const recipients = await recipientsOf(database, transaction, feed);
       const recipient = recipients.find((one) => one.channel === channel);
-      const found = 'dead' in selection ? events : await presentOf(transaction, channel, events);
-      const wanted = found.filter((event) => isFor(recipient, selection, event));
-      const waiting = await waitingAmong(transaction, channel, wanted);
+      const present = 'dead' in selection ? found : await presentOf(transaction, channel, found);
+      const wanted = present.filter((event) => isFor(recipient, selection, event));
+      const waiting = await keysAmong(wanted, channel, waitingDeliveries(transaction));
       const due = wanted.filter(({ id }) => !waiting.has(id));
-      await enqueue(
-        transaction,
-        due.map(({ id, token }) => ({ channel, token, event: id })),
-        now,
-      );
+      const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
+      await enqueue(transaction, queued, now);
       // An event that waited when it was looked for may have become a dead letter meanwhile.
-      if (due.length > 0)
-        await transaction
+      await inBatches(due.map(idOf), (some) =>
+        transaction
           .deleteFrom('dead_letters')
           .where('channel', '=', channel)
-          .where(
-            'event',
-            'in',
-            due.map(({ id }) => id),
-          )
-          .execute();
+          .where('event', 'in', some)
+          .execute(),
+      );
       const tokens = wanted.flatMap(({ id, token }) => (waiting.has(id) ? token : []));
       if (tokens.length > 0) await endPauses(database, transaction, { channel, tokens, now });
       total.enqueued += due.length;
       total.waiting += waiting.size;
-      return events;
+      return found;
     });
-    const last = batch.at(-1);
-    if (last === undefined) return total;
-    after = last;
-  }
+    after = events.at(-1) ?? after;
+    return events.length;
+  });
+  return total;
 }
 
 /** The rows to send. Retractions, and events under a further id, go only to channels that had them before. */
@@ -94,55 +77,23 @@ async function presentOf(
 ): Promise<StoredEvent[]> {
   const originals = events.filter(({ audience }) => audience === 'all');
   const others = events.filter(({ audience }) => audience === 'retracting');
-  const queued = await queuedAmong(db, channel, others);
+  const queued = await keysAmong(others, channel, db.selectFrom('deliveries'));
   const present = await presentAnnouncements(db, channel, originals);
   return [...present, ...others.filter(({ id }) => queued.has(id))];
 }
 
-/** The keys of those events that wait in the channel. */
-async function waitingAmong(
-  db: Transaction<Schema>,
+/** The keys of those events that are among the deliveries of a channel. */
+async function keysAmong(
+  events: readonly StoredEvent[],
   channel: number,
-  events: readonly { id: number; token: number }[],
+  deliveries: SelectQueryBuilder<Schema, 'deliveries', object>,
 ): Promise<ReadonlySet<number>> {
   if (events.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('deliveries')
-    .innerJoin('queues', (join) =>
-      join
-        .onRef('queues.channel', '=', 'deliveries.channel')
-        .onRef('queues.token', '=', 'deliveries.token')
-        .onRef('deliveries.position', '>=', 'queues.head'),
-    )
+  const rows = await deliveries
     .select('deliveries.event')
     .where('deliveries.channel', '=', channel)
     .where('deliveries.token', 'in', [...new Set(events.map(({ token }) => token))])
-    .where(
-      'deliveries.event',
-      'in',
-      events.map(({ id }) => id),
-    )
-    .execute();
-  return new Set(rows.map(({ event }) => event));
-}
-
-/** The keys of those events that were ever enqueued for the channel. */
-async function queuedAmong(
-  db: Transaction<Schema>,
-  channel: number,
-  events: readonly StoredEvent[],
-): Promise<ReadonlySet<number>> {
-  if (events.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('deliveries')
-    .select('event')
-    .where('channel', '=', channel)
-    .where('token', 'in', [...new Set(events.map(({ token }) => token))])
-    .where(
-      'event',
-      'in',
-      events.map(({ id }) => id),
-    )
+    .where('deliveries.event', 'in', events.map(idOf))
     .execute();
   return new Set(rows.map(({ event }) => event));
 }
@@ -168,18 +119,7 @@ async function eventsAfter(
     .select(['id', 'token', 'block_number', 'log_index', 'body', 'audience'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is', null)
-    .where('block_number', '>=', after.block_number)
-    .where((eb) =>
-      eb.or([
-        eb('block_number', '>', after.block_number),
-        eb.and([eb('block_number', '=', after.block_number), eb('log_index', '>', after.log_index)]),
-        eb.and([
-          eb('block_number', '=', after.block_number),
-          eb('log_index', '=', after.log_index),
-          eb('id', '>', after.id),
-        ]),
-      ]),
-    )
+    .where((eb) => isAfter(eb, after))
     .where((eb) => {
       if ('eventId' in selection) return eb('event_id', '=', bytesOfId(selection.eventId));
       if ('fromBlock' in selection)

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
@@ -6,10 +7,13 @@ import type { RegistryEvent } from '../registry/registry-event';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
 import { lockFeed } from './feeds';
-import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
+import { enqueue, idOf, insertEvents, isAfter, keyIn, keysOfTokens } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
+
+/** PostgreSQL's largest `integer`: no log index or key is higher. */
+const HIGHEST = 2 ** 31 - 1;
 
 /**
  * Enqueues the next stored events for a channel that is being filled. Events that are recorded meanwhile are
@@ -40,12 +44,7 @@ export async function fillChannel(
       .where('feed', '=', feed)
       .where('orphaned_at', 'is', null)
       .where('audience', '=', 'all')
-      .where('block_number', '>=', block)
-      .where((eb) =>
-        index === null
-          ? eb('block_number', '>', block)
-          : eb.or([eb('block_number', '>', block), eb('log_index', '>', index)]),
-      )
+      .where((eb) => isAfter(eb, { block_number: block, log_index: index ?? HIGHEST, id: HIGHEST }))
       .orderBy('block_number')
       .orderBy('log_index')
       .limit(BATCH)
@@ -55,11 +54,7 @@ export async function fillChannel(
     const wanted = events.filter(({ body }) => recipient?.wants(JSON.parse(body) as CloudEvent));
     const present = await presentAnnouncements(transaction, channel, wanted);
     // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
-    const delivered = await deliveredAmong(
-      transaction,
-      channel,
-      present.map(({ id }) => id),
-    );
+    const delivered = await deliveredAmong(transaction, channel, present.map(idOf));
     await enqueue(
       transaction,
       present.flatMap(({ id, token }) => (delivered.has(id) ? [] : { channel, token, event: id })),
@@ -80,14 +75,15 @@ async function deliveredAmong(
   channel: number,
   events: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  if (events.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('attempts')
-    .select('event')
-    .where('event', 'in', events)
-    .where('channel', '=', channel)
-    .where('error', 'is', null)
-    .execute();
+  const rows = await inBatches(events, (some) =>
+    db
+      .selectFrom('attempts')
+      .select('event')
+      .where('event', 'in', some)
+      .where('channel', '=', channel)
+      .where('error', 'is', null)
+      .execute(),
+  );
   return new Set(rows.map(({ event }) => event));
 }
 

@@ -30,10 +30,7 @@ export interface Rewound {
 }
 
 /** An event of a block that is orphaned. */
-interface OrphanedRow extends OrphanedAnnouncement {
-  type: string;
-  token_id: string;
-}
+type OrphanedRow = OrphanedAnnouncement & { type: string; token_id: string };
 
 /** An event, and a channel that it was sent to, or may have been. */
 interface Told {

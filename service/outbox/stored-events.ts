@@ -1,8 +1,16 @@
-import { sql, type Transaction } from 'kysely';
+import {
+  sql,
+  type Expression,
+  type ExpressionBuilder,
+  type Kysely,
+  type Selectable,
+  type SqlBool,
+  type Transaction,
+} from 'kysely';
 import { parse, stringify } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
-import type { Schema } from '../database/schema';
+import type { EventsTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 
@@ -19,6 +27,25 @@ export function idOfBytes(bytes: Uint8Array | ArrayBuffer): string {
 /** Whether a text is an event's id: only UUIDs are stored. */
 export function isEventId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** The key of a row. */
+export function idOf({ id }: { id: number }): number {
+  return id;
+}
+
+/** A position in the order of the log. `id` orders a retraction after its event, whose position it has. */
+export type Place = Pick<Selectable<EventsTable>, 'block_number' | 'log_index' | 'id'>;
+
+/** A condition on events: they come after a place. Both engines find them in the index by block. */
+export function isAfter(
+  eb: ExpressionBuilder<Schema, 'events'>,
+  { block_number, log_index, id }: Place,
+): Expression<SqlBool> {
+  return eb.and([
+    eb('block_number', '>=', block_number),
+    eb(eb.refTuple('block_number', 'log_index', 'id'), '>', eb.tuple(block_number, log_index, id)),
+  ]);
 }
 
 /**
@@ -167,4 +194,16 @@ export async function enqueue(
     }));
   });
   await inBatches(deliveries, (some) => db.insertInto('deliveries').values(some).execute());
+}
+
+/** Selects the deliveries that wait: those of each queue from its head on. */
+export function waitingDeliveries(db: Kysely<Schema>) {
+  return db
+    .selectFrom('queues')
+    .innerJoin('deliveries', (join) =>
+      join
+        .onRef('deliveries.channel', '=', 'queues.channel')
+        .onRef('deliveries.token', '=', 'queues.token')
+        .onRef('deliveries.position', '>=', 'queues.head'),
+    );
 }

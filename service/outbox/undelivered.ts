@@ -4,7 +4,7 @@ import { aboutOf } from '../events/cloud-event';
 import { channelKeysOf } from './channels';
 import { listDeliveries, type DeliveriesWanted, type DeliveryState, type Place } from './deliveries';
 import { registryOfFeed } from './feeds';
-import { idOfBytes } from './stored-events';
+import { idOfBytes, waitingDeliveries } from './stored-events';
 
 /** Where an event that a subscriber has not got may be. */
 export type UndeliveredState = Extract<DeliveryState, 'waiting' | 'failed' | 'dead'>;
@@ -171,14 +171,7 @@ export async function listWaiting(
 ): Promise<WaitingDelivery[]> {
   const channels = await channelKeysOf(db, feeds);
   if (channels.length === 0) return [];
-  const rows = await db
-    .selectFrom('queues')
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'queues.channel')
-        .onRef('deliveries.token', '=', 'queues.token')
-        .onRef('deliveries.position', '=', 'queues.head'),
-    )
+  const rows = await waitingDeliveries(db)
     .innerJoin('events', 'events.id', 'deliveries.event')
     .innerJoin('tokens', 'tokens.id', 'queues.token')
     .innerJoin('feeds', 'feeds.id', 'events.feed')
@@ -190,6 +183,7 @@ export async function listWaiting(
     .select('queues.next_attempt_at as nextAttemptAt')
     .where('queues.channel', 'in', channels)
     .where('queues.next_attempt_at', 'is not', null)
+    .whereRef('deliveries.position', '=', 'queues.head')
     .orderBy('queues.next_attempt_at')
     .limit(limit)
     .execute();
