@@ -1,19 +1,6 @@
 import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
-/**
- * The did:web key pair as DID_KEY_PAIRS stores it: an exported Multikey with its secret part
- * (https://www.w3.org/TR/controller-document/#Multikey). `id` is the verification method, `controller` the
- * issuer's DID.
- */
-export interface DidKeyPair {
-  id: string;
-  type: 'Multikey';
-  controller: string;
-  publicKeyMultibase: string;
-  secretKeyMultibase: string;
-}
-
 const didKeyPairSchema = z.object({
   id: z.string().regex(/^did:web:[^#]+#.+$/, 'must be a did:web URL with a fragment'),
   type: z.literal('Multikey', 'must be "Multikey"'),
@@ -22,6 +9,13 @@ const didKeyPairSchema = z.object({
   publicKeyMultibase: z.string().startsWith('zDn', 'must be a P-256 public key'),
   secretKeyMultibase: z.string().startsWith('z42', 'must be a P-256 secret key'),
 });
+
+/**
+ * The did:web key pair as DID_KEY_PAIRS stores it: an exported Multikey with its secret part
+ * (https://www.w3.org/TR/controller-document/#Multikey). `id` is the verification method, `controller` the
+ * issuer's DID.
+ */
+export type DidKeyPair = z.infer<typeof didKeyPairSchema>;
 
 /** The context of an exported Multikey. */
 export const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
@@ -79,21 +73,14 @@ export const P256_BYTES = 32;
 /** The multicodec prefix of a public key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
 export const P256_PUBLIC_PREFIX = Buffer.from([0x80, 0x24]);
 
-/** A P-256 key pair. */
-export interface P256Key {
-  secret: Buffer;
-  /** A byte of form, x and y. */
-  point: Buffer;
-  /** A byte for the parity of y, and x. */
-  compressed: Buffer;
-}
-
 /**
  * Makes a key pair by ECDH. Node.js 20 may deadlock after `generateKeyPair`: garbage collection that starts
  * during the export of the new key waits for the lock that the export holds. The thread then hangs for ever,
  * once in some thousands of keys.
+ *
+ * @returns `point`: a byte of form, x and y. `compressed`: a byte for the parity of y, and x.
  */
-export function newP256Key(): P256Key {
+export function newP256Key(): { secret: Buffer; point: Buffer; compressed: Buffer } {
   const pair = createECDH('prime256v1');
   const point = pair.generateKeys();
   // ECDH leaves out leading zeros, and RFC 7518 (section 6.2.2.1) requires them.

@@ -1,19 +1,8 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { ServiceError } from './errors';
+import { codeOf, ServiceError } from './errors';
 
 /** Structured log, one JSON object a line. */
 export type Logger = PinoLogger;
-
-interface PrintedError {
-  type: string;
-  code?: string;
-  message: string;
-  reason?: string;
-  remedy?: string;
-  retryable?: boolean;
-  stack?: string;
-  cause?: unknown;
-}
 
 /** Characters of a message or a stack after which a log line cuts it off. */
 const LONGEST_TEXT = 4_000;
@@ -50,18 +39,20 @@ export function createLogger(options: {
 
 function printedError(thrown: unknown, fit: (text: string) => string, depth: number): unknown {
   if (!(thrown instanceof Error)) return thrown;
-  const printed: PrintedError = { type: thrown.name, message: fit(thrown.message) };
-  if ('code' in thrown && typeof thrown.code === 'string') printed.code = thrown.code;
-  if (thrown instanceof ServiceError) {
-    printed.retryable = thrown.retryable;
-    if (thrown.reason !== undefined) printed.reason = thrown.reason;
-    if (thrown.remedy !== undefined) printed.remedy = fit(thrown.remedy);
-  } else if (thrown.stack !== undefined && depth === 0) {
-    printed.stack = fit(thrown.stack);
-  }
-  if (thrown.cause !== undefined && depth < MAX_CAUSES)
-    printed.cause = printedError(thrown.cause, fit, depth + 1);
-  return printed;
+  const { name, message, stack, cause } = thrown;
+  const isOurs = thrown instanceof ServiceError;
+  return {
+    type: name,
+    message: fit(message),
+    code: codeOf(thrown),
+    ...(isOurs && {
+      retryable: thrown.retryable,
+      reason: thrown.reason,
+      remedy: thrown.remedy && fit(thrown.remedy),
+    }),
+    stack: isOurs || depth > 0 ? undefined : stack && fit(stack),
+    cause: cause === undefined || depth === MAX_CAUSES ? undefined : printedError(cause, fit, depth + 1),
+  };
 }
 
 /** Libraries include whole requests in their messages. */

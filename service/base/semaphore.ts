@@ -6,22 +6,14 @@ export interface SemaphoreOptions {
   waitMs: number;
 }
 
-/** A counting semaphore whose queue is bounded: first come, first served. */
-export interface Semaphore {
-  /**
-   * Waits for a permit.
-   *
-   * @param left aborts when the caller has gone away.
-   * @returns a function that releases the permit (later calls do nothing), or the reason why there is none.
-   */
-  acquire(left: AbortSignal): Promise<Acquired>;
-  figures(): { held: number; waiting: number };
-}
-
+/** A function that releases the permit (later calls do nothing), or the reason why there is none. */
 type Acquired = (() => void) | 'busy' | 'left';
 
+/** A counting semaphore whose queue is bounded: first come, first served. */
+export type Semaphore = ReturnType<typeof createSemaphore>;
+
 /** Creates a semaphore whose permits are all free. */
-export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions): Semaphore {
+export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions) {
   let free = permits;
   const queue = new Set<(outcome: Acquired) => void>();
 
@@ -38,14 +30,19 @@ export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions):
 
   return {
     figures: () => ({ held: permits - free, waiting: queue.size }),
-    async acquire(left) {
+    /**
+     * Waits for a permit.
+     *
+     * @param left aborts when the caller has gone away.
+     */
+    async acquire(left: AbortSignal): Promise<Acquired> {
       if (left.aborted) return 'left';
       if (free > 0) {
         free--;
         return newRelease();
       }
       if (queue.size >= waiting) return 'busy';
-      return new Promise<Acquired>((resolve) => {
+      return new Promise((resolve) => {
         const settle = (outcome: Acquired): void => {
           queue.delete(settle);
           clearTimeout(timer);

@@ -49,21 +49,15 @@ export function jwksOf({ key, next }: SigningKeys): Jwks {
 }
 
 /** The public half of an Ed25519 key as a JWK (RFC 8037), for verifying signatures. */
-export interface PublicJwk {
-  readonly kty: 'OKP';
-  readonly crv: 'Ed25519';
-  /** The 32 bytes of the public key in base64url. */
-  readonly x: string;
-  /** The thumbprint of the members above. */
-  readonly kid: string;
-  readonly use: 'sig';
-  readonly alg: 'EdDSA';
-}
+export type PublicJwk = ReturnType<typeof publicJwkOf>;
 
-/** The public JWK of an Ed25519 private key. */
-export function publicJwkOf(privateKey: KeyObject): PublicJwk {
+/**
+ * The public JWK of an Ed25519 private key. `x`: the 32 bytes of the public key in base64url. `kid`: the
+ * thumbprint of the required members.
+ */
+export function publicJwkOf(privateKey: KeyObject) {
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
-  return { kty: 'OKP', crv: 'Ed25519', x, kid: thumbprintOf(x), use: 'sig', alg: 'EdDSA' };
+  return { kty: 'OKP', crv: 'Ed25519', x, kid: thumbprintOf(x), use: 'sig', alg: 'EdDSA' } as const;
 }
 
 /** RFC 7638: the hash of the required members, sorted by name and without blanks. */
