@@ -14,6 +14,7 @@ import {
   readRegistries,
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
+import type { Metrics } from '../observability/metrics';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
@@ -22,12 +23,6 @@ import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
 import { type FollowedFeed, newFeedStatus, setState } from '../watcher/feed-status';
 import { followRegistry } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';
-
-/** Receives the events that the service counts. */
-export interface EventDeliveryObserver {
-  recorded(registry: RegistryName, events: number): void;
-  attempted(registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead'): void;
-}
 
 /** The event delivery of one registry. */
 export interface DeliveredFeed extends FollowedFeed {
@@ -48,8 +43,6 @@ export interface EventDelivery {
   readonly feeds: readonly DeliveredFeed[];
   /** The feed of a registry, if it runs. */
   feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
-  /** Names of the feeds that are delivered. */
-  openFeeds(this: void): string[];
   /**
    * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
    * notice the change by themselves.
@@ -69,7 +62,7 @@ export interface EventDelivery {
 export interface FeedParts {
   database: Database;
   clock: Clock;
-  observer: EventDeliveryObserver;
+  observer: Pick<Metrics, 'recorded' | 'attempted'>;
   logger: Logger;
   slots: DeliverySlots;
   /** Undefined: the events of the channel wait. */
@@ -151,7 +144,6 @@ export async function startEventDelivery(config: Config, parts: FeedParts): Prom
       return feeds();
     },
     feedOf: (registry) => running.get(registry)?.feed,
-    openFeeds: () => feeds().flatMap(({ opened }) => opened ?? []),
     refresh,
     async figures() {
       const opened = [...running].flatMap(([registry, { feed }]) =>

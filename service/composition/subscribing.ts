@@ -39,7 +39,7 @@ export interface Subscribing {
   /** The states of all subscriptions. */
   health(this: void): Promise<SubscriptionsHealth>;
   /** Undefined without ADMIN_API_KEY. */
-  routes(eventDelivery: Pick<EventDelivery, 'openFeeds' | 'refresh'>): SubscriptionRoutes | undefined;
+  routes(eventDelivery: Pick<EventDelivery, 'feeds' | 'refresh'>): SubscriptionRoutes | undefined;
 }
 
 /** The parts that subscriptions need. `lookup` is replaced in tests. */
@@ -89,8 +89,10 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
           lookup,
           onChanged,
         }),
-        defaultSubscription: async () =>
-          presentDefault(config.registries, await defaultStateOf(db, eventDelivery.openFeeds())),
+        async defaultSubscription() {
+          const open = eventDelivery.feeds.flatMap(({ opened }) => opened ?? []);
+          return presentDefault(config.registries, await defaultStateOf(db, open));
+        },
         async setDefaultState(state) {
           await setDefaultState(database, state, clock.now());
           await onChanged();

@@ -31,57 +31,50 @@ const ofOutboxes =
   ({ outboxes = [] }: Measured): LabelledValues =>
     outboxes.map((one) => [one.registry, one[figure]]);
 
-/** Gauges with a label: name, help, label, values. */
-const LABELLED: readonly [string, string, 'registry' | 'state', (measured: Measured) => LabelledValues][] = [
+/** Name, help and values of a gauge with a label. */
+type Labelled = readonly [string, string, (measured: Measured) => LabelledValues];
+
+const BY_REGISTRY: readonly Labelled[] = [
   [
     'etr_feed_up',
     '1: the chain is read, here or by another process. 0: it is not.',
-    'registry',
     ofFeeds(({ state }) => (state === 'following' || state === 'standby' ? 1 : 0)),
   ],
-  [
-    'etr_feed_next_block',
-    'First block that has not been read.',
-    'registry',
-    ofFeeds(({ nextBlock }) => nextBlock),
-  ],
+  ['etr_feed_next_block', 'First block that has not been read.', ofFeeds(({ nextBlock }) => nextBlock)],
   [
     'etr_feed_head_block',
     'Newest block of the chain when it was last asked.',
-    'registry',
     ofFeeds(({ headBlock }) => headBlock),
   ],
-  ['etr_deliveries_waiting', 'Events that are not delivered yet.', 'registry', ofOutboxes('waiting')],
-  ['etr_dead_letters', 'Events that were given up.', 'registry', ofOutboxes('deadLetters')],
+  ['etr_deliveries_waiting', 'Events that are not delivered yet.', ofOutboxes('waiting')],
+  ['etr_dead_letters', 'Events that were given up.', ofOutboxes('deadLetters')],
   [
     'etr_orphaned_delivered_events',
     'Delivered events whose block was orphaned and whose transaction has not been mined again.',
-    'registry',
     ofOutboxes('orphaned'),
   ],
   [
     'etr_unfollowed_deliveries',
     'Events that are not delivered, of a registry that no setting follows.',
-    'registry',
     ({ unfollowed }) =>
       unfollowed?.deliveries.map(({ registry, undelivered }) => [registry, undelivered]) ?? [],
   ],
   [
     'etr_unfollowed_mints',
     'Unfinished mints of a registry, or of an issuer, that no setting follows.',
-    'registry',
     ({ unfollowed }) => unfollowed?.issuances.map(({ registry, unfinished }) => [registry, unfinished]) ?? [],
   ],
+];
+
+const BY_STATE: readonly Labelled[] = [
   [
     'etr_subscriptions',
     'Subscriptions by state: active, paused, gone (the sink answered 410).',
-    'state',
     ({ subscriptions }) => Object.entries(subscriptions?.byState ?? {}),
   ],
   [
     'etr_mints',
     'Mints that are neither final nor failed: waiting, in flight (a node may have them), mined.',
-    'state',
     ({ issuing }) => [
       ['waiting', issuing?.mints?.waiting],
       ['in_flight', issuing?.mints?.inFlight],
@@ -90,7 +83,7 @@ const LABELLED: readonly [string, string, 'registry' | 'state', (measured: Measu
   ],
 ];
 
-/** Gauges without a label: name, help, value. */
+/** Name, help and value of gauges without a label. */
 const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
   [
     'etr_subscriptions_failing',
@@ -153,14 +146,16 @@ export function createMetrics() {
     'Tokens about which the journal and the watcher contradict each other.',
     [],
   );
-  const labelled = LABELLED.map(([name, help, label, valuesOf]) => {
-    const gauge = new Gauge({ name, help, labelNames: [label], registers });
-    return (measured: Measured): void => {
-      gauge.reset();
-      for (const [of, value] of valuesOf(measured))
-        if (value !== undefined) gauge.inc({ [label]: of }, value);
+  const labelledBy =
+    (label: 'registry' | 'state') =>
+    ([name, help, valuesOf]: Labelled) => {
+      const gauge = new Gauge({ name, help, labelNames: [label], registers });
+      return (measured: Measured): void => {
+        gauge.reset();
+        for (const [of, value] of valuesOf(measured))
+          if (value !== undefined) gauge.inc({ [label]: of }, value);
+      };
     };
-  });
   const single = SINGLE.map(([name, help, valueOf]) => {
     const gauge = new Gauge({ name, help, registers });
     return (measured: Measured): void => {
@@ -170,6 +165,11 @@ export function createMetrics() {
       else gauge.set(value);
     };
   });
+  const measures = [
+    ...BY_REGISTRY.map(labelledBy('registry')),
+    ...BY_STATE.map(labelledBy('state')),
+    ...single,
+  ];
   return {
     recorded: (registry: RegistryName, events: number) => recorded.inc({ registry }, events),
     attempted: (registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead') =>
@@ -180,7 +180,7 @@ export function createMetrics() {
     contentType: register.contentType,
     /** The text, with the measured values. */
     async text(measured: Measured): Promise<string> {
-      for (const measure of [...labelled, ...single]) measure(measured);
+      for (const measure of measures) measure(measured);
       return register.metrics();
     },
   };
