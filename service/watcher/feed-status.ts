@@ -83,13 +83,7 @@ interface CatchUpProgress {
 }
 
 /** Tracks the catch-ups of a feed and logs their progress. */
-export interface CatchUpReport {
-  /** Call it when `status.nextBlock` or the last block to read may have changed. */
-  seen(lastBlock: number): void;
-  /** Ends a catch-up that is not continued, without a log line. */
-  forget(): void;
-  stop(): void;
-}
+export type CatchUpReport = ReturnType<typeof reportCatchUp>;
 
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
@@ -117,7 +111,7 @@ export function progressOf(
 export function reportCatchUp(
   status: FeedStatus,
   { clock, logger, progressEveryMs }: { clock: Clock; logger: Logger; progressEveryMs: number },
-): CatchUpReport {
+) {
   let isTold = false;
   const timer = setInterval(() => {
     const progress = progressOf(status, clock.now());
@@ -126,7 +120,8 @@ export function reportCatchUp(
     logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
   }, progressEveryMs);
   return {
-    seen(lastBlock) {
+    /** Call it when `status.nextBlock` or the last block to read may have changed. */
+    seen(lastBlock: number): void {
       const { catchUp, nextBlock = 0 } = status;
       const now = clock.now();
       if (nextBlock <= lastBlock) {
@@ -141,11 +136,12 @@ export function reportCatchUp(
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
       logger.info(figures, 'caught up with the chain');
     },
-    forget() {
+    /** Ends a catch-up that is not continued, without a log line. */
+    forget(): void {
       status.catchUp = undefined;
       isTold = false;
     },
-    stop() {
+    stop(): void {
       clearInterval(timer);
       status.catchUp = undefined;
     },

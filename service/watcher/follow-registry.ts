@@ -18,7 +18,7 @@ import {
   type OpenFeed,
 } from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
-import { rewindFeed, type Rewound } from '../outbox/rewind-feed';
+import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
 import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
 import { createBlockAlarm, followChain, type BlockAlarm, type Sighting } from './follow-chain';
@@ -45,10 +45,19 @@ const STANDBY_MS = 2_000;
  */
 export function followRegistry(options: FeedFollowing): Follower {
   const abort = new AbortController();
-  const memory = newFeedMemory(options);
+  const status = newFeedStatus(options.clock.now());
+  const memory: FeedMemory = {
+    feed: undefined,
+    findRegistry: createRegistryFinder(options.client, options.registryAddress),
+    span: createBlockSpan(MOST_BLOCKS),
+    status,
+    catchUp: reportCatchUp(status, options),
+    again: new Set(),
+    wake: () => undefined,
+  };
   const finished = run(options, memory, abort.signal).finally(() => memory.catchUp.stop());
   return {
-    status: memory.status,
+    status,
     readAgain(block) {
       memory.again.add(block);
       memory.wake();
@@ -141,21 +150,6 @@ interface FeedMemory {
   again: Set<number>;
   /** Ends the pause before the next look at the chain. */
   wake: () => void;
-}
-
-/** The memory of a feed that has not been read yet. */
-function newFeedMemory(options: FeedFollowing): FeedMemory {
-  const { client, registryAddress, clock } = options;
-  const status = newFeedStatus(clock.now());
-  return {
-    feed: undefined,
-    findRegistry: createRegistryFinder(client, registryAddress),
-    span: createBlockSpan(MOST_BLOCKS),
-    status,
-    catchUp: reportCatchUp(status, options),
-    again: new Set(),
-    wake: () => undefined,
-  };
 }
 
 /**
@@ -286,37 +280,28 @@ async function take(
   isHeld: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { database, identity, clock, logger } = options;
   switch (sighting.kind) {
     case 'range': {
-      const { added, channels } = await store(options, open, sighting);
+      const { fromBlock, toBlock } = sighting;
+      const { added, channels } = await recordRange(database, open, identity, sighting, clock.now());
+      if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
       if (added > 0 || channels.length > 0 || isHeld) options.onDue(added, isHeld ? undefined : channels);
       return false;
     }
     case 'mismatch':
       // Until the common ancestor is known, waiting events may be of orphaned blocks.
-      await holdFeed(options.database.db, open);
+      await holdFeed(database.db, open);
       options.onHeld();
       return true;
     case 'reorganised':
       return !(await rewind(options, open, sighting.ancestor, signal));
     case 'unchanged':
       if (!isHeld || !sighting.isAllThere) return isHeld;
-      await releaseFeed(options.database.db, open);
+      await releaseFeed(database.db, open);
       options.onDue(0);
       return false;
   }
-}
-
-async function store(
-  options: FeedFollowing,
-  open: OpenFeed,
-  range: Extract<Sighting, { kind: 'range' }>,
-): ReturnType<typeof recordRange> {
-  const { fromBlock, toBlock } = range;
-  const { database, identity, clock, logger } = options;
-  const recorded = await recordRange(database, open, identity, range, clock.now());
-  if (recorded.added > 0) logger.info({ events: recorded.added, fromBlock, toBlock }, 'events recorded');
-  return recorded;
 }
 
 /**
@@ -329,25 +314,22 @@ async function rewind(
   ancestor: KeptBlock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { database, clock } = options;
+  const { database, clock, logger } = options;
   let rewound = await rewindFeed(database, open, ancestor, clock.now());
   while (rewound === 'in flight' && !signal.aborted) {
     await sleep(IN_FLIGHT_POLL_MS);
     rewound = await rewindFeed(database, open, ancestor, clock.now());
   }
   if (rewound === 'in flight') return false;
-  tell(options.logger, ancestor, rewound);
-  options.onDue(0);
-  return true;
-}
-
-function tell(logger: Logger, ancestor: KeptBlock, { withdrawn, orphaned }: Rewound): void {
+  const { withdrawn, orphaned } = rewound;
   const figures = { ancestor: ancestor.number, withdrawn, orphaned: orphaned.length };
   logger.warn(figures, 'chain reorganised');
   for (const event of orphaned) {
     if (event.outcome === 'delivered') logger.error(event, 'delivered event orphaned');
     else logger.warn(event, 'event orphaned after failed attempts');
   }
+  options.onDue(0);
+  return true;
 }
 
 /**
