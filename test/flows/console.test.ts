@@ -223,7 +223,7 @@ describe('the console in a browser', function () {
     await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
     own.errors.provoke(abortedError('/console/api/overview'));
     // The page may ask while the service ends.
-    own.errors.tolerate(/^\/console\/api\/(overview|token): Failed to load resource: net::ERR_/);
+    own.errors.tolerate(/^\/(console\/api\/overview|tokens\/\w+): Failed to load resource: net::ERR_/);
     // A restart may be over before anybody has to know.
     await page.route('**/console/api/overview', (route) => route.abort());
     await devnet.restartService();
