@@ -160,7 +160,7 @@ describe('the console for everybody', function () {
       return route.fulfill({ response, json: { ...((await response.json()) as object), problems: [] } });
     });
     await show('overview', page.getByText('All is well.'));
-    own.errors.provoke(abortedError('overview'));
+    own.errors.provoke(abortedError('/console/api/overview'));
     isLost = true;
     await page.getByText('Not known: the service does not answer.').waitFor();
     await expectGood(page);
