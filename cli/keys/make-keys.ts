@@ -10,7 +10,7 @@ import {
 import { ConfigurationError } from '../../service/base/errors';
 import { parseSigningKey } from '../../service/base/signing-keys';
 import { pathsOf, readSettings } from '../../service/config/config';
-import { readConfigFile } from '../../service/config/config-file';
+import { readConfigFile } from '../../service/config/followed-registries';
 import { wrong } from '../../service/config/setting-types';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { tenantFilesOf, tenantOf } from '../../service/config/tenant';

@@ -1,5 +1,5 @@
 import { findNetwork } from '../../service/chain/networks';
-import { readConfigFile } from '../../service/config/config-file';
+import { readConfigFile } from '../../service/config/followed-registries';
 import { pathsOf } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';

@@ -6,12 +6,9 @@ import { messageOf } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import type { SigningKeys } from '../base/signing-keys';
 import type { Network } from '../chain/networks';
-import { readConfigFile, type ConfigFile } from './config-file';
-import { consoleReadKeyOf } from './console-key';
-import { followingOf, type Following } from './followed-registries';
-import { secretsOf } from './secrets';
-import { wrong } from './setting-types';
+import { readConfigFile, type ConfigFile, followingOf, type Following } from './followed-registries';
 import {
+  consoleReadKeyOf,
   contextUrlOf,
   didKeyPairOf,
   gasStationUrlOf,
@@ -20,8 +17,10 @@ import {
   type Settings,
   type Values,
   valuesOf,
+  signingKeysOf,
 } from './settings';
-import { signingKeysOf } from './signing-keys';
+import { secretsOf } from './secrets';
+import { wrong } from './setting-types';
 import { tenantFilesOf, tenantOf } from './tenant';
 import { warningsOf } from './warnings';
 

@@ -1,5 +1,5 @@
 import { percentDecoded, SECRET_NAME, secretPartsOf, SHORTEST_MASKED } from '../base/mask-secrets';
-import type { ConfigFile } from './config-file';
+import type { ConfigFile } from './followed-registries';
 import { SECRECY, type Secrecy } from './setting-types';
 import { NO_GAS_STATION, SETTINGS, type Settings } from './settings';
 

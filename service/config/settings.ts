@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import type { KeyObject } from 'node:crypto';
 import { getAddress, Wallet } from 'ethers';
 import { z } from 'zod';
 import { didWebOf, parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
@@ -8,7 +9,7 @@ import {
   KNOWN_CONTEXTS,
   publishedPath,
 } from '../base/published-files';
-import { parseSigningKey } from '../base/signing-keys';
+import { parseSigningKey, signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
 import { isThisMachine } from '../base/address-kind';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import {
@@ -220,6 +221,59 @@ export function didKeyPairOf(settings: Settings): DidKeyPair | undefined {
     `is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
     'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.',
   );
+}
+
+/**
+ * The keys of SIGNING_PRIVATE_KEY and SIGNING_PRIVATE_KEY_NEXT. Undefined if neither is set.
+ *
+ * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
+ */
+export function signingKeysOf(settings: Settings): SigningKeys | undefined {
+  const privateKey = settingOf(settings, 'SIGNING_PRIVATE_KEY');
+  const privateKeyNext = settingOf(settings, 'SIGNING_PRIVATE_KEY_NEXT');
+  const from = settingOf(settings, 'SIGNING_KEY_SWITCH_AT');
+  if (privateKeyNext === undefined && from === undefined) {
+    return privateKey && { key: signingKeyOf(privateKey), next: undefined };
+  }
+  if (privateKeyNext === undefined) {
+    const remedy = 'Set it to the key that signs from that time on, or unset SIGNING_KEY_SWITCH_AT.';
+    throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is needed with SIGNING_KEY_SWITCH_AT', remedy);
+  }
+  if (from === undefined) {
+    const remedy = 'Set it to the time in UTC from which the next key signs, such as 2027-01-31T12:00:00Z.';
+    throw wrong('SIGNING_KEY_SWITCH_AT', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
+  }
+  if (privateKey === undefined) {
+    const remedy = 'Set it to the key that signs until SIGNING_KEY_SWITCH_AT; a first key needs no next one.';
+    throw wrong('SIGNING_PRIVATE_KEY', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
+  }
+  const key = signingKeyOf(privateKey);
+  return { key, next: { key: nextKeyOf(privateKeyNext, key), from } };
+}
+
+function nextKeyOf(privateKey: KeyObject, current: SigningKey): SigningKey {
+  const next = signingKeyOf(privateKey);
+  if (next.id !== current.id) return next;
+  const remedy = 'Set it to another key. If the change is over, unset it and SIGNING_KEY_SWITCH_AT instead.';
+  throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is the same key as SIGNING_PRIVATE_KEY', remedy);
+}
+
+/** CONSOLE_READ_KEY: it lets its holders look at the console, which exists only with ADMIN_API_KEY. */
+export function consoleReadKeyOf(settings: Settings): string | undefined {
+  const readKey = settingOf(settings, 'CONSOLE_READ_KEY');
+  const adminApiKey = settingOf(settings, 'ADMIN_API_KEY');
+  if (readKey === undefined) return undefined;
+  if (adminApiKey === undefined)
+    throw wrong('CONSOLE_READ_KEY', 'is set, but there is no console', 'Set ADMIN_API_KEY too, or unset it.');
+  if (readKey === adminApiKey)
+    throw wrong(
+      'CONSOLE_READ_KEY',
+      'is the same as ADMIN_API_KEY',
+      'Choose another: it must change nothing.',
+    );
+  if (readKey === settingOf(settings, 'API_KEY'))
+    throw wrong('CONSOLE_READ_KEY', 'is the same as API_KEY', 'Choose another: it must change nothing.');
+  return readKey;
 }
 
 /** URL of the Bill of Lading context in the credentials: that of the service at DOMAIN, unless it is set. */

@@ -9,7 +9,7 @@ import type { Devnet } from '../../devnet/devnet';
 import { verifySignature } from '../../receiver/verify';
 import { type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
-import { type ConfigFile } from '../../service/config/config-file';
+import { type ConfigFile } from '../../service/config/followed-registries';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { realisedOptions } from '../../service/base/delivery-options';
 import { eventually } from '../helpers/eventually';
