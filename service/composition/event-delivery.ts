@@ -59,7 +59,7 @@ export interface EventDelivery {
 }
 
 /** The parts that all feeds share. */
-export interface FeedParts {
+interface FeedParts {
   database: Database;
   clock: Clock;
   observer: Pick<Metrics, 'recorded' | 'attempted'>;
