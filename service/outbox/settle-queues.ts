@@ -56,7 +56,7 @@ async function settleQueues(
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
   if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, sentTo?.changedAt);
   await recordAttempts(db, channel, settlements);
-  // Queues are locked in the order of their keys, as in enqueue.ts: any other order could deadlock.
+  // Queues are locked in the order of their keys, as in stored-events.ts: any other order could deadlock.
   if (engine === 'postgres') await lockInOrder(db, channel, settlements);
   const hasFailed = settlements.some(({ failed }) => failed);
   // An answer of a former sink says nothing of the present one.

@@ -66,50 +66,17 @@ export async function listUndelivered(
   };
 }
 
-/** An event that was given up. Times are in epoch milliseconds. */
-export interface DeadLetter {
-  registry: string;
-  subscription: string;
-  eventId: string;
-  type: string;
-  tokenId: string;
-  transactionHash: string;
-  diedAt: number;
-  attempts: number;
-  /** Status and error of the last attempt. */
-  status: number | null;
-  error: string | null;
-  /** The body that was sent. */
-  body: string;
-}
+/** An event that was given up, with its body and its last attempt. Times are in epoch milliseconds. */
+export type DeadLetter = Awaited<ReturnType<typeof listDeadLetters>>[number];
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
-export interface Orphan {
-  registry: string;
-  eventId: string;
-  outcome: 'delivered' | 'attempted';
-  blockNumber: number;
-  blockHash: string;
-  orphanedAt: number;
-  minedAgainIn: number | null;
-  body: string;
-}
+export type Orphan = Awaited<ReturnType<typeof listOrphans>>[number];
 
-/** The head of a token queue that is not empty. */
-export interface WaitingDelivery {
-  registry: string;
-  subscription: string;
-  eventId: string;
-  type: string;
-  tokenId: string;
-  /** Events that wait in this queue, including this one. */
-  waiting: number;
-  attempts: number;
-  nextAttemptAt: number | null;
-}
+/** The head of a token queue that is not empty. `waiting`: the events in the queue, including this one. */
+export type WaitingDelivery = Awaited<ReturnType<typeof listWaiting>>[number];
 
 /** The dead letters of the given feeds, oldest first. */
-export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Promise<DeadLetter[]> {
+export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]) {
   const channels = await channelKeysOf(db, feeds);
   if (channels.length === 0) return [];
   const rows = await db
@@ -137,7 +104,7 @@ export async function listDeadLetters(db: Kysely<Schema>, feeds: string[]): Prom
 }
 
 /** The orphans of the given feeds, oldest first. */
-export async function listOrphans(db: Kysely<Schema>, feeds: string[]): Promise<Orphan[]> {
+export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {
   if (feeds.length === 0) return [];
   const rows = await db
     .selectFrom('orphans')
@@ -164,11 +131,7 @@ export async function listOrphans(db: Kysely<Schema>, feeds: string[]): Promise<
 }
 
 /** The head of each queue that is not empty, in the order in which they fall due. */
-export async function listWaiting(
-  db: Kysely<Schema>,
-  feeds: string[],
-  limit: number,
-): Promise<WaitingDelivery[]> {
+export async function listWaiting(db: Kysely<Schema>, feeds: string[], limit: number) {
   const channels = await channelKeysOf(db, feeds);
   if (channels.length === 0) return [];
   const rows = await waitingDeliveries(db)
