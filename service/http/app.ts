@@ -5,13 +5,11 @@ import type { Answers } from '../answers/answers';
 import { answerConsole } from './console-routes';
 import { createGate } from './gate';
 import { cors } from './middleware/cors';
-import { errors } from './middleware/errors';
+import { errors, unanswered, wellFormed } from './middleware/errors';
 import { requestLog, type RequestState } from './middleware/request-log';
-import { unanswered } from './middleware/unanswered';
-import { wellFormed } from './middleware/well-formed';
 import { createOperationRouter } from './operation-router';
 import { answerManaged, type ManagedParts } from './managed-routes';
-import { answerPublished, type PublishedParts } from './published-routes';
+import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
 
 /** The parts of the HTTP API. */

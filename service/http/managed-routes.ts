@@ -4,18 +4,19 @@ import type { Registries } from '../followed-registries/registries';
 import { CREATE_DOCUMENT, GET_DOCUMENT, LIST_DOCUMENTS } from './description/documents';
 import { onlyLooks } from './description/operation';
 import { ADD_REGISTRY, LIST_REGISTRIES, REMOVE_REGISTRY } from './description/registries';
-import { acceptDocument } from './middleware/accept-document';
-import { callerLeft } from './middleware/caller-left';
-import { callersAtOnce } from './middleware/callers-at-once';
-import { declaredBody } from './middleware/declared-body';
+import {
+  acceptDocument,
+  idempotencyKey,
+  createDocument,
+  issuedDocument,
+  listDocuments,
+  type IssuedDocuments,
+} from './routes/documents';
+import { callerLeft, callersAtOnce, limitBodies, type BodyLimitsOptions } from './middleware/limits';
+import { declaredBody } from './read-body';
 import { HttpError } from './middleware/errors';
-import { idempotencyKey } from './middleware/idempotency-key';
 import { jsonBody } from './middleware/json-body';
-import { limitBodies, type BodyLimitsOptions } from './middleware/limit-bodies';
 import type { OperationRouter } from './operation-router';
-import { createDocument } from './routes/create-document';
-import { issuedDocument, type IssuedDocuments } from './routes/issued-document';
-import { listDocuments } from './routes/list-documents';
 import { addRegistry, listRegistries, removeRegistry } from './routes/registries';
 import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
 

@@ -1,7 +1,7 @@
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Operation } from './description/operation';
 import type { Access, Gate } from './gate';
-import { declaredBody } from './middleware/declared-body';
+import { declaredBody } from './read-body';
 import { smallJson } from './middleware/json-body';
 import type { AccessState } from './middleware/request-log';
 import { checkQuery } from './query';

@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
+import type { Context, Middleware } from 'koa';
+import { HttpError } from './middleware/errors';
 
 /** The reason why a body could not be read. */
 export class BodyProblem extends Error {
@@ -130,3 +132,50 @@ export async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<
   }
   return bytes;
 }
+
+/** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
+export const LIMIT_BYTES = 50 * 1024 * 1024;
+
+/**
+ * A body up to this size is parsed at once and never waits, because the rest of a request takes as much
+ * memory.
+ */
+export const SMALL_BYTES = 64 * 1024;
+
+/** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
+export function mostBytes({ req: { headers } }: Context): number {
+  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity')
+    return Infinity;
+  const { 'content-length': length } = headers;
+  if (length === undefined) return headers['transfer-encoding'] === undefined ? 0 : Infinity;
+  return Number(length);
+}
+
+/**
+ * The error for a body over the limit. The rest of the body is read and dropped, so that the caller can
+ * finish sending and read the answer.
+ */
+export function tooLarge(ctx: Context, limit = '50 MB'): HttpError {
+  ctx.set('Connection', 'close');
+  ctx.req.unpipe();
+  ctx.req.resume();
+  return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${limit}.`);
+}
+
+const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
+
+/**
+ * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
+ * request has not waited by then, and none of the body is read.
+ */
+export const declaredBody: Middleware = async (ctx, next) => {
+  if (!JSON_TYPE.test(ctx.request.type)) {
+    throw new HttpError(
+      415,
+      'CONTENT_TYPE_WRONG',
+      'The body must be JSON, with Content-Type: application/json.',
+    );
+  }
+  if ((ctx.request.length ?? 0) > LIMIT_BYTES) throw tooLarge(ctx);
+  await next();
+};

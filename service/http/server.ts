@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  STATUS_CODES,
+  type RequestListener,
+  type ServerOptions,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
-import { boundConnections, type ConnectionBound } from './bounded-connections';
-import { answerMalformedRequests } from './malformed-request';
+import type { Logger } from '../base/logger';
+import { CORS_HEADERS } from './middleware/cors';
+import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
 /** A listening HTTP server. */
 export interface HttpServer {
@@ -80,4 +89,105 @@ function cannotListen(cause: Error, host: string, port: number): Error {
   }
   const message = `Cannot listen on ${host}:${port}: ${messageOf(cause)}`;
   return new ConfigurationError('CANNOT_LISTEN', message, { cause, remedy: 'Check HOST and PORT.' });
+}
+
+/** The highest number of connections, and the log that reports when it is reached. */
+export interface ConnectionBound {
+  most: number;
+  logger: Logger;
+}
+
+const TELL_EVERY_MS = 60_000;
+
+/**
+ * Keeps the server from using all file descriptors of the process, because event delivery needs some too.
+ * When the limit is reached, a new connection replaces the one that has been idle the longest. If none is
+ * idle, the new connection is closed.
+ */
+function boundConnections(server: Server, { most, logger }: ConnectionBound): void {
+  /** In the order in which they became idle. */
+  const idle = new Set<Socket>();
+  /** The number of open requests of each connection that has any. */
+  const underWay = new Map<Socket, number>();
+  let toldAt = -Infinity;
+
+  function forget(socket: Socket): void {
+    idle.delete(socket);
+    underWay.delete(socket);
+  }
+
+  server.on('connection', (socket: Socket) => {
+    idle.add(socket);
+    socket.once('close', () => forget(socket));
+    if (idle.size + underWay.size <= most) return;
+    const [longest = socket] = idle;
+    forget(longest);
+    longest.destroy();
+    if (longest !== socket || performance.now() - toldAt < TELL_EVERY_MS) return;
+    toldAt = performance.now();
+    const remedy = 'Let the process open more files (`ulimit -n`).';
+    logger.warn(
+      { connections: most, remedy },
+      'connections are refused: all allowed connections wait for answers',
+    );
+  });
+
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    idle.delete(socket);
+    underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const others = (underWay.get(socket) ?? 1) - 1;
+      if (others > 0) return void underWay.set(socket, others);
+      forget(socket);
+      if (!socket.destroyed) idle.add(socket);
+    });
+  });
+}
+
+/** The answer to each kind of error; all others are answered 400. */
+const ANSWERS: Readonly<Record<string, HttpError>> = {
+  HPE_HEADER_OVERFLOW: new HttpError(431, 'HEADERS_TOO_LARGE', 'The headers are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.'),
+};
+const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not valid HTTP.');
+
+/**
+ * Answers requests that Node.js could not parse, or did not receive in time, in the form of every other
+ * error. The application never sees these requests. The connection then ends in both directions: if the rest
+ * of the request arrived, it would be processed although its caller was told that it failed. If another
+ * response is being sent, the connection ends without an answer, because the client would take it for part of
+ * that response.
+ */
+function answerMalformedRequests(server: Server, newId: () => string, logger?: Logger): void {
+  const underWay = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const responses = underWay.get(socket) ?? new Set();
+    underWay.set(socket, responses.add(response));
+    response.once('close', () => responses.delete(response));
+  });
+  server.on('clientError', (error: Error, socket: Socket) => {
+    if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
+    const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
+    const requestId = newId();
+    logger?.warn({ requestId, code, status }, message);
+    if (!isAnswerable([...(underWay.get(socket) ?? [])])) return void socket.destroy();
+    const body = JSON.stringify({ error: { message } });
+    const headers = {
+      ...CORS_HEADERS,
+      'X-Request-Id': requestId,
+      [ERROR_CODE_HEADER]: code,
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': String(Buffer.byteLength(body)),
+      Connection: 'close',
+    };
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
+    socket.destroySoon();
+  });
+}
+
+/** Whether the next answer on the connection is the answer to the malformed request. */
+function isAnswerable([first, ...others]: readonly ServerResponse[]): boolean {
+  if (first === undefined) return true;
+  return others.length === 0 && !first.headersSent && !first.req.complete;
 }

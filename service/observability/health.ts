@@ -1,5 +1,5 @@
 import type { Logger } from '../base/logger';
-import type { HealthReport } from '../http/routes/health';
+import type { HealthReport } from '../http/routes/published';
 import type { IssuingReport } from './issuing-report';
 import { progressOf, type FeedStatus, type FollowedFeed } from '../watcher/feed-status';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';

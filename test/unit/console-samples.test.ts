@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { startSamples } from '../../service/console/samples';
+import { startSamples } from '../../service/console/overview';
 
 describe("samples of the console's plots", () => {
   beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SMALL_BYTES } from '../../service/http/body-limit';
+import { SMALL_BYTES } from '../../service/http/read-body';
 import * as ofFilter from '../../service/subscriptions/filter-schema';
 import { LONGEST_SINK, MOST_TYPES } from '../../service/subscriptions/subscription';
 import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from '../../service/base/delivery-options';

@@ -2,9 +2,17 @@ import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import type { Operation } from './operation';
-import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
+import {
+  linkHeader,
+  PAGE_LIMIT,
+  pagePosition,
+  COUNT,
+  REGISTRY_NAME,
+  TEXT,
+  TIME,
+  TOKEN_ID_HEX,
+} from './values';
 import { SUBSCRIPTION_PATH } from './subscriptions';
-import { COUNT, REGISTRY_NAME, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 /** POST /subscriptions/{id}/test */
 export const TEST_SUBSCRIPTION = {

@@ -3,8 +3,7 @@ import { CREATE_REQUEST } from '../../issuance/create-request';
 import { CREATE_EXAMPLE, CREATED_EXAMPLE } from './examples';
 import { ISSUED_DOCUMENT } from './issued-document';
 import type { AnswerHeader, Operation } from './operation';
-import { linkHeader, PAGE_LIMIT, pagePosition } from './paging';
-import { ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
+import { linkHeader, PAGE_LIMIT, pagePosition, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 export const ISSUANCE_STATE = z
   .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {

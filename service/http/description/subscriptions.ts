@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
 import type { Answer, Operation } from './operation';
-import { AFTER, linkHeader, PAGE_LIMIT } from './paging';
-import { TEXT, TIME } from './values';
+import { AFTER, linkHeader, PAGE_LIMIT, TEXT, TIME } from './values';
 
 /** The parameter of the paths of one subscription. */
 export const SUBSCRIPTION_PATH = {

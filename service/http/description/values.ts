@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AnswerHeader } from './operation';
 
 // Values that several answers have.
 
@@ -28,3 +29,49 @@ export const FEED_STATE = z.enum(['starting', 'following', 'standby', 'failing',
     '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an operator ' +
     'has to act.',
 });
+
+// The parameters and the header of paths that list things page by page.
+
+const LIMIT = { least: 1, most: 100, ifAbsent: 50 };
+const WRONG_LIMIT = { error: `must be a whole number from ${LIMIT.least} to ${LIMIT.most}` };
+
+/** The parameter `limit`. */
+export const PAGE_LIMIT = z
+  .preprocess(
+    (text) => (typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : text),
+    z.int(WRONG_LIMIT).min(LIMIT.least, WRONG_LIMIT).max(LIMIT.most, WRONG_LIMIT),
+  )
+  .default(LIMIT.ifAbsent)
+  .meta({ description: `The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.` });
+
+/** Describes the parameter `after`. */
+export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
+
+/**
+ * The parameter `after`, in a form of which the groups of the pattern are the parts. `positionOf`: undefined
+ * for parts that no page has.
+ */
+export function pagePosition<Position extends object>(
+  pattern: RegExp,
+  positionOf: (...parts: string[]) => Position | undefined,
+) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const [whole, ...parts] = pattern.exec(text) ?? [];
+      const position = whole === undefined ? undefined : positionOf(...parts);
+      if (position === undefined)
+        context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
+      return position;
+    })
+    .optional()
+    .meta({ description: AFTER });
+}
+
+/** The header `Link` of a page. */
+export function linkHeader(path: string, after: string): AnswerHeader {
+  return {
+    description: 'The path of the next page, with `rel="next"`. Absent on the last page.',
+    example: `<${path}?after=${after}&limit=${LIMIT.ifAbsent}>; rel="next"`,
+  };
+}

@@ -119,3 +119,48 @@ function publicCodeOf(thrown: unknown): string {
 function secondsOf(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)));
 }
+
+/**
+ * Turns a request that no route answered into an error. If the router knows the path, it leaves 405 or 501,
+ * with the path's methods in `Allow`.
+ */
+export const unanswered: Middleware = async (ctx, next) => {
+  await next();
+  const isUnanswered = ctx.status === 404 || ctx.status === 405 || ctx.status === 501;
+  if (!isUnanswered) return;
+  if (ctx.response.get('Allow')) {
+    throw new HttpError(405, 'METHOD_NOT_ALLOWED', 'This path does not answer that method.');
+  }
+  ctx.remove('Allow');
+  throw new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
+};
+
+/**
+ * Refuses a request whose target cannot be read, an HTTP/1.1 request without Host, and any with several (RFC
+ * 9112, section 3.2). The router would use malformed percent-encoding as literal text. The character NUL has
+ * no use in a path, and PostgreSQL refuses text that has it.
+ */
+export const wellFormed: Middleware = async (ctx, next) => {
+  const hosts = ctx.req.headersDistinct.host ?? [];
+  if (hosts.length > 1)
+    throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has the header Host more than once.');
+  if (ctx.req.httpVersion === '1.1' && hosts.length === 0)
+    throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has no header Host.');
+  const path = decoded(() => ctx.path);
+  if (path === undefined) {
+    const message = 'The path has malformed percent-encoding, or is no path. Write % as %25.';
+    throw new HttpError(400, 'PATH_MALFORMED', message);
+  }
+  if (path.includes('\0'))
+    throw new HttpError(400, 'PATH_MALFORMED', 'The path has the character NUL (%00): leave it out.');
+  await next();
+};
+
+/** `path` is a function because Koa's ctx.path throws for a target that is not a URL. */
+function decoded(path: () => string): string | undefined {
+  try {
+    return decodeURIComponent(path());
+  } catch {
+    return undefined;
+  }
+}

@@ -2,14 +2,29 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
+import { HttpError } from './errors';
+import { LEAST, type BodyLimitsState } from './limits';
+import {
+  LIMIT_BYTES,
+  mostBytes,
+  SMALL_BYTES,
+  tooLarge,
+  atLeastRate,
+  BodyProblem,
+  joined,
+  readBody,
+  type LeastRate,
+} from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
 import type { JsonObject } from '../../issuance/credential';
+import type { AcceptedType } from '../../issuance/issue-document';
 import { jsonObjectOf, notJson, parseBody, refuseComplex } from '../../issuance/parse-body';
-import { LIMIT_BYTES, mostBytes, SMALL_BYTES, tooLarge } from '../body-limit';
-import { atLeastRate, BodyProblem, joined, readBody, type LeastRate } from '../read-body';
-import type { AcceptedState } from './accept-document';
-import { LEAST, type BodyLimitsState } from './limit-bodies';
-import { HttpError } from './errors';
+
+/** State that the check of the document type sets for the reader of the body. */
+export interface AcceptedState {
+  /** The type in the path. */
+  accepted: AcceptedType;
+}
 
 /** State that the middleware sets for the route. */
 export interface JsonBodyState {
@@ -127,4 +142,26 @@ function problemOf(cause: unknown): unknown {
   if (type === 'entity.too.large') return new BodyProblem('too large', cause);
   const isAborted = type === 'request.aborted' || type === 'stream.not.readable';
   return isAborted ? new BodyProblem('aborted', cause) : cause;
+}
+
+/** State that the middleware sets for the route. */
+export interface RawBodyState {
+  /** The decoded body, in memory that nothing shares. */
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/**
+ * Reads a body that another thread parses.
+ *
+ * @param limit most bytes, in numbers and in words.
+ */
+export function rawBody(limit: {
+  bytes: number;
+  words: string;
+}): Middleware<RawBodyState & Partial<BodyLimitsState>> {
+  return async (ctx, next) => {
+    const read = readBody(ctx.req, limit.bytes, () => undefined);
+    ctx.state.bytes = await arrived(ctx, read, { least: ctx.state.least, limit: limit.words });
+    await next();
+  };
 }

@@ -2,16 +2,14 @@ import type { RouterMiddleware } from '@koa/router';
 import type { Answers } from '../../answers/answers';
 import { FIND_DELIVERIES, GET_EVENT, LIST_EVENTS } from '../description/deliveries';
 import { DERIVE_CREDENTIAL, GET_TOKEN, VERIFY_CREDENTIAL } from '../description/tokens';
-import { LIMIT_BYTES } from '../body-limit';
-import { callerLeft, type CallerState } from '../middleware/caller-left';
-import { declaredBody } from '../middleware/declared-body';
+import { LIMIT_BYTES, declaredBody } from '../read-body';
+import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
-import { limitBodies } from '../middleware/limit-bodies';
-import { rawBody, type RawBodyState } from '../middleware/raw-body';
+import { rawBody, type RawBodyState } from '../middleware/json-body';
 import type { AccessState } from '../middleware/request-log';
 import type { OperationRouter } from '../operation-router';
 import { linkNextPage, noStore, type QueryOf } from '../query';
-import { tokenIdIn } from './issued-document';
+import { tokenIdIn } from './documents';
 
 /** Documents that are checked at once. Those that are issued have permits of their own. */
 const CHECKED = { large: { permits: 1, waiting: 5 } };

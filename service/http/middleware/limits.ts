@@ -1,9 +1,7 @@
-import type { Middleware } from 'koa';
-import { BusyError } from '../../base/errors';
+import type { Middleware, Context } from 'koa';
+import { BusyError, CallerLeftError } from '../../base/errors';
 import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../base/semaphore';
-import { mostBytes, SMALL_BYTES } from '../body-limit';
-import type { LeastRate } from '../read-body';
-import type { CallerState } from './caller-left';
+import { mostBytes, SMALL_BYTES, type LeastRate } from '../read-body';
 import { HttpError } from './errors';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
@@ -64,7 +62,7 @@ export function limitBodies(options: BodyLimitsOptions = {}): LimitBodies {
       await next();
       return;
     }
-    const release = await acquire(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
+    const release = await permitOf(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
     ctx.state.leave = release;
     try {
       await next();
@@ -83,9 +81,66 @@ function queueOf(options: SemaphoreOptions): Queue {
   return { semaphore: createSemaphore(options), waitMs: options.waitMs };
 }
 
-async function acquire({ semaphore, waitMs }: Queue, left: AbortSignal): Promise<() => void> {
+async function permitOf({ semaphore, waitMs }: Queue, left: AbortSignal): Promise<() => void> {
   const acquired = await semaphore.acquire(left);
   if (acquired === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
   if (acquired !== 'busy') return acquired;
   throw new BusyError('Too many large documents at once: send it again later.', waitMs);
 }
+
+const RETRY_AFTER_MS = 10_000;
+
+/**
+ * Answers 503 to requests above the limit before reading their bodies. While the chain makes no blocks, each
+ * request waits for minutes. Without a limit such requests would take all connections, also those of GET
+ * /health, and a supervisor would consider the service dead.
+ */
+export function callersAtOnce(most: number): Middleware<CallerState> {
+  const callers = createSemaphore({ permits: most, waiting: 0, waitMs: 0 });
+  return async (ctx, next) => {
+    const leave = await callers.acquire(ctx.state.left);
+    if (leave === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
+    if (leave === 'busy')
+      throw new BusyError('Too many documents at once: send it again later.', RETRY_AFTER_MS);
+    onEnd(ctx, leave);
+    await next();
+  };
+}
+
+/**
+ * Calls it when the answer has been sent, or the connection has ended before: the document may be issued all
+ * the same.
+ */
+function onEnd({ res, req: { socket } }: Context, leave: () => void): void {
+  const end = (): void => {
+    socket.off('close', end);
+    leave();
+  };
+  res.once('close', end);
+  socket.once('close', end);
+}
+
+/** State that the middleware sets for later ones. */
+export interface CallerState {
+  /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
+  left: AbortSignal;
+}
+
+/** Detects that the caller closes the connection, so that its request can be given up. */
+export const callerLeft: Middleware<CallerState> = async (ctx, next) => {
+  const { socket } = ctx.req;
+  const left = new AbortController();
+  ctx.state.left = left.signal;
+  const leave = (): void => left.abort(new CallerLeftError());
+  if (socket.destroyed) leave();
+  // The socket's event is used because, with several requests on one connection, only the first one's
+  // response emits `close`.
+  socket.once('close', leave);
+  // One connection may carry any number of requests before the first is answered.
+  socket.setMaxListeners(0);
+  try {
+    await next();
+  } finally {
+    socket.off('close', leave);
+  }
+};
