@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
 import type { Sessions, TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
+import { CONSOLE_HEADERS } from './middleware/cors';
 import { HttpError } from './middleware/errors';
 import type { AccessState } from './middleware/request-log';
 
@@ -35,7 +36,8 @@ const LONGEST_SHOWN = 100;
 
 /**
  * Decides who may do what. A bearer key decides alone. Otherwise a session takes the place of all keys: that
- * of an operator for everything, that of a reader for what only looks.
+ * of an operator for everything, that of a reader for what only looks. A session that has ended refuses
+ * nothing that needs no key.
  */
 export function createGate({ apiKey, adminApiKey, sessions }: GateOptions): Gate {
   const keys = { issuer: apiKey, admin: adminApiKey };
@@ -52,12 +54,12 @@ export function createGate({ apiKey, adminApiKey, sessions }: GateOptions): Gate
         else if (!isOpen) throw refusal(ctx, access, roles);
       } else {
         const session = pageSession(ctx, sessions);
-        if (session === undefined) throw sessionEnded();
-        if (session.role === 'reader' && !onlyLooks(operation)) {
+        if (session === undefined && !isOpen) throw sessionEnded();
+        if (session?.role === 'reader' && !onlyLooks(operation)) {
           const message = 'CONSOLE_READ_KEY only looks. Log in with ADMIN_API_KEY to change something.';
           throw new HttpError(403, 'CONSOLE_READ_ONLY', message);
         }
-        Object.assign(ctx.state, { session, role: session.role });
+        if (session !== undefined) Object.assign(ctx.state, { session, role: session.role });
       }
       await next();
     };
@@ -96,10 +98,15 @@ function sha256(text: string): Buffer {
  * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
 export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | undefined {
-  ctx.set('Cache-Control', 'no-store');
+  ctx.set(CONSOLE_HEADERS);
   const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
-  const isOtherSite = !['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'));
-  if (isOtherSite || (!isReading && !hasOwnOrigin(ctx))) {
+  if (!['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'))) {
+    const message =
+      "The request comes from another site's page, or from another port of this host (Sec-Fetch-Site). " +
+      'Send it from the page of the console, or with a key.';
+    throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
+  }
+  if (!isReading && !hasOwnOrigin(ctx)) {
     const message =
       `The Origin ${ctx.get('Origin').slice(0, LONGEST_SHOWN) || '(none)'} is not that of this console, ` +
       `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { newState, type State } from '../helpers/database/engines';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { rawRequest } from '../helpers/processes/raw-request';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 
 const ADMIN_API_KEY = 'the-admin-key-of-the-console-0123456789';
@@ -137,6 +138,29 @@ describe('sessions of the console', () => {
       expect((await forged.call('GET', path)).code).to.equal('CONSOLE_SESSION_ENDED');
   });
 
+  it('that ended refuse nothing that needs no key', async () => {
+    await page.logIn(ADMIN_API_KEY);
+    const [name] = page.cookie.split('=');
+    for (const cookie of ['', `${name}=operator.9.x.y`]) {
+      const { code } = await open(cookie).call('POST', '/create/BILL_OF_LADING', {});
+      expect(code, cookie).to.equal('NOT_CONFIGURED');
+    }
+  });
+
+  it('have private answers at a target of any form', async () => {
+    const { host } = new URL(service.url);
+    for (const target of [`http://${host}${API}/facts`, `HTTP://x.example${API}/facts?x`, `${API}/facts`]) {
+      const request = await rawRequest(
+        service.url,
+        `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      );
+      await request.ended();
+      expect(request.answer(), target).to.match(/^HTTP\/1.1 401 /);
+      expect(request.answer(), target).to.match(/^Cache-Control: no-store\r$/im);
+      expect(request.answer(), target).not.to.match(/^Access-Control-/im);
+    }
+  });
+
   it('do not help a wrong key, and are not needed beside a right one', async () => {
     await page.logIn(ADMIN_API_KEY);
     const get = (key: string): Promise<{ status: number; code: string | null }> =>
@@ -163,7 +187,9 @@ describe('sessions of the console', () => {
       ] as const) {
         const answer = await page.call('GET', path, undefined, { 'Sec-Fetch-Site': site });
         expect(answer.status, `${path} ${site}`).to.equal(status);
-        if (status === 403) expect(answer.code).to.equal('CONSOLE_ORIGIN_WRONG');
+        if (status !== 403) continue;
+        expect(answer.code).to.equal('CONSOLE_ORIGIN_WRONG');
+        expect(answer.body.error.message).to.contain('Sec-Fetch-Site').and.not.contain('Host is');
       }
   });
 

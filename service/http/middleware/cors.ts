@@ -1,4 +1,4 @@
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 
 /**
  * Headers of every response (docs/specification.md 5.2). Scripts of another origin can read only the
@@ -18,8 +18,8 @@ export function isOfConsole(path: string): boolean {
   return `${path.toLowerCase()}/`.startsWith(`${CONSOLE}/`);
 }
 
-/** Headers of every answer of the console: it is for its own page alone, and nothing keeps it. */
-const CONSOLE_HEADERS = {
+/** Headers of every answer to the console's page: it is for that page alone, and nothing keeps it. */
+export const CONSOLE_HEADERS = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -27,8 +27,7 @@ const CONSOLE_HEADERS = {
 
 /** Sets the headers of all responses. Those of the console have no cross-origin headers. Answers OPTIONS. */
 export const cors: Middleware = async (ctx, next): Promise<void> => {
-  // ctx.path would throw for a target that is not a URL.
-  if (isOfConsole(ctx.url.split('?')[0] ?? '')) {
+  if (isOfConsole(pathOf(ctx))) {
     ctx.set(CONSOLE_HEADERS);
     await next();
     return;
@@ -41,3 +40,12 @@ export const cors: Middleware = async (ctx, next): Promise<void> => {
   ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, OPTIONS');
   ctx.status = 204;
 };
+
+/** The path of any form of target (RFC 9112, section 3.2). Koa's ctx.path throws for one that is no URL. */
+function pathOf(ctx: Context): string {
+  try {
+    return ctx.path;
+  } catch {
+    return '';
+  }
+}

@@ -43,10 +43,11 @@ export function openConsolePage(serviceUrl: string, cookie = ''): ConsolePage {
       });
       const isPrivate = path.startsWith(API);
       const hasSession = page.cookie !== '' && !headers.Authorization?.startsWith('Bearer');
-      if (isPrivate || hasSession) expect(response.headers.get('Cache-Control')).to.equal('no-store');
+      const isOfPage = isPrivate || hasSession;
+      if (isOfPage) expect(response.headers.get('Cache-Control')).to.equal('no-store');
       expect(response.headers.get('Access-Control-Allow-Origin')).to.equal(isPrivate ? null : '*');
-      expect(response.headers.get('X-Content-Type-Options')).to.equal(isPrivate ? 'nosniff' : null);
-      expect(response.headers.get('Referrer-Policy')).to.equal(isPrivate ? 'no-referrer' : null);
+      expect(response.headers.get('X-Content-Type-Options')).to.equal(isOfPage ? 'nosniff' : null);
+      expect(response.headers.get('Referrer-Policy')).to.equal(isOfPage ? 'no-referrer' : null);
       const [set] = response.headers.getSetCookie();
       if (set !== undefined) page.cookie = set.split(';')[0] ?? '';
       const text = await response.text();
