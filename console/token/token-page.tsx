@@ -80,7 +80,10 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         </form>
         <FileDrop
           label="Credential file"
-          hint="It decrypts the remarks. Only its id and its token go to this service, which keeps neither."
+          hint={
+            'It decrypts the remarks. Only its id and its token go to this service, which stores neither; ' +
+            "its log names the token's id."
+          }
           accept=".json,application/json"
           onFiles={([file]) => file && run(() => choose(file))}
         />

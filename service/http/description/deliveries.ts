@@ -235,7 +235,7 @@ export const FIND_DELIVERIES = {
     token: TOKEN,
     event: TEXT.max(64, { error: 'is no id of an event' })
       .optional()
-      .meta({ description: 'The id of an event. All its deliveries are on one page.' }),
+      .meta({ description: 'The id of an event.' }),
     limit: PAGE_LIMIT,
     after: DELIVERY_PLACE,
   }),

@@ -135,7 +135,7 @@ them.`,
   },
   answers: {
     200: {
-      description: 'The token. It was minted, or its document is being issued.',
+      description: 'The token. It was minted, or a document with it was issued here, also one that failed.',
       content: { mediaType: 'application/json', schema: TOKEN },
     },
   },
@@ -203,9 +203,10 @@ export const VERIFY_CREDENTIAL = {
   path: '/credentials/verify',
   summary: 'Verify a credential',
   description: `Whether the document is as it was signed, who signed it, and the state of its token. The
-service asks the issuer's host, a node of the token's network, and the hosts of contexts that it does not
-know; it connects to public addresses only. A verdict is 200, whatever it says. "could not tell" means that
-something could not be asked: try again later.`,
+service asks a configured node of the token's network, the issuer's host, and the hosts of contexts that it
+does not know. It connects to those hosts at public addresses only, unless its operator allows private ones
+(ALLOW_PRIVATE_SINKS), or its network is local: then this machine may be asked. A verdict is 200, whatever it
+says. "could not tell" means that something could not be asked: try again later.`,
   access: 'any key',
   isHarmless: true,
   body: {
