@@ -9,7 +9,6 @@ import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { MINTED_TYPE } from '../events/event-types';
 import { type IssuanceState, type JournalScope, scopeName } from '../journal/issuance';
-import { channelKeysOf } from '../outbox/channels';
 import { findFeeds } from '../outbox/feeds';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 
@@ -54,7 +53,6 @@ interface Mint {
 /** The feed of the journal's registry. It has the events of the blocks from `first` to `nextBlock` - 1. */
 interface Feed {
   id: number;
-  name: string;
   first: number;
   nextBlock: number;
 }
@@ -126,6 +124,13 @@ const MOST_PAGES = 50;
 const MOST_KNOWN = 1_000;
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
+/** A contradiction between an entry and the recorded mints of its token. */
+interface Found {
+  contradiction: Contradiction;
+  entry: Entry;
+  minted: readonly Mint[];
+}
+
 /** A contradiction that was found. Times in epoch milliseconds. */
 interface Known {
   contradiction: Contradiction;
@@ -140,7 +145,8 @@ interface Known {
  * lasted for the time of CONFIRMATIONS blocks. It is reported once while it lasts.
  *
  * A check compares the newest documents, the older ones in turn, and again those with a contradiction. The
- * block of a mint without its event is read again as soon as the watcher has passed it.
+ * block of a mint without its event is read again as soon as the watcher has passed it, and at each check
+ * while the event is missing.
  */
 export class ContradictionCheck {
   readonly #options: ContradictionCheckOptions;
@@ -157,13 +163,16 @@ export class ContradictionCheck {
     this.#patienceMs = timing?.patienceMs ?? depthMs;
   }
 
-  /** Compares the recent mints of this process whose blocks the watcher has passed. */
+  /**
+   * Compares the recent mints of this process whose blocks the watcher has passed. A contradiction only lets
+   * the block be read again: `run` notes it if it lasts.
+   */
   async look(): Promise<void> {
-    const { recentMints, clock } = this.#options;
+    const { recentMints } = this.#options;
     const feed = recentMints.size > 0 ? await this.#readFeed() : undefined;
     if (feed === undefined) return;
     const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
-    await this.#compareTokens(feed, passed, clock.now());
+    for await (const entries of this.#entriesOf(passed)) await this.#contradictionsIn(feed, entries);
     for (const tokenId of passed) recentMints.delete(tokenId);
   }
 
@@ -172,7 +181,8 @@ export class ContradictionCheck {
     const now = this.#options.clock.now();
     const feed = await this.#readFeed();
     if (feed === undefined) return;
-    await this.#compareTokens(feed, [...this.#known.keys()], now);
+    for await (const entries of this.#entriesOf([...this.#known.keys()]))
+      await this.#compare(feed, entries, now);
     let place = NEWEST;
     for (let pages = 1; pages <= MOST_PAGES; pages++) {
       if (signal?.aborted) return;
@@ -209,7 +219,7 @@ export class ContradictionCheck {
     // A feed's name ends with the first digits of the hash of block 0.
     if (row.genesis_hash?.startsWith(`0x${name.split(':')[2]}`) === false) return undefined;
     const first = Math.max(startBlock, (row.purged_up_to ?? -1) + 1);
-    return { id: row.id, name, first, nextBlock: row.next_block };
+    return { id: row.id, first, nextBlock: row.next_block };
   }
 
   #entries() {
@@ -226,32 +236,20 @@ export class ContradictionCheck {
       .where('scope', '=', scopeName(this.#options.scope));
   }
 
-  async #compareTokens(feed: Feed, tokenIds: readonly string[], now: number): Promise<void> {
+  async *#entriesOf(tokenIds: readonly string[]): AsyncGenerator<Entry[]> {
     for (let from = 0; from < tokenIds.length; from += PAGE) {
       const some = tokenIds.slice(from, from + PAGE);
-      await this.#compare(feed, await this.#entries().where('token_id', 'in', some).execute(), now);
+      yield this.#entries().where('token_id', 'in', some).execute();
     }
   }
 
   async #compare(feed: Feed, entries: readonly Entry[], now: number): Promise<void> {
-    const { db, readAgain } = this.#options;
-    // Nearly all mints agree with an event of their block. The others are looked for in their tokens' queues.
-    const blocks = entries.flatMap(({ block }) => (hasRead(feed, block) ? block : []));
-    const inBlocks = await mintsOf(db, feed, { blocks });
-    const doubtful = entries.filter(
-      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.tokenId) ?? [], feed),
-    );
-    const inQueues = await mintsOf(db, feed, { tokenIds: doubtful.map(({ tokenId }) => tokenId) });
-    for (const entry of doubtful) {
-      const { tokenId, block } = entry;
-      const minted = inQueues.get(tokenId) ?? [];
-      const contradiction = contradictionIn(entry, minted, feed);
-      if (contradiction === undefined) continue;
+    for (const { contradiction, entry, minted } of await this.#contradictionsIn(feed, entries)) {
+      const { tokenId } = entry;
       const known = this.#known.get(tokenId);
       if (known?.contradiction !== contradiction) {
         if (known === undefined && this.#known.size >= MOST_KNOWN) continue;
         this.#known.set(tokenId, { contradiction, since: now, seenAt: now, isTold: false });
-        if (contradiction === 'MINT_WITHOUT_EVENT' && block !== null) readAgain(block);
         continue;
       }
       known.seenAt = now;
@@ -259,7 +257,28 @@ export class ContradictionCheck {
       known.isTold = true;
       this.#tell(contradiction, entry, { minted, nextBlock: feed.nextBlock });
     }
+  }
+
+  /** Lets the feed read the blocks of mints without events again, each time: a reading may fail. */
+  async #contradictionsIn(feed: Feed, entries: readonly Entry[]): Promise<Found[]> {
+    const { db, readAgain } = this.#options;
+    // Nearly all mints agree with an event of their block. The others are looked for by their tokens.
+    const blocks = entries.flatMap(({ block }) => (hasRead(feed, block) ? block : []));
+    const inBlocks = await mintsOf(db, feed, { blocks });
+    const doubtful = entries.filter(
+      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.tokenId) ?? [], feed),
+    );
+    const ofTokens = await mintsOf(db, feed, { tokenIds: doubtful.map(({ tokenId }) => tokenId) });
+    const found: Found[] = [];
+    for (const entry of doubtful) {
+      const minted = ofTokens.get(entry.tokenId) ?? [];
+      const contradiction = contradictionIn(entry, minted, feed);
+      if (contradiction === undefined) continue;
+      if (contradiction === 'MINT_WITHOUT_EVENT' && entry.block !== null) readAgain(entry.block);
+      found.push({ contradiction, entry, minted });
+    }
     await nextTurn();
+    return found;
   }
 
   #tell(contradiction: Contradiction, entry: Entry, watcher: { minted: readonly Mint[]; nextBlock: number }) {
@@ -285,7 +304,6 @@ async function mintsOf(
 ): Promise<Map<string, Mint[]>> {
   const mints = new Map<string, Mint[]>();
   if (blocks.length + tokenIds.length === 0) return mints;
-  const channels = tokenIds.length === 0 ? [] : await channelKeysOf(db, [feed.name]);
   const rows = await db
     .selectFrom('events')
     .select(['body', 'block_number'])
@@ -295,16 +313,12 @@ async function mintsOf(
     .$if(blocks.length > 0, (query) =>
       query.where('feed', '=', feed.id).where('block_number', 'in', [...new Set(blocks)]),
     )
-    // No index of events begins with the token: its queues name its events.
     .$if(tokenIds.length > 0, (query) =>
-      query.where('id', 'in', (eb) =>
+      query.where('token', 'in', (eb) =>
         eb
           .selectFrom('tokens')
-          .innerJoin('deliveries', (join) =>
-            join.on('channel', 'in', channels).onRef('deliveries.token', '=', 'tokens.id'),
-          )
-          .select('event')
-          .where('tokens.feed', '=', feed.id)
+          .select('id')
+          .where('feed', '=', feed.id)
           .where(
             'token_id',
             'in',

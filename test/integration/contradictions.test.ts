@@ -215,7 +215,7 @@ for (const engine of ENGINES) {
       });
       await read(8);
       await look(3);
-      expect(again).to.deep.equal([7, 8]);
+      expect(new Set(again)).to.deep.equal(new Set([7, 8]));
       expect(told().slice(1)).to.deep.equal(once('MINT_WITHOUT_EVENT', unfinished));
       expect(counted).to.equal(2);
     });
@@ -235,6 +235,52 @@ for (const engine of ENGINES) {
       await check.look();
       expect(again).to.deep.equal([7]);
       expect([...recent.keys()]).to.deep.equal([later]);
+      // The look noted nothing: the first check after it waits for the reading.
+      await look();
+      expect(told()).to.deep.equal([]);
+      await look();
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
+    });
+
+    it('reads the block of a mint again at each check until its event is there', async () => {
+      const tokenId = await final(7);
+      await read(8);
+      for (let round = 0; round < 3; round++) {
+        again = [];
+        await look();
+        expect(new Set(again)).to.deep.equal(new Set([7]));
+      }
+      const minted = eventIn(7, BigInt(`0x${tokenId}`), {
+        type: 'minted',
+        transactionHash: MINT,
+        logIndex: 0,
+      });
+      await record(database, feed, 9, [minted], now);
+      again = [];
+      await look();
+      expect(again).to.deep.equal([]);
+      expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', tokenId));
+    });
+
+    it('reads the block again to which a mint without an event has moved', async () => {
+      const tokenId = await final(7);
+      await read(9);
+      await look();
+      await journal.unmined(tokenId);
+      await journal.mined(tokenId, mintedBy(MINT, 8), true);
+      again = [];
+      await look();
+      expect(new Set(again)).to.deep.equal(new Set([8]));
+    });
+
+    it('finds the mint of a token that waits in no queue', async () => {
+      const tokenId = await added();
+      await failed(tokenId);
+      await read(9, [{ tokenId, block: 7 }]);
+      const { db } = database;
+      for (const table of ['deliveries', 'queues', 'channels'] as const) await db.deleteFrom(table).execute();
+      await look(3);
+      expect(told()).to.deep.equal(once('FAILED_MINT_HAS_TOKEN', tokenId));
     });
 
     it('reports a mint that is found late, in a block that was read long ago', async () => {

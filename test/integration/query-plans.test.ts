@@ -38,6 +38,7 @@ interface Plan {
 const FEW_ROWS = [
   /^SCAN (feeds|registries|subscriptions)$|^USE TEMP B-TREE FOR (ORDER BY|DISTINCT)$/,
   /INDEX sqlite_autoindex_(blocks|channels|journal_chains)_1 \((feed|scope)=\?\)/,
+  /INDEX events_by_token \(token=\?\)$/,
 ];
 
 /**
