@@ -9,7 +9,6 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
-import { aboutOf } from '../events/cloud-event';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { findIssuance } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
@@ -20,9 +19,16 @@ import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
 import type { CheckingPool } from './checking-pool';
-import { deliveryView, eventDetails, namesOf, timeAt, type TargetOf } from './delivery-views';
+import {
+  deliveryView,
+  eventDetails,
+  eventsByOperation,
+  namesOf,
+  timeAt,
+  type TargetOf,
+} from './delivery-views';
 import { tokenView } from './token-view';
-import type { EventOfToken, IssuingProgress, KnownToken, VerifiedView } from './views';
+import type { IssuingProgress, KnownToken, VerifiedView } from './views';
 
 /** The parts of the service that the answers come from. */
 export interface AnswersParts {
@@ -90,9 +96,7 @@ export function createAnswers(parts: AnswersParts) {
           ),
         ),
       ).catch((thrown: unknown) => {
-        const isOfCaller = thrown instanceof ChainError && question.registry !== undefined;
-        if (!isOfCaller || !thrown.code.startsWith('REGISTRY_')) throw thrown;
-        throw new RequestError(thrown.code, thrown.message, { cause: thrown });
+        throw question.registry === undefined ? thrown : ofCaller(thrown, location);
       });
       const view = tokenView(location, history, {
         network: node.network.name,
@@ -105,34 +109,14 @@ export function createAnswers(parts: AnswersParts) {
         registry: registryName(chainId, registry),
         tokenId: tokenId.toString(),
       });
-      const events = known.events
-        .filter(({ deliveries }) => !deliveries.some(({ state }) => state === 'orphaned'))
-        .reverse();
-      const eventsOf = (transactionHash: string): EventOfToken[] =>
-        events
-          .filter(({ body }) => aboutOf(body).transactionHash === transactionHash)
-          .map(({ eventId: id, type, deliveries }) => ({
-            id,
-            type,
-            ...(question.seesDeliveries && {
-              deliveries: deliveries.map(({ subscription, state, attempts }) => ({
-                subscription,
-                state,
-                attempts: attempts.length,
-                error: attempts.at(-1)?.error ?? null,
-              })),
-            }),
-          }));
+      const eventsOf = eventsByOperation(known.events, question.seesDeliveries);
       return {
         ...view,
         explorerUrl: node.network.explorerUrl ?? null,
         // The events of a transaction are beside the first of its operations. It nearly always has only one.
         endorsements: view.endorsements.map((one, index) => ({
           ...one,
-          events:
-            view.endorsements[index - 1]?.transactionHash === one.transactionHash
-              ? []
-              : eventsOf(one.transactionHash),
+          events: view.endorsements[index - 1]?.transactionHash === one.transactionHash ? [] : eventsOf(one),
         })),
         issuing: issuing ?? null,
       };
@@ -193,6 +177,20 @@ function locationOf(
       : 'must be an address: 0x and 40 hexadecimal digits, with a right checksum or in lower case';
   const remedy = followed.length === 0 ? '' : `, for example ?${followed[0]}`;
   throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy}.`);
+}
+
+const REGISTRY_PROBLEMS: Readonly<Record<string, string>> = {
+  REGISTRY_MISSING: 'names an address without a contract',
+  REGISTRY_INVALID: 'names a contract that is not a token registry',
+};
+
+/** A problem of the registry that the caller named, with the caller's remedy; any other error as it is. */
+function ofCaller(thrown: unknown, { chainId, registry }: TokenLocation): unknown {
+  const problem = thrown instanceof ChainError ? REGISTRY_PROBLEMS[thrown.code] : undefined;
+  if (!(thrown instanceof ChainError) || problem === undefined) return thrown;
+  const message =
+    `The parameter registry ${problem}: ${registry} on chain ${chainId}. ` + 'Correct registry, or chainId.';
+  return new RequestError(thrown.code, message, { cause: thrown });
 }
 
 /** @throws RequestError NETWORK_NOT_CONFIGURED. */

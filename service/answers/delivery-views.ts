@@ -3,9 +3,16 @@ import type { Schema } from '../database/schema';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/post';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { deliveriesOfEvent, type Delivery, type StoredEvent } from '../outbox/deliveries';
+import { aboutOf } from '../events/cloud-event';
+import { RETRACTED_TYPE } from '../events/event-types';
+import {
+  deliveriesOfEvent,
+  type DeliveredEvent,
+  type Delivery,
+  type StoredEvent,
+} from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
-import type { DeliveryView, EventDetails, EventNames } from './views';
+import type { DeliveryView, EndorsementView, EventDetails, EventNames, EventOfToken } from './views';
 
 /** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
 export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
@@ -33,6 +40,38 @@ export function deliveryView({ subscription, state, nextAttemptAt, attempts }: D
     nextAttemptAt: nextAttemptAt === null ? null : timeAt(nextAttemptAt),
     attempts: attempts.map((one) => ({ ...one, attemptedAt: timeAt(one.attemptedAt) })),
   };
+}
+
+/** An operation's transaction, as it is mined now. */
+type Mined = Pick<EndorsementView, 'transactionHash' | 'blockNumber'>;
+
+/**
+ * Returns a function that finds the events of an operation, the oldest first. Retractions, and events of
+ * orphaned blocks, belong to none.
+ *
+ * @param newestFirst the events of a token.
+ * @param seesDeliveries whether the caller may see their deliveries.
+ */
+export function eventsByOperation(
+  newestFirst: readonly DeliveredEvent[],
+  seesDeliveries: boolean,
+): (operation: Mined) => EventOfToken[] {
+  const keyOf = ({ transactionHash, blockNumber }: Mined): string => `${transactionHash}/${blockNumber}`;
+  const byOperation = new Map<string, EventOfToken[]>();
+  for (const { eventId: id, type, body, blockNumber, isOrphaned, deliveries } of newestFirst.toReversed()) {
+    if (isOrphaned || type === RETRACTED_TYPE) continue;
+    const key = keyOf({ transactionHash: aboutOf(body).transactionHash, blockNumber });
+    const others = byOperation.get(key) ?? [];
+    byOperation.set(key, others);
+    const shown = deliveries.map(({ subscription, state, attempts }) => ({
+      subscription,
+      state,
+      attempts: attempts.length,
+      error: attempts.at(-1)?.error ?? null,
+    }));
+    others.push({ id, type, ...(seesDeliveries && { deliveries: shown }) });
+  }
+  return (operation) => byOperation.get(keyOf(operation)) ?? [];
 }
 
 export function timeAt(milliseconds: number): string {

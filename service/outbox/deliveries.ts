@@ -46,6 +46,9 @@ export interface StoredEvent {
   feed: string;
   /** In decimals. Empty for events of the registry itself. */
   tokenId: string;
+  blockNumber: number;
+  /** Whether its block was orphaned, and it has not been mined again. */
+  isOrphaned: boolean;
 }
 
 /** An event with its deliveries, in the order of the channels. */
@@ -302,6 +305,7 @@ function selectEvents(db: Kysely<Schema>) {
       // The sum keeps SQLite from reading all events of the feeds, and sorting them.
       .innerJoin('feeds', (join) => join.on((eb) => eb('feeds.id', '=', eb('events.feed', '+', 0))))
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
+      .select('events.block_number')
       .select(['feeds.id as feedId', 'feeds.feed', 'tokens.token_id'])
   );
 }
@@ -361,6 +365,8 @@ async function withDeliveries<Row extends EventRow>(
         registry: registryOfFeed(feed),
         feed,
         tokenId: row.token_id,
+        blockNumber: row.block_number,
+        isOrphaned: orphanedAt !== null,
       },
       deliveries: own.map(({ id, subscription }) => {
         const { attempts = [], isDead, waits } = ofEvent?.get(id) ?? {};

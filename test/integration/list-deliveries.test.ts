@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { eventsByOperation } from '../../service/answers/delivery-views';
+import { RETRACTED_TYPE } from '../../service/events/event-types';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import {
   listDeliveries,
@@ -6,9 +8,10 @@ import {
   type DeliveriesWanted,
   type Place,
 } from '../../service/outbox/deliveries';
+import { rewindFeed } from '../../service/outbox/rewind-feed';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
-import { eventIn, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
+import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { addSubscription, subscribe, subscriberOf } from '../helpers/database/subscriber';
 
 const OTHER = '0192f3c8-5a00-7000-8000-000000000009';
@@ -107,6 +110,33 @@ for (const engine of ENGINES) {
         { subscription: 'unknown', states: ['waiting'] as const },
       ])
         expect(await listed(wanted, 5), JSON.stringify(wanted)).to.deep.equal([]);
+    });
+
+    it('has the events of a token by operation, without retractions and orphaned events', async () => {
+      const { database, feed } = outbox;
+      const channel = await subscribe(database, SAMPLE_FEED, { config: { retractions: true } });
+      const moved = eventIn(2, 7n);
+      await record(database, feed, 3, [eventIn(1, 7n), moved, eventIn(3, 7n)], outbox.now);
+      await subscriberOf(outbox, channel).takeAll();
+      await rewindFeed(database, feed, { number: 1, hash: hashOf(1) }, outbox.now);
+      const { transactionHash } = moved;
+      const again = { ...moved, blockNumber: 4, blockHash: hashOf(4, 'b') };
+      const beside = eventIn(4, 7n, { transactionHash, logIndex: 9, type: 'beneficiary_transfer' }, 'b');
+      await record(database, feed, 4, [again, beside], outbox.now, 'b');
+      const { events } = await listEvents(database.db, { tokenId: '7' });
+      expect(events.map(({ type }) => type)).to.include(RETRACTED_TYPE);
+      expect(events.filter(({ isOrphaned }) => isOrphaned).map(({ blockNumber }) => blockNumber)).to.include(
+        3,
+      );
+      const eventsOf = eventsByOperation(events, false);
+      const typesIn = (blockNumber: number): string[] =>
+        eventsOf({ transactionHash, blockNumber }).map(({ type }) => type.replace(/^.*\./, ''));
+      expect(typesIn(2)).to.deep.equal([]);
+      expect(new Set(typesIn(4))).to.deep.equal(new Set(['holder_transfer', 'beneficiary_transfer']));
+      expect(eventsOf(eventIn(1, 7n))).to.have.length(1);
+      expect(eventsOf(eventIn(3, 7n))).to.deep.equal([]);
+      const [shown] = eventsByOperation(events, true)(eventIn(1, 7n));
+      expect(shown?.deliveries?.map(({ state }) => state)).to.have.members(['waiting', 'delivered']);
     });
 
     it('goes through all events when very many wait', async () => {

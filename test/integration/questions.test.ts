@@ -118,6 +118,18 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     const named = `/tokens/${body.tokenId}?registry=${body.registry.toLowerCase()}&chainId=31337`;
     expect((await call<Schemas['Token']>('issuer', 'GET', named)).body.tokenIdHex).to.equal(tokenId);
     expect(await coded('issuer', 'GET', '/tokens/1')).to.deep.equal([404, 'TOKEN_UNKNOWN']);
+    const [account] = api.local.accounts;
+    for (const [registry, code] of [
+      [account, 'REGISTRY_MISSING'],
+      [body.state.titleEscrow, 'REGISTRY_INVALID'],
+    ] as const) {
+      const answer = await call('issuer', 'GET', `/tokens/1?registry=${registry}`);
+      expect([answer.status, answer.code]).to.deep.equal([400, code]);
+      expect(answer.message).to.match(/^The parameter registry .*Correct registry, or chainId\.$/);
+      expect(answer.message)
+        .to.contain(registry)
+        .and.not.match(/TOKEN_REGISTRY_ADDRESS|deploy/);
+    }
     expect(await coded('issuer', 'GET', '/tokens/x')).to.deep.equal([400, 'TOKEN_ID_INVALID']);
     expect(await coded('issuer', 'GET', '/tokens/1?id=1')).to.deep.equal([400, 'QUERY_INVALID']);
   });
