@@ -8,8 +8,8 @@ import { isKnown, type ServiceEvent } from './events';
 export type KeySource = { jwksUrl: string } | { publicKey: string };
 
 /**
- * A delivery after its check. `event` is undefined if the delivery is genuine and not an event that this
- * version knows: keep its body, and answer 200.
+ * A delivery after its check. `event` is undefined if the delivery is genuine and of a type that this version
+ * does not know: keep its body, and answer 200.
  */
 export type CheckedDelivery = { isGenuine: false } | { isGenuine: true; event: ServiceEvent | undefined };
 

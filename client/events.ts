@@ -354,10 +354,10 @@ export class States {
   add(event: { type: string }): ShownState | undefined {
     if (!isKnown(event) || event.type === 'com.service.etr.test') return undefined;
     const name = historyOf(event) ?? '';
-    const history = this.#histories.get(name) ?? [];
+    const history = [...(this.#histories.get(name) ?? []), event];
+    const state = shown(history);
     this.#histories.set(name, history);
-    history.push(event);
-    return shown(history);
+    return state;
   }
 
   /** All states. */

@@ -9,7 +9,7 @@ import type { ReceiverControl } from './devnet';
 /** The reference receiver in this process. */
 export interface OwnReceiver extends ReceiverControl, RunningReceiver {}
 
-/** Starts the reference receiver. `onEvent` gets each verified event once, after it is stored. */
+/** Starts the reference receiver. `onEvent` gets each verified event in order, after it is stored. */
 export async function startOwnReceiver(options: {
   port: number;
   publicKeyFile: string;
@@ -27,6 +27,9 @@ export async function startOwnReceiver(options: {
     eventsFile,
     retractions,
     onEvent: (event) => (isKnown(event) ? onEvent(event) : undefined),
+    onProblem: ({ reason }) => {
+      if (refusal === undefined) console.error(`receiver: ${reason}`);
+    },
     refusal: () => refusal,
   });
   return {

@@ -28,7 +28,7 @@ Ctrl-C stops it.
 const KEY_REMEDY =
   'Run `npx tdoc signing-key` where the service runs, and copy the webhook-public-key.pem that it writes.';
 
-/** Your work: replace the printing. It gets each event once, in order. Your own database comes here. */
+/** Your work: replace the printing. Events come in order, and again if this failed or the process ended. */
 function onEvent({ type, id, subject, data }: StoredEvent): void {
   const { transactionHash, logIndex, retracts, test } = data;
   print({ verified: true, type, id, subject, transactionHash, logIndex, retracts, test });
@@ -48,8 +48,9 @@ async function main(): Promise<void> {
     onEvent,
     onProblem: (problem) => console.error(JSON.stringify(problem)),
   });
-  const close = (): void => void receiver.close().catch(fail);
-  process.once('SIGTERM', close).once('SIGINT', close);
+  let closing: Promise<void> | undefined;
+  const close = (): void => void (closing ??= receiver.close().catch(fail));
+  process.on('SIGTERM', close).on('SIGINT', close);
   // Last: a process that waits for this line may send signals at once.
   print({ listening: receiver.url });
 }

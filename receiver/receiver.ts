@@ -20,7 +20,7 @@ export interface AnswerOptions {
   refusal?: (() => number | undefined) | undefined;
 }
 
-/** The receiver as a Koa application, answering on every path. Any answer but 200 means "send again". */
+/** The receiver as a Koa application, answering on every path. Any answer but 2xx means "send it again". */
 export function createReceiver({ findKey, store, onProblem, refusal }: AnswerOptions): Koa {
   const app = new Koa();
   const answer = (ctx: Context, status: number, text: string, cause?: unknown): void => {

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { mkdir, open, type FileHandle } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** A CloudEvent, with the members that the receiver uses. All others are kept unchanged. */
 export interface StoredEvent {
@@ -40,7 +40,6 @@ export interface StoreOptions {
 }
 
 const AGAIN_AFTER_MS = 1_000;
-const POSITION_DIGITS = 16;
 const NEWLINE = 0x0a;
 /** `{`, with which each line begins. */
 const BRACE = 0x7b;
@@ -75,10 +74,11 @@ export function dedupeKeyOf({ id, type, data }: StoredEvent, retractions = false
   return `${transactionHash.toLowerCase()}:${logIndex}:${content}`;
 }
 
-/** An event that is in the file, up to the byte `end`. */
-interface Placed {
-  event: StoredEvent;
-  end: number;
+/** Marks the event that was handed on last, in a text of a fixed length. */
+function markOf({ source, id }: StoredEvent): string {
+  return createHash('sha256')
+    .update(JSON.stringify([source, id]))
+    .digest('base64url');
 }
 
 /** A line that is to be written. */
@@ -91,7 +91,7 @@ interface Waiting {
 
 /**
  * All events that arrived: an append-only file with one JSON line each, and an index that finds duplicates.
- * The file `<path>.position` says up to which byte they were handed on. One store at a time has the file.
+ * The file `<path>.position` marks the one that was handed on last. One store at a time has the file.
  */
 export class EventStore {
   readonly #path: string;
@@ -106,10 +106,10 @@ export class EventStore {
   #isDirty = false;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  readonly #toHandOn: Placed[] = [];
+  #toHandOn: StoredEvent[] = [];
   #handingOn: Promise<void> | undefined;
-  /** Where the event ends that was handed on last, and the write that says so. */
-  #position = 0;
+  /** The event that was handed on last, and the write that marks it. */
+  #last: StoredEvent | undefined;
   #saving: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
@@ -192,35 +192,17 @@ export class EventStore {
 
   /** Reads the file, and mends its end. */
   async #read(): Promise<void> {
-    const saved = Number(await this.#positionFile.readFile('utf8'));
-    // A file that was replaced by a shorter one is handed on from its beginning.
-    const position = saved <= (await this.#file.stat()).size ? saved : 0;
-    let [rest, size, lines, events]: [Buffer, number, number, number] = [Buffer.alloc(0), 0, 0, 0];
-    const take = (line: Buffer, end: number): boolean => {
-      const event = parseEvent(line);
-      if (event === undefined) return false;
-      events += 1;
+    const saved = await this.#positionFile.readFile('utf8');
+    let isAfter = saved === '';
+    const { size, isWhole, rest, damaged } = await this.#scan((event) => {
       this.#known.add(dedupeKeyOf(event, this.#options.retractions));
-      if (end > position) this.#toHandOn.push({ event, end });
-      return true;
-    };
-    const damaged: number[] = [];
-    const chunks = this.#file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
-    for await (const chunk of chunks) {
-      rest = Buffer.concat([rest, chunk]);
-      for (let end = rest.indexOf(NEWLINE); end !== -1; end = rest.indexOf(NEWLINE)) {
-        lines += 1;
-        size += end + 1;
-        if (!take(rest.subarray(0, end), size)) damaged.push(lines);
-        rest = rest.subarray(end + 1);
-      }
-    }
-    // An editor may leave the last newline out.
-    const isWhole = rest.length > 0 && take(rest, size + rest.length + 1);
-    if (events === 0 && (lines > 0 || (rest.length > 0 && rest[0] !== BRACE)))
-      throw new Error(
-        `${this.#path} is no file of received events. Set RECEIVER_EVENTS_FILE to another file.`,
-      );
+      if (isAfter) this.#toHandOn.push(event);
+      if (markOf(event) !== saved) return;
+      isAfter = true;
+      this.#toHandOn = [];
+    });
+    // The marked event is not in the file any more: rather twice than never.
+    if (!isAfter) await this.#scan((event) => this.#toHandOn.push(event));
     for (const line of damaged)
       this.#report(
         `Line ${line} of ${this.#path} is damaged and was skipped. ` +
@@ -230,11 +212,47 @@ export class EventStore {
     await this.#file.chmod(0o600);
     this.#size = size;
     if (isWhole) {
-      this.#size += rest.length;
+      this.#size += rest;
       await this.#write(Buffer.from('\n'));
     } else await this.#file.truncate(size);
     await this.#file.sync();
-    this.#position = position;
+  }
+
+  /**
+   * Reads the lines of the file.
+   *
+   * @returns the bytes of the whole lines; those of the rest, and whether it is an event, because an editor
+   *   may leave the last newline out; the numbers of the damaged lines.
+   * @throws Error if the file has lines or text, and no event.
+   */
+  async #scan(
+    take: (event: StoredEvent) => void,
+  ): Promise<{ size: number; rest: number; isWhole: boolean; damaged: number[] }> {
+    let [rest, size, lines, events]: [Buffer, number, number, number] = [Buffer.alloc(0), 0, 0, 0];
+    const damaged: number[] = [];
+    const isEvent = (line: Buffer): boolean => {
+      const event = parseEvent(line);
+      if (event === undefined) return false;
+      events += 1;
+      take(event);
+      return true;
+    };
+    const chunks = this.#file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
+    for await (const chunk of chunks) {
+      rest = Buffer.concat([rest, chunk]);
+      for (let end = rest.indexOf(NEWLINE); end !== -1; end = rest.indexOf(NEWLINE)) {
+        lines += 1;
+        if (!isEvent(rest.subarray(0, end))) damaged.push(lines);
+        rest = rest.subarray(end + 1);
+        size += end + 1;
+      }
+    }
+    const isWhole = rest.length > 0 && isEvent(rest);
+    if (events === 0 && (lines > 0 || (rest.length > 0 && rest[0] !== BRACE)))
+      throw new Error(
+        `${this.#path} is no file of received events. Set RECEIVER_EVENTS_FILE to another file.`,
+      );
+    return { size, rest: rest.length, isWhole, damaged };
   }
 
   /**
@@ -246,11 +264,9 @@ export class EventStore {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        let end = this.#size;
         await this.#write(Buffer.concat(batch.map(({ line }) => line)));
-        for (const { event, line, stored } of batch) {
-          end += line.length;
-          this.#toHandOn.push({ event, end });
+        for (const { event, stored } of batch) {
+          this.#toHandOn.push(event);
           stored();
         }
         this.#handOn();
@@ -276,34 +292,45 @@ export class EventStore {
   }
 
   #handOn(): void {
-    this.#handingOn ??= this.#handOnAll().finally(() => (this.#handingOn = undefined));
+    if (this.#toHandOn.length > 0) this.#handingOn ??= this.#handOnAll();
   }
 
   async #handOnAll(): Promise<void> {
     const { signal } = this.#closed;
-    for (let next = this.#toHandOn[0]; next !== undefined && !signal.aborted; next = this.#toHandOn[0])
-      try {
-        await this.#options.onEvent(next.event);
-        this.#toHandOn.shift();
-        this.#position = next.end;
-        this.#saving ??= this.#savePosition();
-      } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        this.#report(
-          `Event ${next.event.id} is stored, and comes again, because its handling failed: ${reason}`,
-        );
-        await sleep(AGAIN_AFTER_MS, undefined, { signal }).catch(() => undefined);
+    while (this.#toHandOn.length > 0 && !signal.aborted) {
+      const events = this.#toHandOn;
+      this.#toHandOn = [];
+      for (const event of events) {
+        // Deliveries are answered first, however many events wait.
+        await nextTurn();
+        while (!signal.aborted && !(await this.#isHandled(event)))
+          await sleep(AGAIN_AFTER_MS, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) break;
       }
+    }
+    this.#handingOn = undefined;
+  }
+
+  async #isHandled(event: StoredEvent): Promise<boolean> {
+    try {
+      await this.#options.onEvent(event);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      this.#report(`Event ${event.id} is stored, and comes again, because its handling failed: ${reason}`);
+      return false;
+    }
+    this.#last = event;
+    this.#saving ??= this.#savePosition();
+    return true;
   }
 
   /** Events that are handed on meanwhile share the next write. A lost write means that some come again. */
   async #savePosition(): Promise<void> {
-    for (let saved = -1; saved !== this.#position;) {
-      saved = this.#position;
+    for (let saved: StoredEvent | undefined; saved !== this.#last && this.#last !== undefined;) {
+      saved = this.#last;
       // The length is always the same, so the file is never cut before it is written.
-      const text = String(saved).padStart(POSITION_DIGITS, '0');
       await this.#positionFile
-        .write(text, 0)
+        .write(markOf(saved), 0)
         .catch((cause: Error) => this.#report(`${this.#path}.position cannot be written: ${cause.message}`));
     }
     this.#saving = undefined;

@@ -1,4 +1,5 @@
 import { isKnown, States, type ShownState } from '../../client/events';
+import { parseEvent } from '../../receiver/store';
 import { messageOf } from '../../service/base/errors';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
@@ -26,13 +27,14 @@ export async function showStates(path: string): Promise<Answer> {
 }
 
 function addTo(states: States, line: string): string | undefined {
+  const event = parseEvent(Buffer.from(line));
+  if (event === undefined) return 'it is no event';
+  if (!isKnown(event)) return 'it is of no known type';
   try {
-    const event = JSON.parse(line) as { type: string };
-    if (!isKnown(event)) return 'it is no event of a known type';
     states.add(event);
     return undefined;
   } catch (error) {
-    return `it is not JSON: ${printable(messageOf(error))}`;
+    return `the event is not as its schema says: ${printable(messageOf(error))}`;
   }
 }
 

@@ -108,12 +108,16 @@ export function realisedOptions(
  */
 export const CHANGED_HEADERS = z.unknown().transform((given, context): Record<string, string | null> => {
   const checked = new Map<string, string | null>();
-  const refuse = (message: string, ...path: string[]): void =>
+  let problems = 0;
+  const refuse = (message: string, ...path: string[]): void => {
+    problems += 1;
     context.addIssue({ code: 'custom', message, path });
+  };
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     refuse(`must be an object, ${found(given)}. Give the names of headers and their values.`);
   else
     for (const [index, [written, value]] of Object.entries<unknown>({ ...given }).entries()) {
+      if (problems === MOST_HEADERS) break;
       const name = written.toLowerCase();
       const which = `header ${index + 1}`;
       if (written.length > LONGEST_HEADER_NAME)

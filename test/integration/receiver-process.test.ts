@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } fro
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { SETTINGS } from '../../service/config/settings';
+import { eventually } from '../helpers/eventually';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import {
   onSmallDisk,
@@ -50,6 +51,7 @@ describe('receiver as a process', () => {
     expect((await post(url, delivery)).status).to.equal(200);
     const { type, id, subject, data } = sampleEvent(1);
     const { transactionHash, logIndex } = data;
+    await eventually('the event is printed', () => receiver.lines().length > 1);
     expect(receiver.lines()).to.deep.equal([
       { listening: url },
       { verified: true, type, id, subject, transactionHash, logIndex },
@@ -63,6 +65,7 @@ describe('receiver as a process', () => {
     for (const event of [retraction, test])
       expect((await post(url, sender.signed(JSON.stringify(event)))).status).to.equal(200);
     const { type, id, subject } = retraction;
+    await eventually('both are printed', () => receiver.lines().length > 2);
     expect(receiver.lines().slice(1)).to.deep.equal([
       { verified: true, type, id, subject, retracts: sampleEvent(1).id },
       { verified: true, type: test.type, id: test.id, test: true },
@@ -91,13 +94,21 @@ describe('receiver as a process', () => {
       const { stdout, code } = await askTdocInProcess(['states', file, '--json'], {});
       expect({ state: JSON.parse(stdout) as unknown, code }).to.deep.equal({ state, code: 0 });
     }
-    appendFileSync(file, 'rubbish\n{"type":"com.service.etr.split"}\n');
+    const others = [
+      { type: 'com.service.etr.split' },
+      { type: 'com.service.etr.escrow_created', data: { ...data, payload: undefined } },
+    ];
+    const lines = [
+      'rubbish',
+      'null',
+      ...others.map((other) => JSON.stringify({ ...event, id: '1', ...other })),
+    ];
+    appendFileSync(file, `${lines.join('\n')}\n`);
     const { stdout, stderr } = await askTdocInProcess(['states', file], {});
     const { toHolder } = data.payload;
     expect(stdout).to.equal(`${source}  token ${data.tokenId}  not minted  holder ${String(toHolder)}\n`);
-    expect(stderr).to.match(
-      /^Line 4 was left out: it is not JSON.*\nLine 5 was left out: .* no event of a known type/,
-    );
+    expect(stderr).to.match(/^Line 4 was left out: it is no event\.\nLine 5 .*: it is no event\.\n/);
+    expect(stderr).to.match(/Line 6 .*: it is of no known type\.\nLine 7 .*: .* not as its schema says/);
     writeFileSync(file, 'rubbish');
     expect(await askTdocInProcess(['states', file], {})).to.include({ code: 2, stdout: '' });
   });
@@ -227,6 +238,7 @@ describe('receiver as a process', () => {
     const url = await receiver.listening();
     for (const number of [1, 2, 3])
       expect((await post(url, sender.signed(JSON.stringify(sampleEvent(number))))).status).to.equal(200);
+    await eventually('the events are printed', () => receiver.lines().length > 3);
     receiver.kill('SIGTERM');
     await receiver.ended;
     const printed = receiver.lines().flatMap(({ id }) => id ?? []);

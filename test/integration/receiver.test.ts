@@ -190,6 +190,40 @@ describe('receiver over HTTP', () => {
     expect(problems[0]).to.match(/^Event .* is stored, and comes again, .* no database$/);
   });
 
+  it('answers deliveries while it hands many events on', async () => {
+    await stop();
+    const lines = Array.from({ length: 5_000 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
+    writeFileSync(eventsFile, lines.join(''));
+    await start();
+    expect((await post(receiver.url, delivery(5_000))).status).to.equal(200);
+    expect(processed.length).to.be.below(5_000);
+    await eventually('all are handed on', () => processed.length === 5_001);
+    expect(processed).to.deep.equal(stored());
+  });
+
+  it('hands all events on again if the one that was handed on last is gone from the file', async () => {
+    for (const number of [1, 2, 3]) await post(receiver.url, delivery(number));
+    await stop();
+    const others = [4, 5, 6, 7].map(sampleEvent);
+    writeFileSync(eventsFile, others.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    processed = [];
+    await start();
+    await eventually('all are handed on', () => processed.length === 4);
+    expect(processed).to.deep.equal(others);
+  });
+
+  it('hands nothing on twice after an edit of other lines', async () => {
+    for (const number of [1, 2, 3]) await post(receiver.url, delivery(number));
+    await eventually('all are handed on', () => processed.length === 3);
+    await stop();
+    const [, ...left] = readFileSync(eventsFile, 'utf8').trimEnd().split('\n');
+    writeFileSync(eventsFile, left.join('\n'));
+    await start();
+    await post(receiver.url, delivery(4));
+    await eventually('the new one is handed on', () => processed.length === 4);
+    expect(processed).to.deep.equal([1, 2, 3, 4].map(sampleEvent));
+  });
+
   it('hands on after a restart what was stored and not handled, and nothing else', async () => {
     await post(receiver.url, delivery(1));
     handle = () => Promise.reject(new Error('no database'));
@@ -307,6 +341,7 @@ describe('receiver over HTTP', () => {
     await post(receiver.url, delivery(499));
     await post(receiver.url, delivery(500));
     expect(stored()).to.have.length(501);
+    await eventually('all are handed on', () => processed.length === 501);
     expect(processed).to.deep.equal(stored());
   });
 
