@@ -235,7 +235,10 @@ describe('the service with secrets in its settings', () => {
       [{ DATABASE_URL: closed.replace('postgres:', 'postgres') }, /DATABASE_URL is not a URL/],
       [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
       [{ NET: secret('key in the path') }, /NET "\[secret\]" is not/],
-      [{ ENV_FILE: local.folder }, /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n.*\n$/],
+      [
+        { ENV_FILE: local.folder },
+        /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n.*\n$/,
+      ],
       [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
       [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
       [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],
