@@ -106,14 +106,21 @@ function DeliveryList({ state, subscription, subscriptions }: ListProps) {
     <WhenLoaded loaded={loaded}>
       {({ entries, hasMore, limit: shown }) => (
         <>
-          <DeliveryTable deliveries={entries} subscriptions={subscriptions} isMoreAsked={limit !== FIRST} />
+          <DeliveryTable
+            deliveries={entries}
+            subscriptions={subscriptions}
+            isMoreAsked={limit !== FIRST}
+            hasMore={hasMore}
+          />
           {hasMore &&
             (shown < MOST ? (
               <button type="button" aria-disabled={limit === MOST} onClick={() => setLimit(MOST)}>
                 Show more
               </button>
             ) : (
-              <p class="dim">The newest {MOST} are shown. Choose a state or a subscription to see others.</p>
+              <p class="dim">
+                Only those of newer events are shown. Choose a state or a subscription to see others.
+              </p>
             ))}
         </>
       )}
@@ -126,10 +133,11 @@ interface TableProps {
   subscriptions: SubscriptionStates;
   /** Whether somebody asked for more rows: the first of them gets the focus of the button, which is gone. */
   isMoreAsked: boolean;
+  hasMore: boolean;
 }
 
 /** Deliveries, the newest first. Rows keep their places while somebody points at them. */
-function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: TableProps) {
+function DeliveryTable({ deliveries, subscriptions, isMoreAsked, hasMore }: TableProps) {
   const { rows, waiting, holders } = useHeldRows(deliveries);
   const box = useRef<HTMLDivElement>(null);
   const before = useRef(rows.length);
@@ -152,7 +160,7 @@ function DeliveryTable({ deliveries, subscriptions, isMoreAsked }: TableProps) {
         columns={COLUMNS}
         rows={rows.map((row) => ({ ...row, subscriptions }))}
         keyOf={keyOf}
-        empty="There are no such deliveries."
+        empty={hasMore ? 'There are none among the newer events.' : 'There are no such deliveries.'}
       />
     </div>
   );

@@ -36,8 +36,8 @@ export interface TokenQuestion {
   credentialId?: string | undefined;
 }
 
-/** The characters of a header. */
-const VISIBLE = /^[\x21-\x7e]{1,500}$/;
+/** A page of deliveries may be short, or empty, although others follow through all that was ever recorded. */
+const MOST_DELIVERY_PAGES = 3;
 
 /** The paths that are for the page alone. */
 const OWN = '/console/api';
@@ -51,11 +51,15 @@ export function createApi(onSessionEnded: () => void) {
     (await send<T>('GET', path, { ...(signal && { signal }) })).body;
   const post = async <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
     (await send<T>('POST', path, { ...(body !== undefined && { body }), ...(signal && { signal }) })).body;
-  /** All entries from a path on, page by page, but not many more than `most`. */
-  const list = async <T>(first: string, signal: AbortSignal, most = Infinity): Promise<Listed<T>> => {
+  /** All entries from a path on, page by page, but not many more than `most`, and of `pages` at most. */
+  const list = async <T>(
+    first: string,
+    signal: AbortSignal,
+    { most = Infinity, pages = Infinity } = {},
+  ): Promise<Listed<T>> => {
     const entries: T[] = [];
     let path: string | undefined = first;
-    while (path !== undefined && entries.length < most) {
+    for (let page = 0; path !== undefined && entries.length < most && page < pages; page++) {
       const { headers, body }: Answer<T[]> = await send('GET', path, { signal });
       entries.push(...body);
       path = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
@@ -90,21 +94,20 @@ export function createApi(onSessionEnded: () => void) {
     documents: (limit: number, signal: AbortSignal) => get<Issuance[]>(`/documents?limit=${limit}`, signal),
     document: (tokenId: string) => get<IssuedDocument>(`/documents/${tokenId}`),
     token: async (question: TokenQuestion, signal: AbortSignal): Promise<KnownToken> => {
-      const { tokenId, registry, credentialId = '' } = question;
+      const { tokenId, registry, credentialId } = question;
       const [chainId = '', address = ''] = registry?.split(':') ?? [];
       const query = registry === undefined ? {} : { registry: address, chainId };
       // The id of the credential is a key: it is never in an address.
-      const headers: Record<string, string> = VISIBLE.test(credentialId)
-        ? { 'X-Credential-Id': credentialId }
-        : {};
+      const headers: Record<string, string> =
+        credentialId === undefined ? {} : { 'X-Credential-Id': encodeURIComponent(credentialId) };
       const path = `/tokens/${encodeURIComponent(tokenId)}?${new URLSearchParams(query).toString()}`;
       return (await send<KnownToken>('GET', path, { headers, signal })).body;
     },
-    /** The newest first. */
+    /** The newest first. Of few deliveries among many events, not all may be found. */
     deliveries: (query: Readonly<Record<string, string>>, most: number, signal: AbortSignal) => {
       const limit = String(Math.min(most, LARGEST_PAGE));
       const path = `/deliveries?${new URLSearchParams({ ...query, limit }).toString()}`;
-      return list<FoundDelivery>(path, signal, most);
+      return list<FoundDelivery>(path, signal, { most, pages: MOST_DELIVERY_PAGES });
     },
     event: (id: string, signal: AbortSignal) =>
       get<EventDetails>(`/events/${encodeURIComponent(id)}`, signal),

@@ -155,6 +155,10 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       return body.endorsements[0]?.decrypted;
     };
     expect(await remarkOf({})).to.equal(undefined);
+    const encoded = encodeURIComponent(String(credential.id));
+    expect(encoded).to.contain('%3A');
+    expect(await remarkOf({ 'X-Credential-Id': encoded })).to.include({ text: 'Fragile: été' });
+    expect(await remarkOf({ 'X-Credential-Id': '100%' })).not.to.include({ text: 'Fragile: été' });
     api.service.log.length = 0;
     const secret = 'urn:uuid:ffffffff-e52c-7491-a676-2ab8454428ab';
     await remarkOf({ 'X-Credential-Id': secret });

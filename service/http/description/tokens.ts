@@ -129,7 +129,9 @@ them.`,
   }),
   headers: {
     'X-Credential-Id': z.string().meta({
-      description: 'The `id` of the credential. It decrypts the remarks, and is not logged.',
+      description:
+        'The `id` of the credential. It decrypts the remarks, and is not logged. An id that has `%`, or ' +
+        'characters that are not visible ASCII, is percent-encoded.',
       examples: ['urn:uuid:01a20301-e52c-7491-a676-2ab8454428ab'],
     }),
   },

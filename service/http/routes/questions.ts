@@ -25,7 +25,7 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
       {
         ...query,
         tokenId: BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`),
-        credentialId: ctx.get('X-Credential-Id') || undefined,
+        credentialId: decoded(ctx.get('X-Credential-Id')) || undefined,
         seesDeliveries: role !== 'issuer',
       },
       left,
@@ -77,4 +77,13 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = await answers.derive(ctx.state.bytes, ctx.state.left);
     ctx.status = 201;
   });
+}
+
+/** Decodes percent-encoding. A text that has no right one is meant as it is. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
