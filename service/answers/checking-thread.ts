@@ -3,10 +3,11 @@ import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'node:worker_threads';
 import { Agent, fetch } from 'undici';
 import { systemClock } from '../base/clock';
+import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
 import type { SinkRules } from '../base/sink-rules';
 import { validateRequest } from '../console/validate';
-import { guardedConnector } from '../delivery/guarded-connector';
+import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
 import { fetchJson, type FetchedJson } from '../did/fetch-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
@@ -66,7 +67,7 @@ export default async function check(task: CheckingTask): Promise<CheckingOutcome
 
 async function verify(body: JsonObject, port: MessagePort): Promise<VerifiedView> {
   const credential = credentialIn(parseVerifyRequest(body));
-  return withGuardedFetch(async (fetchGuarded, lookedUp) => {
+  return withGuardedFetch(async (fetchGuarded, { lookedUp }) => {
     const { documentIntegrity, issuerIdentity, documentStatus, outcome, shown } = await verifyCredential(
       credential,
       {
@@ -98,38 +99,63 @@ async function verify(body: JsonObject, port: MessagePort): Promise<VerifiedView
   });
 }
 
+/** @throws RequestError CONTEXT_UNAVAILABLE (retryable), or the errors of deriveCredential. */
 async function derive(body: JsonObject): Promise<{ verifiableCredential: JsonObject }> {
   const { verifiableCredential, options } = parseDeriveRequest(body);
   const credential = credentialIn(verifiableCredential);
-  return withGuardedFetch(async (fetchGuarded) => {
+  return withGuardedFetch(async (fetchGuarded, { unreached }) => {
     const contexts = createContextSource(createDocumentLoader(contextUrl), fetchGuarded);
-    return {
-      verifiableCredential: await deriveCredential(credential, options.selectivePointers, contexts.load),
-    };
+    const { selectivePointers } = options;
+    const derived = await deriveCredential(credential, selectivePointers, contexts.load).catch(
+      (cause: unknown) => {
+        if (codeOf(cause) !== 'DERIVATION_FAILED' || unreached.length === 0) throw cause;
+        const problems = contexts.problems().join('; ');
+        const message = `No version can be derived now: ${problems}. Try it again later.`;
+        throw new RequestError('CONTEXT_UNAVAILABLE', message, { cause, retryable: true });
+      },
+    );
+    return { verifiableCredential: derived };
   });
 }
 
 type FetchGuarded = (url: URL) => Promise<FetchedJson>;
 
-/** Lends a fetch that connects to allowed addresses only, and notes in `lookedUp` what was asked. */
+/** URLs that were asked, and those that gave no answer now but may give one later. */
+interface Asked {
+  lookedUp: string[];
+  unreached: string[];
+}
+
+/** The one who chose the address of a context is not the one who may allow it. */
+const FORBIDDEN = 'this service does not connect to addresses of its kind';
+
+/** Lends a fetch that connects to allowed addresses only. */
 async function withGuardedFetch<T>(
-  use: (fetchGuarded: FetchGuarded, lookedUp: string[]) => Promise<T>,
+  use: (fetchGuarded: FetchGuarded, asked: Asked) => Promise<T>,
 ): Promise<T> {
   const lookedUp: string[] = [];
+  const unreached: string[] = [];
   const agents = new Map(
     ['https:', 'http:'].map((protocol) => {
       const connect = guardedConnector({ rules, lookup }, protocol, CONNECT_WITHIN_MS);
       return [protocol, new Agent({ connect })];
     }),
   );
-  const fetchGuarded: FetchGuarded = (asked) =>
-    fetchJson(asked, ANSWER_WITHIN_MS, async (url, options) => {
+  const fetchGuarded: FetchGuarded = async (asked) => {
+    let isForbidden = false;
+    const answer = await fetchJson(asked, ANSWER_WITHIN_MS, (url, options) => {
       lookedUp.push(url.href);
       const dispatcher = agents.get(url.protocol);
-      return fetch(url, { ...options, ...(dispatcher && { dispatcher }) });
+      return fetch(url, { ...options, ...(dispatcher && { dispatcher }) }).catch((thrown: unknown) => {
+        isForbidden = (thrown as Error).cause instanceof ForbiddenAddressError;
+        throw isForbidden ? new Error(FORBIDDEN) : thrown;
+      });
     });
+    if (answer.kind === 'unavailable' && !isForbidden) unreached.push(answer.url);
+    return answer;
+  };
   try {
-    return await use(fetchGuarded, lookedUp);
+    return await use(fetchGuarded, { lookedUp, unreached });
   } finally {
     for (const agent of agents.values()) await agent.destroy();
   }

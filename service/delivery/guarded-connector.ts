@@ -9,6 +9,9 @@ export interface SinkGuard {
   readonly lookup: LookupFunction;
 }
 
+/** The rules forbid the address of a host. The message is for whoever chose the sink. */
+export class ForbiddenAddressError extends Error {}
+
 /**
  * Connects only to addresses that the rules allow. Each connection looks its name up once and uses an address
  * that was checked. A name server that answers a second look-up with another address (DNS rebinding)
@@ -28,7 +31,10 @@ export function guardedConnector(
       const [first] = allowed;
       if (first === undefined) {
         const [problem] = addresses.map(({ address }) => problemOf(address));
-        return callback(new Error(problem ?? `${name} has no address`), []);
+        return callback(
+          problem ? new ForbiddenAddressError(problem) : new Error(`${name} has no address`),
+          [],
+        );
       }
       if (options.all) callback(null, allowed);
       else callback(null, first.address, first.family);
@@ -39,6 +45,6 @@ export function guardedConnector(
     // Node.js does not look up a host that is an address.
     const problem = isIP(options.hostname) === 0 ? undefined : problemOf(options.hostname);
     if (problem === undefined) connect(options, callback);
-    else queueMicrotask(() => callback(new Error(problem), null));
+    else queueMicrotask(() => callback(new ForbiddenAddressError(problem), null));
   };
 }

@@ -274,6 +274,31 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     }
   });
 
+  it('tell a context that does not answer from one at an address that is not asked', async () => {
+    for (const [context, status, code, problem] of [
+      ['https://localhost:1/context', 503, 'CONTEXT_UNAVAILABLE', 'cannot be reached'],
+      ['https://10.0.0.1/context', 400, 'DERIVATION_FAILED', 'does not connect to addresses of its kind'],
+      ['ftp://x.example/context', 400, 'DERIVATION_FAILED', 'is not https://'],
+    ] as const) {
+      const contexts = [...credential['@context'], context];
+      const given = { verifiableCredential: { ...credential, '@context': contexts } };
+      const options = { selectivePointers: ['/credentialSubject/blNumber'] };
+      const answer = await call('issuer', 'POST', '/credentials/derive', { ...given, options });
+      expect([answer.status, answer.code], context).to.deep.equal([status, code]);
+      expect(answer.message).to.contain(`The context ${context} `).and.contain(problem);
+      const { body } = await call<Schemas['VerificationResult']>(
+        'issuer',
+        'POST',
+        '/credentials/verify',
+        given,
+      );
+      expect(body.documentIntegrity.outcome).to.equal('could not tell');
+      const checks = JSON.stringify(body);
+      expect(checks).to.contain(problem);
+      expect(checks + answer.message).not.to.match(/sink|ALLOW_PRIVATE_SINKS/);
+    }
+  });
+
   it('answer 200 to a credential that is not valid, and 400 to a body of another shape', async () => {
     const verify = <Body>(body: unknown): Promise<ApiAnswer<Body>> =>
       call<Body>('admin', 'POST', '/credentials/verify', body);

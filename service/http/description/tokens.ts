@@ -272,6 +272,6 @@ key for it: a version is derived from the base proof of the credential.`,
       'DERIVATION_FAILED',
     ],
     500: ['CHECK_ENDED'],
-    503: ['BUSY'],
+    503: ['BUSY', 'CONTEXT_UNAVAILABLE'],
   },
 } as const satisfies Operation;

@@ -30,6 +30,7 @@ export class HttpError extends Error {
 export const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
+  CONTEXT_UNAVAILABLE: 503,
   CREDENTIAL_INVALID: 400,
   CREDENTIAL_ALREADY_DERIVED: 400,
   DERIVATION_FAILED: 400,
