@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { createClient } from '../../client/create-client';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import { OPERATIONS } from '../../service/http/description/operations';
+import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
+import { create } from '../helpers/processes/create-call';
 import {
   ADMIN_API_KEY,
   startSubscribedService,
@@ -11,16 +14,25 @@ import { API_KEY } from '../helpers/processes/documents-call';
 
 describe('the examples of the API description', () => {
   let api: SubscribedService;
+  let credential: SignedCredential;
 
   before(async () => {
     const started = await startSubscribedService('SQLite', { API_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY });
     if (started === undefined) throw new Error('SQLite is missing');
     api = started;
+    const [owner = ''] = api.local.accounts;
+    const request = { credentialSubject: BILL_OF_LADING, owner, holder: owner };
+    const created = await create(api.service.url, request, {
+      headers: { Authorization: `Bearer ${API_KEY}` },
+    });
+    expect(created.status, created.text).to.equal(200);
+    credential = created.body.signedW3CDocument;
   });
   after(() => api?.stop());
 
-  /** The example with a sink that this test has. */
+  /** The example with a sink, or a credential, that this test has: the proof of the example is cut short. */
   async function here(example: object): Promise<object> {
+    if ('verifiableCredential' in example) return { ...example, verifiableCredential: credential };
     return 'sink' in example ? { ...example, sink: (await api.sink()).url } : example;
   }
 
