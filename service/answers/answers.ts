@@ -188,8 +188,8 @@ const REGISTRY_PROBLEMS: Readonly<Record<string, string>> = {
 function ofCaller(thrown: unknown, { chainId, registry }: TokenLocation): unknown {
   const problem = thrown instanceof ChainError ? REGISTRY_PROBLEMS[thrown.code] : undefined;
   if (!(thrown instanceof ChainError) || problem === undefined) return thrown;
-  const message =
-    `The parameter registry ${problem}: ${registry} on chain ${chainId}. ` + 'Correct registry, or chainId.';
+  const found = `${registry} on chain ${chainId}`;
+  const message = `The parameter registry ${problem}: ${found}. Correct registry, or chainId.`;
   return new RequestError(thrown.code, message, { cause: thrown });
 }
 
