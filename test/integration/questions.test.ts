@@ -25,6 +25,8 @@ const KEYS = {
   admin: { authorization: `Bearer ${ADMIN_API_KEY}` },
   wrong: { authorization: 'Bearer wrong' },
 };
+/** Nobody listens there, and `fetch` does not refuse the port. */
+const SILENT = 'localhost:2';
 const UNKNOWN_EVENT = '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c';
 const refuse: Answer = (_delivery, response) => void response.writeHead(500).end();
 
@@ -52,7 +54,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
   };
 
   before(async () => {
-    const settings = { API_KEY, CONSOLE_READ_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY };
+    const settings = { API_KEY, CONSOLE_READ_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY, DOMAIN: SILENT };
     const started = await startSubscribedService('SQLite', settings);
     if (started === undefined) throw new Error('SQLite is always there.');
     api = started;
@@ -276,7 +278,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
 
   it('tell a context that does not answer from one at an address that is not asked', async () => {
     for (const [context, status, code, problem] of [
-      ['https://localhost:1/context', 503, 'CONTEXT_UNAVAILABLE', 'cannot be reached'],
+      [`https://${SILENT}/context`, 503, 'CONTEXT_UNAVAILABLE', 'ECONNREFUSED'],
       ['https://10.0.0.1/context', 400, 'DERIVATION_FAILED', 'does not connect to addresses of its kind'],
       ['ftp://x.example/context', 400, 'DERIVATION_FAILED', 'is not https://'],
     ] as const) {

@@ -65,7 +65,7 @@ export async function startSubscribedService(
 ): Promise<SubscribedService | undefined> {
   const state = await newState(engine);
   if (state === undefined) return undefined;
-  const local = await createLocalSetup();
+  const local = await createLocalSetup(own.DOMAIN === undefined ? {} : { domain: own.DOMAIN });
   const sinks: RecordingReceiver[] = [];
   const sink = async (): Promise<RecordingReceiver> => {
     const receiver = await startRecordingReceiver(local.publicKeyFile);
