@@ -31,10 +31,11 @@ export function shared<T>(
   /** The last question that was asked has no answer, or none yet. */
   let isLacking = false;
   let underWay: Promise<void> | undefined;
+  let askedAt = Infinity;
   let nextAt = -Infinity;
 
   async function refresh(): Promise<void> {
-    const at = clock.now();
+    const at = (askedAt = clock.now());
     const began = performance.now();
     isLacking = true;
     try {
@@ -45,13 +46,19 @@ export function shared<T>(
     } finally {
       const least = isLacking ? Math.min(leastMs, RETRY_MS) : leastMs;
       nextAt = at + Math.max(least, isPaced ? TIMES * (performance.now() - began) : 0);
-      underWay = undefined;
     }
   }
 
+  /** A system clock that is set back delays no question. */
+  function isDue(): boolean {
+    const now = clock.now();
+    return now >= nextAt || now < askedAt;
+  }
+
   return async (withinMs) => {
-    if (underWay !== undefined || clock.now() >= nextAt) {
-      underWay ??= refresh();
+    if (underWay !== undefined || isDue()) {
+      // Within `refresh`, an `ask` that throws at once would end it before it is noted.
+      underWay ??= refresh().finally(() => (underWay = undefined));
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMs)));
       await Promise.race([underWay, late]).finally(() => clearTimeout(timer));

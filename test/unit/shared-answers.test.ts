@@ -85,6 +85,26 @@ describe('a shared question', () => {
     expect(await ask(5)).to.equal(undefined);
   });
 
+  it('is asked again at once after the system clock stepped back', async () => {
+    now = 3_600_000;
+    const ask = sharedWith({ leastMs: 500 });
+    expect(await ask(LONG_MS)).to.equal(1);
+    now = 0;
+    expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([2, 2]);
+    now = 500;
+    expect(await ask(LONG_MS)).to.equal(3);
+  });
+
+  it('is asked again after it threw instead of rejecting', async () => {
+    answer = () => {
+      throw new Error('the settings are missing');
+    };
+    const ask = sharedWith();
+    expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([undefined, undefined]);
+    answer = async () => count;
+    expect(await ask(LONG_MS)).to.equal(3);
+  });
+
   it('takes at most a twentieth of the time if it is paced', async () => {
     answer = async () => {
       await sleep(20);
