@@ -9,7 +9,7 @@ import {
 } from './credential';
 import type { DidKeyPair } from '../base/did-key-pair';
 import { RequestError } from '../base/errors';
-import { refusedMint } from '../registry/simulate-mint';
+import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
 import { parseBody } from './parse-body';

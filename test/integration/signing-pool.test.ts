@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import {
@@ -83,6 +85,13 @@ describe('the signing pool', () => {
     const [first] = documents;
     const derived = await derive(first as SignedCredential, ['/credentialSubject']);
     expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
+  });
+
+  it('loads neither an HTTP client nor the contracts into its threads', () => {
+    const worker = readFileSync(join(PROJECT_ROOT, 'dist/service/issuance/signing-worker.js'), 'utf8');
+    expect(worker).to.include('service/issuance/prepare-document.ts');
+    for (const unneeded of ['node_modules/undici/', 'node_modules/ws/', 'typechain-types/'])
+      expect(worker.includes(unneeded), unneeded).to.equal(false);
   });
 
   it('transfers 40 MB to a thread and back, unchanged', async () => {
