@@ -95,7 +95,13 @@ interface Content {
 
 /** An application that has every operation. None of them is called. */
 function withEveryPart(): Koa {
-  const parts = { issuedDocuments: {}, registries: {}, subscriptions: {}, answers: {}, console: { sessions: {} } };
+  const parts = {
+    issuedDocuments: {},
+    registries: {},
+    subscriptions: {},
+    answers: {},
+    console: { sessions: {} },
+  };
   return newHttpApp({ apiKey: 'a', adminApiKey: 'b', ...(parts as Partial<HttpAppOptions>) });
 }
 
