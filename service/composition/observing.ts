@@ -87,9 +87,14 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
   const readUnfollowed = shared(findUnfollowed, { clock });
   const readSubscriptions = shared(
     async () => {
-      const health = await subscribing.health();
-      logFailures(health);
-      return health;
+      try {
+        const health = await subscribing.health();
+        logFailures(health);
+        return health;
+      } catch (error) {
+        logger.warn({ error }, 'the states of subscriptions cannot be read');
+        throw error;
+      }
     },
     { clock },
   );

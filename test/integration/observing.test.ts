@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { systemClock } from '../../service/base/clock';
+import { createLogger } from '../../service/base/logger';
+import { startObserving } from '../../service/composition/observing';
+import { loadConfig } from '../../service/config/config';
+import type { Database } from '../../service/database/database';
+import { createMintOutcomes } from '../../service/observability/issuing-report';
+import { createMetrics } from '../../service/observability/metrics';
+import { newState, openState, type State } from '../helpers/database/engines';
+
+describe('the observation', () => {
+  let state: State;
+  let database: Database;
+
+  before(async () => {
+    const opened = await newState('SQLite');
+    if (opened === undefined) throw new Error('SQLite is always there');
+    state = opened;
+    database = await openState(state);
+  });
+
+  after(async () => {
+    await database.close();
+    await state.remove();
+  });
+
+  it('logs that the states of subscriptions cannot be read, and answers without them', async () => {
+    const log: Record<string, unknown>[] = [];
+    const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
+    const metrics = createMetrics();
+    const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
+    const observing = startObserving(loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }), {
+      database,
+      metrics,
+      outcomes: createMintOutcomes(metrics, systemClock),
+      issuing: {
+        issuer: { missing: [] },
+        journal: undefined,
+        watched: undefined,
+        stop: async () => undefined,
+      },
+      eventDelivery: {
+        feeds: [],
+        feedOf: () => undefined,
+        refresh: async () => undefined,
+        figures: async () => [],
+        purge: async () => 0,
+        stop: async () => undefined,
+      },
+      subscribing: { health: async () => Promise.reject(new Error('the database is away')) },
+      logger: createLogger({ level: 'info', mask: (text) => text, destination }),
+      timing: {},
+    });
+    const health = await observing.health().finally(() => observing.stop());
+    expect(health.subscriptions).to.equal(undefined);
+    const lines = log.filter(({ msg }) => msg === 'the states of subscriptions cannot be read');
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.deep.include({ level: 'warn' }).and.have.nested.property('error.message');
+  });
+});
