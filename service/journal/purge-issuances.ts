@@ -17,7 +17,8 @@ export async function purgeIssuances(
   scope: string,
   { endedBefore, now, signal }: { endedBefore: number; now: number; signal: AbortSignal | undefined },
 ): Promise<number> {
-  const removed = await untilNothingIsLeft(async () => {
+  let removed = 0;
+  await untilNothingIsLeft(async () => {
     const ended = await db
       .selectFrom('issuances')
       .select('token_id')
@@ -27,7 +28,9 @@ export async function purgeIssuances(
       .limit(BATCH)
       .execute();
     const tokenIds = ended.map(({ token_id }) => token_id);
-    return tokenIds.length === 0 ? 0 : removeRows(db, scope, tokenIds, endedBefore);
+    if (tokenIds.length > 0) removed += await removeRows(db, scope, tokenIds, endedBefore);
+    // Another process may have removed them meanwhile, and left others.
+    return tokenIds.length;
   }, signal);
   if (!signal?.aborted) await removeUnfinished(db, scope, now);
   return removed;
