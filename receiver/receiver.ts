@@ -10,7 +10,7 @@ const LONGEST_BODY = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5_000;
 
-/** What the answers need. */
+/** The parts of the answers. */
 export interface AnswerOptions {
   findKey: FindKey;
   store: { add(event: StoredEvent): Promise<unknown> };

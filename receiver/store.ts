@@ -19,9 +19,9 @@ export interface StoredEvent {
     logIndex?: unknown;
     tokenId?: unknown;
     payload?: unknown;
-    /** Of a retraction: the `id` of the event that a reorganisation of the chain took back. */
+    /** A retraction has the `id` of the event that a reorganisation of the chain took back. */
     retracts?: unknown;
-    /** Of a test event: true. */
+    /** True in a test event. */
     test?: unknown;
   };
 }

@@ -64,7 +64,7 @@ export interface EventOfToken {
   }[];
 }
 
-/** What the service knows about a token. */
+/** A token with the facts that the service knows about it. */
 export interface KnownToken extends TokenView {
   explorerUrl: string | null;
   endorsements: (EndorsementView & { events: EventOfToken[] })[];

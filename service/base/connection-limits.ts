@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What decides how many descriptors the process needs besides connections. */
+/** The descriptors that the process needs besides connections follow from this. */
 interface Needs {
   signingThreads: number;
   /** The number of followed registries. */
@@ -9,9 +9,9 @@ interface Needs {
 
 /** The highest numbers of connections that may be open at once. */
 export interface ConnectionLimits {
-  /** Of callers to the HTTP server. */
+  /** Callers of the HTTP server. */
   callers: number;
-  /** Of deliveries to sinks, those kept alive included. */
+  /** Deliveries to sinks, including connections that are kept alive. */
   deliveries: number;
 }
 

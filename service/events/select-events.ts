@@ -40,7 +40,7 @@ const ATTRIBUTES = {
 
 const READERS = new Map<string, (event: CloudEvent) => string>(Object.entries(ATTRIBUTES));
 
-/** What decides which events a subscription gets. */
+/** The rules by which a subscription gets events. */
 export interface EventRules {
   readonly wants: EventPredicate;
   /** Whether the subscriber gets retractions of events that a reorganisation removed. */

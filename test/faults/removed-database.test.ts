@@ -20,7 +20,7 @@ import {
 const ADMIN_API_KEY = 'admin-key-of-a-removed-database';
 const NAMES = ['state.sqlite', 'state.sqlite-wal', 'state.sqlite-shm'];
 
-/** What happens to the files at this path while the service runs. */
+/** A change of the files at this path while the service runs. */
 const ACCIDENTS: Readonly<Record<string, (folder: string) => void>> = {
   'files are removed': (folder) => NAMES.forEach((name) => rmSync(join(folder, name))),
   'write-ahead log is removed': (folder) => rmSync(join(folder, 'state.sqlite-wal')),

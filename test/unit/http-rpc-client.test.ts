@@ -115,7 +115,7 @@ describe('the RPC client over HTTP', () => {
     }, LONG_MS);
     const all = Array.from({ length: 6 }, () => asked());
     await Promise.race(all);
-    // What a waiting answer has sent is in the buffers of its sockets.
+    // The buffers of its sockets hold the bytes that a waiting answer has sent.
     const read = sockets.filter(({ bytesWritten }) => bytesWritten > LARGEST_ANSWER_BYTES / 2);
     expect(read).to.have.lengthOf.within(1, 2);
     for (const error of await Promise.all(all)) expect(error).to.have.property('code', 'RPC_UNREACHABLE');
