@@ -54,6 +54,7 @@ describe('the search for marked secrets', () => {
       .privateKey.export({ type: 'pkcs8', format: 'pem' })
       .toString();
     expect(tracesOf(secrets, `${other} [secret] ${mark()} BEGIN PRIVATE KEY`)).to.deep.equal([]);
+    expect(tracesOf(secrets, Buffer.from(key.slice(2, 8)).toString('hex'))).to.deep.equal([]);
   });
 
   it('finds secrets in the files of a folder, and skips files older than a given time', () => {

@@ -10,6 +10,8 @@ export type Secrets = Readonly<Record<string, string>>;
  * The number of characters of a secret that count as a leak. Text may be cut in the middle of a secret.
  */
 const TELLING = 12;
+/** In hex these are as many characters of a text. Six could be in a megabyte of bytecode by chance. */
+const TELLING_IN_HEX = 2 * TELLING;
 
 /**
  * A new, unique secret. `before`: its beginning, for example characters that need escaping.
@@ -20,18 +22,21 @@ export function mark(before = ''): string {
 
 /**
  * The names of the secrets that left a trace in an output. A trace is any twelve characters of a secret, in
- * any case, percent-encoded or decoded, escaped for JSON, in hex or in base64.
+ * any case, percent-encoded or decoded, escaped for JSON, in hex (then 24 digits) or in base64.
  */
 export function tracesOf(secrets: Secrets, output: string | Buffer): string[] {
   const text = (typeof output === 'string' ? output : output.toString('latin1')).toLowerCase();
   const owners = new Map<string, string>();
   for (const [name, secret] of Object.entries(secrets)) {
-    for (const piece of formsOf(secret).flatMap(piecesOf)) owners.set(piece, name);
+    for (const piece of formsOf(secret).flatMap((form) => piecesOf(form, TELLING))) owners.set(piece, name);
+    for (const piece of hexFormsOf(secret).flatMap((form) => piecesOf(form, TELLING_IN_HEX)))
+      owners.set(piece, name);
   }
   const found = new Set<string>();
   for (const searched of [text, withoutDumps(text)]) {
     for (let at = 0; at + TELLING <= searched.length; at++) {
-      const owner = owners.get(searched.slice(at, at + TELLING));
+      const owner =
+        owners.get(searched.slice(at, at + TELLING)) ?? owners.get(searched.slice(at, at + TELLING_IN_HEX));
       if (owner !== undefined) found.add(owner);
     }
   }
@@ -73,10 +78,20 @@ function formsOf(secret: string): string[] {
   const bare = secret.replace(/^0x/i, '');
   const decoded = percentDecoded(secret);
   const texts = [bare, decoded].flatMap((text) => [text, encodeURIComponent(text), ...escapes(text)]);
-  const bytes = [Buffer.from(bare), Buffer.from(decoded)];
+  return [...texts, ...bytesOf(secret).flatMap(base64Of)];
+}
+
+function hexFormsOf(secret: string): string[] {
+  return bytesOf(secret).map((bytes) => bytes.toString('hex'));
+}
+
+/** The bytes of its text, and those that it stands for. */
+function bytesOf(secret: string): Buffer[] {
+  const bare = secret.replace(/^0x/i, '');
+  const bytes = [Buffer.from(bare), Buffer.from(percentDecoded(secret))];
   if (/^([0-9a-f]{2})+$/i.test(bare)) bytes.push(Buffer.from(bare, 'hex'));
   if (/^[A-Za-z0-9+/]{43}=$/.test(bare)) bytes.push(Buffer.from(bare, 'base64'));
-  return [...texts, ...bytes.flatMap(encodings)];
+  return bytes;
 }
 
 function escapes(text: string): string[] {
@@ -88,22 +103,21 @@ function escapes(text: string): string[] {
  * Base64 depends on the text before, such as the user before a password: all three alignments, without the
  * characters that share bits with their neighbours.
  */
-function encodings(bytes: Buffer): string[] {
-  const base64 = [0, 1, 2].flatMap((shift) => {
+function base64Of(bytes: Buffer): string[] {
+  return [0, 1, 2].flatMap((shift) => {
     const shifted = Buffer.concat([Buffer.alloc(shift), bytes]);
     return (['base64', 'base64url'] as const).map((encoding) =>
       shifted.toString(encoding).slice(shift && 4, -4),
     );
   });
-  return [bytes.toString('hex'), ...base64];
 }
 
 /** Pieces of each line, without the beginning that all keys of a kind share. */
-function piecesOf(form: string): string[] {
+function piecesOf(form: string, length: number): string[] {
   const lines = form.split(/\\n|[\r\n]+/).map((line) => line.replace(/^(MC4CAQAwBQYDK2VwBCIEI|-----.*)/, ''));
   return lines.flatMap((line) =>
-    Array.from({ length: Math.max(0, line.length - TELLING + 1) }, (_, at) =>
-      line.slice(at, at + TELLING).toLowerCase(),
+    Array.from({ length: Math.max(0, line.length - length + 1) }, (_, at) =>
+      line.slice(at, at + length).toLowerCase(),
     ),
   );
 }
