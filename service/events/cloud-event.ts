@@ -30,7 +30,7 @@ export interface CloudEvent extends Omit<ChainEvent, 'data'> {
  * The event's id: a UUID v5 of chain, transaction and log position (docs/specification.md 7.5). It is the
  * same for every attempt, restart and replica.
  *
- * @param blockHash only given if an orphaned event already has the id; see match-orphans.ts.
+ * @param blockHash only given if an orphaned event already has the id; see record-range.ts.
  */
 export function eventIdOf(
   chainId: number,

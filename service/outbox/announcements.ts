@@ -5,7 +5,16 @@ import { inBatches } from '../database/batches';
 import type { EventsTable, Schema } from '../database/schema';
 import { EVENT_ID_NAMESPACE, type CloudEvent } from '../events/cloud-event';
 import { RETRACTED_TYPE } from '../events/event-types';
-import { bytesOfId, enqueue, idOf, idOfBytes, insertEvents, keyIn, type Enqueued } from './stored-events';
+import {
+  bytesOfId,
+  channelsByEvent,
+  enqueue,
+  idOf,
+  idOfBytes,
+  insertEvents,
+  keyIn,
+  type Enqueued,
+} from './stored-events';
 
 /**
  * Terms of retractions:
@@ -18,32 +27,15 @@ import { bytesOfId, enqueue, idOf, idOfBytes, insertEvents, keyIn, type Enqueued
  * tells whether the subscriber has the event.
  */
 
-/** A row of an event besides its original. */
-interface OtherRow {
-  id: number;
-  original: number;
-  isRetraction: boolean;
-}
-
-/**
- * Reads the retractions and further announcements of these originals. An event without retractions has none.
- */
-export async function otherRowsOf(
+/** Keys of those originals that have rows besides their own: they were retracted for some channel. */
+export async function retractedAmong(
   db: Kysely<Schema>,
   originals: readonly { id: number }[],
-): Promise<OtherRow[]> {
+): Promise<ReadonlySet<number | null>> {
   const rows = await inBatches(originals, (some) =>
-    db
-      .selectFrom('events')
-      .select(['id', 'original', 'type'])
-      .where('original', 'in', some.map(idOf))
-      .execute(),
+    db.selectFrom('events').select('original').where('original', 'in', some.map(idOf)).execute(),
   );
-  return rows.map(({ id, original, type }) => ({
-    id,
-    original: original ?? id,
-    isRetraction: type === RETRACTED_TYPE,
-  }));
+  return new Set(rows.map(({ original }) => original));
 }
 
 /** The last announcement or retraction of an event in a channel. */
@@ -53,7 +45,7 @@ interface LastEntry {
   original: number;
   /** Key of the entry's row. */
   event: number;
-  isRetraction: boolean;
+  type: string;
 }
 
 /** Finds the last entry of each of these originals in each of these channels, waiting or not. */
@@ -61,70 +53,51 @@ export async function lastEntriesOf(
   db: Kysely<Schema>,
   channels: readonly number[],
   originals: readonly { id: number; token: number }[],
-  others: readonly OtherRow[],
 ): Promise<LastEntry[]> {
-  const last = new Map<string, LastEntry>();
   if (channels.length === 0) return [];
-  const rowsByOriginal = new Map<number, OtherRow[]>();
-  for (const { id } of originals) rowsByOriginal.set(id, [{ id, original: id, isRetraction: false }]);
-  for (const row of others) rowsByOriginal.get(row.original)?.push(row);
-  const rows = new Map([...rowsByOriginal.values()].flat().map((row) => [row.id, row]));
-  const deliveries = await inBatches(originals, (some) =>
+  const entries = await inBatches(originals, (some) =>
     db
       .selectFrom('deliveries')
-      .select(['channel', 'event'])
-      .where('channel', 'in', channels)
-      .where('token', 'in', [...new Set(some.map(({ token }) => token))])
-      .where(
-        'event',
-        'in',
-        some.flatMap(({ id }) => (rowsByOriginal.get(id) ?? []).map(idOf)),
-      )
-      .orderBy('channel')
-      .orderBy('token')
-      .orderBy('position')
+      .innerJoin('events', 'events.id', 'deliveries.event')
+      .select(['deliveries.channel', 'deliveries.event', 'events.type'])
+      .select((eb) => eb.fn.coalesce('events.original', 'events.id').as('original'))
+      .where('deliveries.channel', 'in', channels)
+      .where('deliveries.token', 'in', [...new Set(some.map(({ token }) => token))])
+      .where((eb) => eb(eb.fn.coalesce('events.original', 'events.id'), 'in', some.map(idOf)))
+      .orderBy('deliveries.channel')
+      .orderBy('deliveries.token')
+      .orderBy('deliveries.position')
       .execute(),
   );
-  for (const { channel, event } of deliveries) {
-    const row = rows.get(event);
-    if (row === undefined) continue;
-    const { original, isRetraction } = row;
-    last.set(`${channel}/${original}`, { channel, original, event, isRetraction });
-  }
-  return [...last.values()];
-}
-
-/** An event's row to enqueue for a channel. */
-interface Announcement {
-  id: number;
-  token: number;
-  body: string;
+  return [...new Map(entries.map((one) => [`${one.channel}/${one.original}`, one])).values()];
 }
 
 /**
  * Replaces each original that was retracted for the channel by its present announcement: the subscriber drops
  * the id of the original. Call it before stored events are enqueued for a channel.
  */
-export async function presentAnnouncements<T extends Announcement>(
+export async function presentAnnouncements<T extends { id: number; token: number }>(
   db: Kysely<Schema>,
   channel: number,
   originals: readonly T[],
 ): Promise<T[]> {
-  const others = await otherRowsOf(db, originals);
-  if (others.length === 0) return [...originals];
-  const retractions = others.filter(({ isRetraction }) => isRetraction);
-  const queued = await lastEntriesOf(db, [channel], originals, retractions);
-  const retracted = new Set(queued.flatMap(({ original, isRetraction }) => (isRetraction ? original : [])));
-  if (retracted.size === 0) return [...originals];
+  const candidates = await retractedAmong(db, originals);
+  const last = await lastEntriesOf(
+    db,
+    [channel],
+    originals.filter(({ id }) => candidates.has(id)),
+  );
+  const retracted = last.flatMap(({ original, event }) => (event === original ? [] : original));
+  if (retracted.length === 0) return [...originals];
   const present = await db
     .selectFrom('events')
     .select(['id', 'original', 'token', 'body'])
-    .where('original', 'in', [...retracted])
+    .where('original', 'in', retracted)
     .where('orphaned_at', 'is', null)
     .where(isOfBlock)
     .execute();
   const byOriginal = new Map(present.map(({ original, ...row }) => [original, row]));
-  return originals.map((one) => (retracted.has(one.id) ? { ...one, ...byOriginal.get(one.id) } : one));
+  return originals.map((one) => ({ ...one, ...byOriginal.get(one.id) }));
 }
 
 /**
@@ -184,13 +157,8 @@ export async function retract(
 ): Promise<void> {
   if (channels.length === 0 || announcements.length === 0) return;
   const originals = announcements.filter(({ original }) => original === null);
-  const others = await otherRowsOf(db, originals);
-  const told = new Map<number, Set<number>>();
-  const addTold = (event: number, channel: number): void =>
-    void told.set(event, (told.get(event) ?? new Set()).add(channel));
-  for (const { event, channel } of await lastEntriesOf(db, channels, originals, others))
-    addTold(event, channel);
-  for (const { event, channel } of cutOff) if (channels.includes(channel)) addTold(event, channel);
+  const last = await lastEntriesOf(db, channels, originals);
+  const told = channelsByEvent([...last, ...cutOff.filter(({ channel }) => channels.includes(channel))]);
 
   const newestFirst = announcements.filter(({ id }) => told.has(id)).reverse();
   const ids = await unusedIds(

@@ -1,13 +1,10 @@
-import type { Transaction } from 'kysely';
-import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
 import { lockFeed } from './feeds';
-import { enqueue, idOf, insertEvents, isAfter, keyIn, keysOfTokens } from './stored-events';
+import { attemptsOf, enqueue, idOf, insertEvents, isAfter, keyIn, keysOfTokens } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
@@ -54,7 +51,8 @@ export async function fillChannel(
     const wanted = events.filter(({ body }) => recipient?.wants(JSON.parse(body) as CloudEvent));
     const present = await presentAnnouncements(transaction, channel, wanted);
     // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
-    const delivered = await deliveredAmong(transaction, channel, present.map(idOf));
+    const attempts = await attemptsOf(transaction, present.map(idOf), channel);
+    const delivered = new Set(attempts.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
     await enqueue(
       transaction,
       present.flatMap(({ id, token }) => (delivered.has(id) ? [] : { channel, token, event: id })),
@@ -68,23 +66,6 @@ export async function fillChannel(
       .execute();
     return last === undefined ? 'filled' : 'more';
   });
-}
-
-async function deliveredAmong(
-  db: Transaction<Schema>,
-  channel: number,
-  events: readonly number[],
-): Promise<ReadonlySet<number>> {
-  const rows = await inBatches(events, (some) =>
-    db
-      .selectFrom('attempts')
-      .select('event')
-      .where('event', 'in', some)
-      .where('channel', '=', channel)
-      .where('error', 'is', null)
-      .execute(),
-  );
-  return new Set(rows.map(({ event }) => event));
 }
 
 /**

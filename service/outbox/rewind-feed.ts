@@ -3,10 +3,10 @@ import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
-import { isOfBlock, otherRowsOf, retract, type OrphanedAnnouncement } from './announcements';
+import { isOfBlock, retract, retractedAmong, type OrphanedAnnouncement } from './announcements';
 import { recipientsOf } from './channels';
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
-import { bytesOfId, idOfBytes } from './stored-events';
+import { attemptsOf, bytesOfId, idOf, idOfBytes, type Told } from './stored-events';
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
 interface OrphanedEvent {
@@ -31,13 +31,6 @@ export interface Rewound {
 
 /** An event of a block that is orphaned. */
 type OrphanedRow = OrphanedAnnouncement & { type: string; token_id: string };
-
-/** An event, and a channel that it was sent to, or may have been. */
-interface Told {
-  event: number;
-  channel: number;
-  isDelivered: boolean;
-}
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
@@ -65,8 +58,8 @@ export async function rewindFeed(
       const tokens = [...new Set(rows.map(({ token }) => token))];
       const queues = await lockQueues(database, transaction, feed, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
-      const orphans = new Set(rows.map(({ id }) => id));
-      const told = await attemptsAmong(transaction, feed, ancestor.number);
+      const orphans = new Set(rows.map(idOf));
+      const told = await attemptsOf(transaction, [...orphans]);
       const cutOff: Told[] = [];
       for (const queue of queues)
         for (const event of await removeFromQueue(transaction, queue, orphans, now))
@@ -118,20 +111,6 @@ async function eventsAfter(db: Transaction<Schema>, feed: number, block: number)
     .execute();
 }
 
-async function attemptsAmong(db: Transaction<Schema>, feed: number, block: number): Promise<Told[]> {
-  const rows = await db
-    .selectFrom('events')
-    .innerJoin('attempts', 'attempts.event', 'events.id')
-    .select(['events.id as event', 'attempts.channel', 'attempts.error'])
-    .distinct()
-    .where('events.feed', '=', feed)
-    .where('events.block_number', '>', block)
-    .where('events.orphaned_at', 'is', null)
-    .where(isOfBlock)
-    .execute();
-  return rows.map(({ event, channel, error }) => ({ event, channel, isDelivered: error === null }));
-}
-
 async function dropDeadLetters(
   db: Transaction<Schema>,
   queues: readonly { channel: number }[],
@@ -156,12 +135,10 @@ async function note(
   now: number,
 ): Promise<Rewound> {
   const originals = rows.filter(({ original }) => original === null);
-  const others = await otherRowsOf(db, originals);
-  const originalOf = new Map(others.map(({ id, original }) => [id, original]));
-  const keyOf = (event: number): number => originalOf.get(event) ?? event;
-  const delivered = new Set(told.flatMap(({ event, isDelivered }) => (isDelivered ? keyOf(event) : [])));
+  const originalOf = new Map(rows.map(({ id, original }) => [id, original ?? id]));
+  const delivered = new Set(told.flatMap((one) => (one.isDelivered ? originalOf.get(one.event) : [])));
   // A retraction shows that an event may have been received, also if no attempt was ever recorded.
-  const kept = new Set([...told.map(({ event }) => event), ...originalOf.values()]);
+  const kept = new Set([...told.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
   const orphaned: OrphanedEvent[] = [];
   for (const row of rows) {
     if (!kept.has(row.id)) {

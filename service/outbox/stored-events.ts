@@ -88,6 +88,39 @@ export function keyIn(keys: ReadonlyMap<string, number>, name: string): number {
   return key;
 }
 
+/** An event, and a channel that it was sent to, or may have been. */
+export interface Told {
+  event: number;
+  channel: number;
+  isDelivered: SqlBool;
+}
+
+/** The channels to which attempts for these events are recorded. `channel`: only this one. */
+export async function attemptsOf(
+  db: Kysely<Schema>,
+  events: readonly number[],
+  channel?: number,
+): Promise<Told[]> {
+  return inBatches(events, (some) =>
+    db
+      .selectFrom('attempts')
+      .select((eb) => ['event', 'channel', eb('error', 'is', null).as('isDelivered')])
+      .distinct()
+      .where('event', 'in', some)
+      .$if(channel !== undefined, (query) => query.where('channel', '=', channel ?? 0))
+      .execute(),
+  );
+}
+
+/** The channels of each event. */
+export function channelsByEvent(
+  rows: readonly { event: number; channel: number }[],
+): ReadonlyMap<number, ReadonlySet<number>> {
+  const channels = new Map<number, Set<number>>();
+  for (const { event, channel } of rows) channels.set(event, (channels.get(event) ?? new Set()).add(channel));
+  return channels;
+}
+
 /** An event that is to be stored. */
 interface NewEvent {
   cloudEvent: CloudEvent | Retraction;
