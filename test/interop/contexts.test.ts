@@ -7,11 +7,17 @@ import * as trustvc from '@trustvc/w3c-context';
 import { expect } from 'chai';
 import * as jsonld from 'jsonld';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
-import type { JsonObject } from '../../service/issuance/credential';
+import {
+  ATTACHMENTS_CONTEXT_URL,
+  RENDER_METHOD_CONTEXT_URL,
+  TRANSFERABLE_RECORDS_CONTEXT_URL,
+  type JsonObject,
+} from '../../service/issuance/credential';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import full from '../fixtures/bill-of-lading-full.json';
-import { TRADETRUST_CONTEXTS, variedCredentials } from '../helpers/credentials/varied-credentials';
 
+/** The TradeTrust contexts of our credentials. */
+const SHARED = [TRANSFERABLE_RECORDS_CONTEXT_URL, RENDER_METHOD_CONTEXT_URL, ATTACHMENTS_CONTEXT_URL];
 const OUR_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
 const TERMS = 'https://example.com/terms#';
 
@@ -26,6 +32,7 @@ const theirs: Contexts = {
   ...trustvc.attachmentsContexts,
   ...trustvc.templateContexts,
 };
+
 /**
  * Writes the contexts into the document. A loader would not do: jsonld caches processed contexts by URL for
  * all loaders, and would use the first context for both.
@@ -38,70 +45,11 @@ function inlined(document: JsonObject, contexts: Contexts): JsonObject {
   return { ...document, '@context': withContexts };
 }
 
-/** The canonical RDF that a signature covers, or the reason why safe mode refuses it. */
-async function meaningOf(document: JsonObject, contexts: Contexts): Promise<string> {
-  try {
-    const options = { algorithm: 'RDFC-1.0', safe: true, documentLoader } as const;
-    return await jsonld.canonize(inlined(document, contexts), options);
-  } catch (thrown) {
-    const { name, message, details } = thrown as Error & { details?: { event?: jsonld.JsonLdEvent } };
-    const { code, details: event } = details?.event ?? {};
-    return `refused: ${name} ${message} ${code} ${JSON.stringify(event)}`;
-  }
-}
-
-/** The contexts that our loader gives for these URLs. */
-async function loadOurs(): Promise<Contexts> {
-  const documents = await Promise.all([...TRADETRUST_CONTEXTS, OUR_URL].map((url) => documentLoader(url)));
-  return Object.fromEntries(documents.map(({ documentUrl, document }) => [documentUrl, document]));
-}
-
-const isRefused = (meaning: string): boolean => meaning.startsWith('refused');
-
 describe('our copies of the TradeTrust contexts', () => {
-  let ours: Contexts;
-  before(async () => {
-    ours = await loadOurs();
-  });
-
-  for (const url of TRADETRUST_CONTEXTS) {
-    it(`define, protect and contain the same as the published one: ${url}`, () => {
+  for (const url of [...SHARED, TRUSTVC_BILL_OF_LADING_CONTEXT_URL]) {
+    it(`define, protect and contain the same as the published one: ${url}`, async () => {
       expect(theirs[url]).to.have.property('@context');
-      expect(spelledOut(ours[url])).to.deep.equal(spelledOut(theirs[url]));
-    });
-  }
-
-  it('give the same canonical RDF as the published ones for many credentials', async () => {
-    const meanings = new Set<string>();
-    for (const credential of variedCredentials(1, 120)) {
-      const meaning = await meaningOf(credential, ours);
-      expect(await meaningOf(credential, theirs), JSON.stringify(credential)).to.equal(meaning);
-      if (!isRefused(meaning)) meanings.add(meaning);
-    }
-    expect(meanings.size).to.be.greaterThan(110);
-  });
-
-  it('refuse and accept the same terms in the same places', async () => {
-    let refused = 0;
-    const credentials = variedCredentials(2, 120, true);
-    for (const credential of credentials) {
-      const meaning = await meaningOf(credential, ours);
-      expect(await meaningOf(credential, theirs), JSON.stringify(credential)).to.equal(meaning);
-      refused += Number(isRefused(meaning));
-    }
-    expect(refused).to.be.within(30, 110);
-  });
-
-  // These tests show that the two above would notice a difference in any definition.
-  for (const url of TRADETRUST_CONTEXTS) {
-    it(`would give other canonical RDF if any one definition differed: ${url}`, async () => {
-      const credentials = variedCredentials(1, 120);
-      const mutants = mutantsOf(ours[url] as JsonObject);
-      expect(mutants.length).to.be.greaterThan(1);
-      for (const { path, mutant } of mutants) {
-        const isFound = await isNoticed(credentials, ours, { ...ours, [url]: mutant });
-        expect(isFound, path).to.equal(true);
-      }
+      expect(spelledOut((await documentLoader(url)).document)).to.deep.equal(spelledOut(theirs[url]));
     });
   }
 });
@@ -116,43 +64,18 @@ function spelledOut(value: unknown): unknown {
   return Object.fromEntries(entries) as unknown;
 }
 
-async function isNoticed(credentials: JsonObject[], ours: Contexts, changed: Contexts): Promise<boolean> {
-  for (const credential of credentials) {
-    if ((await meaningOf(credential, changed)) !== (await meaningOf(credential, ours))) return true;
-  }
-  return false;
-}
-
-/**
- * One copy of the context for each of its IRIs, with that IRI changed. An unused prefix is not changed: it
- * has no meaning by itself.
- */
-function mutantsOf(context: JsonObject): { path: string; mutant: JsonObject }[] {
-  return Object.entries(context).flatMap(([key, value]) => {
-    if (typeof value === 'string' && value.startsWith('http') && key !== 'xsd')
-      return [{ path: key, mutant: { ...context, [key]: `${value}Changed` } }];
-    if (typeof value !== 'object' || value === null) return [];
-    return mutantsOf(value as JsonObject).map(({ path, mutant }) => ({
-      path: `${key}/${path}`,
-      mutant: { ...context, [key]: mutant },
-    }));
-  });
-}
-
 describe('our Bill of Lading context', () => {
-  let ours: Contexts;
-  before(async () => {
-    ours = await loadOurs();
-  });
-
   /** Expands the subject with every term; returns its values by IRI. */
   async function expanded(contextUrl: string): Promise<Map<string, unknown>> {
     const attachments = [{ data: 'AA==', filename: 'a.pdf', mimeType: 'application/pdf' }];
     const document = {
-      '@context': ['https://www.w3.org/ns/credentials/v2', ...TRADETRUST_CONTEXTS.slice(0, 3), contextUrl],
+      '@context': ['https://www.w3.org/ns/credentials/v2', ...SHARED, contextUrl],
       ...full.credentialSubject,
       attachments,
     };
+    const urls = contextUrl === OUR_URL ? [...SHARED, OUR_URL] : [];
+    const loaded = await Promise.all(urls.map(documentLoader));
+    const ours = Object.fromEntries(loaded.map(({ document: one, documentUrl }) => [documentUrl, one]));
     const contexts = contextUrl === OUR_URL ? ours : theirs;
     const [node] = await jsonld.expand(inlined(document, contexts), { safe: true, documentLoader });
     return new Map(Object.entries(node ?? {}));
@@ -177,21 +100,6 @@ describe('our Bill of Lading context', () => {
     expect(mine.get(packages)).to.deep.equal(published.get('https://example.com/terms/#packages'));
     for (const iri of [...mine.keys()].filter((iri) => iri !== packages))
       expect(mine.get(iri), iri).to.deep.equal(published.get(iri));
-  });
-
-  it('means the same as TrustVC’s for many subjects, except for the IRI of packages', async () => {
-    const renamed = (meaning: string): string => meaning.replaceAll('/terms/#packages>', '/terms#packages>');
-    let different = 0;
-    for (const credential of variedCredentials(3, 60)) {
-      const contexts = (credential['@context'] as string[]).slice(0, -1);
-      const mine = await meaningOf({ ...credential, '@context': [...contexts, OUR_URL] }, ours);
-      const published = await meaningOf(credential, theirs);
-      different += Number(mine !== published);
-      // Canonicalisation sorts by IRI, so that the lines may be in another order.
-      expect(renamed(published).split('\n').length).to.equal(mine.split('\n').length);
-      if (!published.includes('/terms/#packages>')) expect(mine).to.equal(published);
-    }
-    expect(different).to.be.greaterThan(10);
   });
 });
 
