@@ -1,6 +1,6 @@
 # The service and `tdoc`, with production dependencies only. docs/operations.md explains how to run it.
 
-FROM node:20-slim AS build
+FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY cli/package.json cli/tdoc.cjs cli/
@@ -8,7 +8,7 @@ RUN npm ci
 COPY . .
 RUN npm run build
 
-FROM node:20-slim
+FROM node:24-slim
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data ENV_FILE=/dev/null
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

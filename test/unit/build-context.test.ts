@@ -50,3 +50,11 @@ describe('the build context of the Dockerfile', () => {
     expect(needed.filter((path) => !isSent(path))).to.deep.equal([]);
   });
 });
+
+describe('the Dockerfile', () => {
+  it('has the Node.js of .nvmrc in both stages', () => {
+    const images = [...textOf('Dockerfile').matchAll(/^FROM node:(\d+)-slim/gm)].map(([, major]) => major);
+    const major = textOf('.nvmrc').trim();
+    expect(images).to.deep.equal([major, major]);
+  });
+});
