@@ -5,9 +5,9 @@ import { validateBillOfLading } from '../../service/validation/validate-bill-of-
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { billOfLadingWithPdf } from '../fixtures/bill-of-lading-with-pdf';
 import { create } from '../helpers/processes/create-call';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { attachmentOf } from '../helpers/credentials/preparations';
 import { readDocument } from '../helpers/pages/markdown';
 import { type RunningService, startService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -131,7 +131,7 @@ describe('POST /create/{documentId}', () => {
   const documents = {
     'with the required terms only': () => minimal.credentialSubject,
     'with every term and non-ASCII text': () => full.credentialSubject,
-    'with a PDF of 5 MB attached': () => billOfLadingWithPdf(),
+    'with a file of 5 MB attached': () => ({ ...minimal.credentialSubject, attachments: [attachmentOf(7)] }),
   };
   for (const [name, subject] of Object.entries(documents)) {
     it(`signs a Bill of Lading ${name}, and a derived credential verifies`, async () => {

@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { track } from './resources';
+
+/** A server of this machine. */
+export interface TestServer {
+  url: string;
+  port: number;
+  /** Closes open connections too. */
+  close(): Promise<void>;
+}
+
+/** Starts a server on a free port. */
+export async function serve(listener: RequestListener): Promise<TestServer> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const untrack = track(`server on ${url}`);
+  return {
+    url,
+    port,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      untrack();
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { systemClock } from '../../service/base/clock';
+import { createWebhookClient, type PostResult } from '../../service/delivery/post';
+import { serve, type TestServer } from '../helpers/http-server';
+import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
+
+const TIMEOUT_MS = 300;
+
+describe('delivery to a faulty sink', () => {
+  let server: TestServer;
+  let answer: (response: ServerResponse) => void;
+  let closed: Promise<unknown>;
+
+  before(async () => {
+    server = await serve((_request, response) => {
+      closed = once(response, 'close');
+      answer(response);
+    });
+  });
+  after(() => server?.close());
+
+  async function deliver(): Promise<PostResult> {
+    const target = { url: server.url, headers: {}, signingKeys: signingKeysOfTest(), clock: systemClock };
+    const client = createWebhookClient({ ...target, timeoutMs: TIMEOUT_MS });
+    try {
+      return await client.post('{}', 'event-1');
+    } finally {
+      await client.close();
+    }
+  }
+
+  it('fails after the timeout if the sink hangs', async () => {
+    answer = () => undefined;
+    const begun = Date.now();
+    expect(await deliver()).to.deep.equal({
+      status: undefined,
+      failure: `no answer within ${TIMEOUT_MS} ms`,
+    });
+    expect(Date.now() - begun).to.be.at.least(TIMEOUT_MS - 5);
+  });
+
+  for (const head of ['', 'HTTP/1.1 20', 'HTTP/1.1 204 No Content\r\nContent-Le', 'not HTTP at all\r\n\r\n'])
+    it(`fails with a reason if the sink breaks off after the head ${JSON.stringify(head)}`, async () => {
+      answer = (response) => void response.socket?.end(head);
+      const result = await deliver();
+      expect(result).to.have.property('status', undefined);
+      expect(result).to.have.property('failure').that.is.a('string').and.not.equal('');
+    });
+
+  for (const status of [204, 503])
+    it(`has the status ${status} that follows informational answers`, async () => {
+      answer = (response) => {
+        response.writeContinue();
+        response.writeProcessing();
+        response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+        setTimeout(() => response.writeHead(status).end());
+      };
+      expect(await deliver()).to.include({ status });
+    });
+
+  for (const [what, brokenAfterMs] of [
+    ['breaks off', 30],
+    ['never ends', undefined],
+  ] as const)
+    it(`has the status of an answer whose body ${what}, and keeps no connection`, async () => {
+      answer = (response) => {
+        const drip = setInterval(() => response.write('.'), 20);
+        response.on('close', () => clearInterval(drip));
+        response.writeHead(200, { 'Content-Length': 1_000_000 }).write('so far');
+        if (brokenAfterMs !== undefined) setTimeout(() => response.destroy(), brokenAfterMs);
+      };
+      expect(await deliver()).to.include({ status: 200 });
+      await closed;
+    });
+});
