@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { openApi } from '../service/http/description/openapi';
-import { OPERATIONS } from '../service/http/description/operations';
+import { OPERATIONS, openApi } from '../service/http/description/openapi';
 
 /** The texts that are made from the description of the API, by the files that they are written to. */
 const TEXTS: Readonly<Record<string, () => Promise<string>>> = {

@@ -1,39 +1,50 @@
 import Koa from 'koa';
-import type { Console } from '../console/console';
-import type { Logger } from '../base/logger';
 import type { Answers } from '../answers/answers';
+import type { Logger } from '../base/logger';
+import type { Console } from '../console/console';
+import type { Registries } from '../followed-registries/registries';
 import { answerConsole } from './console-routes';
 import { createGate } from './gate';
 import { cors } from './middleware/cors';
 import { errors, unanswered, wellFormed } from './middleware/errors';
 import { requestLog, type RequestState } from './middleware/request-log';
 import { createOperationRouter } from './operation-router';
-import { answerManaged, type ManagedParts } from './managed-routes';
+import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
+import { answerRegistries } from './routes/registries';
+import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
 
 /** The parts of the HTTP API. */
-export interface HttpAppOptions extends ManagedParts, PublishedParts {
+export interface HttpAppOptions extends DocumentParts, PublishedParts {
   /** Without it the endpoints of the admin do not exist. */
   adminApiKey?: string | undefined;
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
   newId: () => string;
+  /** The followed registries, for the admin. */
+  registries?: Registries | undefined;
+  /** The paths under /subscriptions, which exist only with an admin key. */
+  subscriptions?: SubscriptionRoutes | undefined;
   /** Tokens, deliveries, events and checks of credentials, which exist only with a key. */
   answers?: Answers | undefined;
   /** The console in the browser, which exists only with an admin key. */
   console?: Console | undefined;
+  /** Whether what is stored now may be lost. */
+  isDatabaseRemoved?: () => boolean;
 }
 
 /** The creator service's HTTP API (docs/specification.md, section 5). */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
-  const { apiKey, adminApiKey, answers } = options;
+  const { apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
   const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions });
-  const operations = createOperationRouter(gate);
+  const operations = createOperationRouter(gate, options.isDatabaseRemoved);
   answerPublished(operations, options);
-  answerManaged(operations, options);
+  answerDocuments(operations, options);
+  if (registries) answerRegistries(operations, registries);
+  if (subscriptions) answerSubscriptions(operations, subscriptions);
   if (answers) answerQuestions(operations, answers);
   if (consoleParts) answerConsole(operations, consoleParts);
   const app = new Koa<RequestState>();

@@ -1,20 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Router, RouterMiddleware } from '@koa/router';
+import type { Router } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { PROJECT_ROOT } from '../base/project-root';
 import type { Console } from '../console/console';
 import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
 import type { LogIn, Overview, Session } from '../console/views';
-import { SMALL_BYTES, declaredBody } from './read-body';
 import { pageSession } from './gate';
 import { CONSOLE } from './middleware/cors';
 import { HttpError } from './middleware/errors';
-import { smallJson, rawBody, type SmallJsonState, type RawBodyState } from './middleware/json-body';
-import type { AccessState, RequestState } from './middleware/request-log';
+import type { RequestState } from './middleware/request-log';
 import type { OperationRouter } from './operation-router';
-import { cacheable } from './routes/published';
+import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
+import { cacheable, madeOnce } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
 
 const API = `${CONSOLE}/api`;
@@ -44,12 +43,11 @@ export function answerConsole({ router, answer }: OperationRouter, parts: Consol
       ctx.body = json;
     },
   );
-  answer<RawBodyState>(
+  answer(
     { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
     declaredBody,
-    rawBody({ bytes: SMALL_BYTES, words: '64 KB' }) as RouterMiddleware<RawBodyState & AccessState>,
     async (ctx) => {
-      ctx.body = await parts.validate(ctx.state.bytes);
+      ctx.body = await parts.validate(await arrived(ctx, readBody(ctx.req, SMALL_BYTES)));
     },
   );
   answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {
@@ -101,7 +99,7 @@ function answerSessions({ router, answer }: OperationRouter, sessions: Sessions)
   });
 
   // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself.
-  answer({ access: 'admin', method: 'post', path: `${API}/links` }, (ctx) => {
+  answer({ access: 'admin', method: 'post', path: `${API}/links`, isHarmless: true }, (ctx) => {
     if (ctx.state.session !== undefined) throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
     ctx.status = 201;
     ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
@@ -170,13 +168,8 @@ export function answerPage(router: Router, folder = FOLDER): void {
   router.get(`${CONSOLE}/app.css`, builtFile(join(folder, 'app.css'), 'text/css; charset=utf-8'));
 }
 
-/** Reads the file at its first request, and then keeps it. */
 function builtFile(path: string, mediaType: string): Middleware {
-  let made: Middleware | undefined;
-  return async (ctx, next) => {
-    made ??= cacheable(read(path), mediaType, ASK_AGAIN);
-    await made(ctx, next);
-  };
+  return madeOnce(() => cacheable(read(path), mediaType, ASK_AGAIN));
 }
 
 function read(path: string): Buffer {

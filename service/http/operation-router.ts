@@ -1,10 +1,11 @@
 import { Router, type RouterMiddleware } from '@koa/router';
-import type { Operation } from './description/operation';
+import type { Context, Middleware } from 'koa';
+import type { z } from 'zod';
+import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
-import { declaredBody } from './read-body';
-import { smallJson } from './middleware/json-body';
+import { HttpError } from './middleware/errors';
+import { declaredBody, smallJson } from './read-body';
 import type { AccessState } from './middleware/request-log';
-import { checkQuery } from './query';
 
 /** An operation that is described, or one of the console's page alone. */
 export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isHarmless'> & {
@@ -16,8 +17,8 @@ export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isH
 export interface OperationRouter {
   router: Router;
   /**
-   * Answers an operation. The access, the query and a small body are checked before, as the operation
-   * describes them.
+   * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
+   * before.
    */
   answer<State>(
     this: void,
@@ -26,8 +27,17 @@ export interface OperationRouter {
   ): void;
 }
 
-export function createOperationRouter(gate: Gate): OperationRouter {
+/** @param isDatabaseRemoved whether what is stored now may be lost. */
+export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => false): OperationRouter {
   const router = new Router();
+  const storable: RouterMiddleware = async (ctx, next) => {
+    if (isDatabaseRemoved()) {
+      ctx.set('Retry-After', RESTORED_AFTER_S);
+      const message = 'The database was removed, so nothing is stored until the operator has restored it.';
+      throw new HttpError(503, 'DATABASE_REMOVED', message);
+    }
+    await next();
+  };
   return {
     router,
     answer(operation, ...route) {
@@ -37,8 +47,70 @@ export function createOperationRouter(gate: Gate): OperationRouter {
       const checks = [check as RouterMiddleware];
       if (query) checks.push(checkQuery(query) as RouterMiddleware);
       if (body?.kind === 'small') checks.push(declaredBody, smallJson as RouterMiddleware);
+      if (!onlyLooks(operation)) checks.push(storable);
       const pattern = path.replace(/\{(\w+)\}/g, ':$1');
       router[method](pattern, ...checks, ...(route as RouterMiddleware[]));
     },
   };
+}
+
+/** Seconds in `Retry-After` after which an operator may have restored the database. */
+const RESTORED_AFTER_S = '60';
+
+/** State that the check of the query sets for the route. */
+interface QueryState<Query> {
+  /** The checked parameters. */
+  query: Query;
+  /** The parameters as the request has them, without empty ones. */
+  givenQuery: Readonly<Record<string, string>>;
+}
+
+/** The state of an operation with a query. */
+export type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
+
+/** Characters of an unknown name that an error repeats. */
+const LONGEST_SHOWN = 64;
+
+/** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
+function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>> {
+  return async (ctx, next) => {
+    const given = givenOf(ctx, Object.keys(schema.shape));
+    const { data, error } = schema.safeParse(given);
+    const [issue] = error?.issues ?? [];
+    if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
+    Object.assign(ctx.state, { query: data, givenQuery: given });
+    await next();
+  };
+}
+
+function givenOf(ctx: Context, names: readonly string[]): Record<string, string> {
+  const given: Record<string, string> = {};
+  for (const [name, value = ''] of Object.entries(ctx.query)) {
+    if (!names.includes(name)) {
+      const known = `leave it out, or write one of ${names.join(', ')}`;
+      throw wrongQuery(name.slice(0, LONGEST_SHOWN), `is not known: ${known}`);
+    }
+    if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
+    // PostgreSQL cannot store the character NUL, so nothing has it.
+    if (value.includes('\0')) throw wrongQuery(name, 'has the character NUL (%00): leave it out');
+    if (value !== '') given[name] = value;
+  }
+  return given;
+}
+
+/** An error that names the parameter. */
+export function wrongQuery(name: string, problem: string): HttpError {
+  return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem}.`);
+}
+
+/** Keeps an answer out of caches. */
+export function noStore(ctx: Context): void {
+  ctx.set('Cache-Control', 'no-store');
+}
+
+/** Names the next page (RFC 8288), which has the other parameters of this one. */
+export function linkNextPage(ctx: Context & { state: QueryState<{ limit: number }> }, after: string): void {
+  const { query, givenQuery } = ctx.state;
+  const parameters = new URLSearchParams({ ...givenQuery, after, limit: String(query.limit) });
+  ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
 }

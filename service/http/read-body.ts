@@ -1,19 +1,22 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
+import bodyParser from 'koa-bodyparser';
 import { HttpError } from './middleware/errors';
+import type { JsonObject } from '../issuance/credential';
+import { jsonObjectOf, notJson, parseBody, refuseComplex } from '../issuance/parse-body';
 
-/** The reason why a body could not be read. */
-export class BodyProblem extends Error {
-  readonly problem: 'aborted' | 'too slow' | 'too large' | 'wrongly encoded' | 'unknown encoding';
+/** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
+export const LIMIT_BYTES = 50 * 1024 * 1024;
 
-  constructor(problem: BodyProblem['problem'], cause?: unknown) {
-    super(`the body is ${problem}`, { cause });
-    this.problem = problem;
-  }
-}
+/**
+ * A body up to this size is parsed at once and never waits, because the rest of a request takes as much
+ * memory.
+ */
+export const SMALL_BYTES = 64 * 1024;
 
 /** The minimum number of bytes that must arrive in each interval until the body is complete. */
 export interface LeastRate {
@@ -24,17 +27,139 @@ export interface LeastRate {
 }
 
 /**
+ * A body brings at least so much, so that a small one is complete within ten seconds. Otherwise two bodies of
+ * one byte keep all others out for five minutes.
+ */
+export const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
+
+const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
+
+/**
+ * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
+ * request has not waited by then, and none of the body is read.
+ */
+export const declaredBody: Middleware = async (ctx, next) => {
+  if (!JSON_TYPE.test(ctx.request.type)) {
+    const message = 'The body must be JSON, with Content-Type: application/json.';
+    throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
+  }
+  if ((ctx.request.length ?? 0) > LIMIT_BYTES) {
+    dropRest(ctx);
+    throw tooLarge(LIMIT_BYTES);
+  }
+  await next();
+};
+
+/** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
+export function mostBytes({ req: { headers } }: Context): number {
+  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity')
+    return Infinity;
+  const { 'content-length': length } = headers;
+  if (length === undefined) return headers['transfer-encoding'] === undefined ? 0 : Infinity;
+  return Number(length);
+}
+
+/** State that the middleware sets for the route. */
+export interface SmallJsonState {
+  body: JsonObject;
+}
+
+/** Reads a JSON object of at most 64 KB. */
+export const smallJson: Middleware<SmallJsonState> = async (ctx, next) => {
+  ctx.state.body = await arrived(ctx, smallObject(ctx));
+  await next();
+};
+
+/**
+ * `onProtoPoisoning` is an option of co-body, the reader of koa-bodyparser. jsonObjectOf refuses `__proto__`.
+ */
+const OPTIONS: bodyParser.Options & { onProtoPoisoning: 'ignore' } = {
+  enableTypes: ['json'],
+  // koa-bodyparser knows only some of the +json types. declaredBody has checked the type already.
+  detectJSON: () => true,
+  jsonLimit: String(SMALL_BYTES),
+  onProtoPoisoning: 'ignore',
+};
+
+const parse = bodyParser(OPTIONS);
+
+/**
+ * Reads and parses a small body. koa-bodyparser reads an empty body as `{}`, and invalid UTF-8 as U+FFFD. The
+ * bytes are therefore checked separately.
+ */
+async function smallObject(ctx: Context): Promise<JsonObject> {
+  // The length of a compressed body is not known before it is decoded.
+  if (mostBytes(ctx) > SMALL_BYTES) return parseBody(await readBody(ctx.req, SMALL_BYTES));
+  const chunks: Uint8Array[] = [];
+  // The parser starts to read in the same turn, so both get every chunk.
+  ctx.req.on('data', (chunk: Uint8Array) => chunks.push(chunk));
+  try {
+    await parse(ctx, async () => undefined);
+  } catch (cause) {
+    // Invalid JSON is a SyntaxError. The other errors come from reading and have a type.
+    if (cause instanceof SyntaxError) throw notJson('', cause);
+    const type = cause instanceof Error && 'type' in cause ? cause.type : undefined;
+    throw type === 'request.aborted' || type === 'stream.not.readable' ? aborted() : cause;
+  }
+  const bytes = await joined(chunks);
+  if (bytes.length === 0 || !isUtf8(bytes)) throw notJson();
+  refuseComplex(bytes);
+  return jsonObjectOf(ctx.request.body);
+}
+
+/**
+ * Waits for a body while it arrives fast enough.
+ *
+ * @throws HttpError 408 for one that hardly arrives; the errors of the reading.
+ */
+export async function arrived<T>(
+  ctx: Context,
+  reading: Promise<T>,
+  { bytes, withinMs }: LeastRate = LEAST,
+): Promise<T> {
+  const { req } = ctx;
+  const { socket } = req;
+  let before = socket.bytesRead;
+  let timer: NodeJS.Timeout | undefined;
+  const tooSlow = new Promise<never>((_, reject) => {
+    const look = (): void => {
+      if (!req.complete && socket.bytesRead - before < bytes)
+        reject(new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.'));
+      before = socket.bytesRead;
+    };
+    // Runs after the bytes that arrived while this process was busy are read.
+    timer = setInterval(() => setImmediate(look), withinMs);
+  });
+  try {
+    return await Promise.race([reading, tooSlow]);
+  } catch (error) {
+    if (error instanceof HttpError && (error.status === 408 || error.status === 413)) dropRest(ctx);
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Reads and drops the rest of a body, so that the caller can finish sending and read the answer. */
+function dropRest(ctx: Context): void {
+  ctx.set('Connection', 'close');
+  ctx.req.unpipe();
+  ctx.req.removeAllListeners('data').resume();
+}
+
+/**
  * Reads a request's body and decodes it from its Content-Encoding (gzip, deflate, br). The result shares its
- * memory with nothing.
+ * memory with nothing, so that it can be transferred to another thread.
  *
  * @param limit most decoded bytes.
  * @param onChunk receives the decoded bytes as they arrive.
- * @throws BodyProblem. The request stays open; the calling code decides about the rest of its body.
+ * @throws HttpError 413 over the limit, 400 for a body that is incomplete or wrongly encoded, 415 for an
+ *   unknown encoding. The request stays open; the calling code decides about the rest of its body.
  */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
-  onChunk: (chunk: Uint8Array) => void,
+  onChunk?: (chunk: Uint8Array) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const source = decoded(request);
   const chunks: Uint8Array[] = [];
@@ -43,19 +168,19 @@ export async function readBody(
     await new Promise<void>((resolve, reject) => {
       source.on('data', (chunk: Uint8Array) => {
         length += chunk.length;
-        if (length > limit) return reject(new BodyProblem('too large'));
+        if (length > limit) return reject(tooLarge(limit));
         chunks.push(chunk);
-        onChunk(chunk);
+        onChunk?.(chunk);
       });
       source.on('end', resolve);
+      const undecodable = 'The body does not decode as its Content-Encoding says.';
       if (source !== request)
-        source.on('error', (cause) => reject(new BodyProblem('wrongly encoded', cause)));
+        source.on('error', (cause) => reject(new HttpError(400, 'BODY_NOT_JSON', undecodable, cause)));
       // The connection may have closed before the body is read, as when a waiting caller leaves. A body that
       // has arrived whole may still be on its way to the decoder, which then never gets its end.
-      const abort = (): void => reject(new BodyProblem('aborted'));
-      if (request.destroyed && !request.readableEnded) abort();
+      if (request.destroyed && !request.readableEnded) reject(aborted());
       request.on('close', () => {
-        if (!request.readableEnded) abort();
+        if (!request.readableEnded) reject(aborted());
       });
     });
   } finally {
@@ -69,38 +194,6 @@ export async function readBody(
 }
 
 /**
- * Waits for a body while it arrives fast enough.
- *
- * @throws BodyProblem too slow; the errors of the reading.
- */
-export async function atLeastRate<T>(
-  request: IncomingMessage,
-  { bytes, withinMs }: LeastRate,
-  reading: Promise<T>,
-): Promise<T> {
-  const { socket } = request;
-  let before = socket.bytesRead;
-  let timer: NodeJS.Timeout | undefined;
-  const tooSlow = new Promise<never>((_, reject) => {
-    const look = (): void => {
-      if (!request.complete && socket.bytesRead - before < bytes) {
-        // The rest of the body is discarded.
-        request.removeAllListeners('data').resume();
-        reject(new BodyProblem('too slow'));
-      }
-      before = socket.bytesRead;
-    };
-    // Runs after the bytes that arrived while this process was busy are read.
-    timer = setInterval(() => setImmediate(look), withinMs);
-  });
-  try {
-    return await Promise.race([reading, tooSlow]);
-  } finally {
-    clearInterval(timer);
-  }
-}
-
-/**
  * The decoder raises an error for corrupt input, and the request itself goes on. Names of encodings are
  * case-insensitive (RFC 9110, section 8.4.1).
  */
@@ -109,7 +202,17 @@ function decoded(request: IncomingMessage): Readable {
   if (encoding === 'identity') return request;
   if (encoding === 'gzip' || encoding === 'deflate') return request.pipe(createUnzip());
   if (encoding === 'br') return request.pipe(createBrotliDecompress());
-  throw new BodyProblem('unknown encoding');
+  throw new HttpError(415, 'CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');
+}
+
+function tooLarge(limit: number): HttpError {
+  const words = limit === SMALL_BYTES ? '64 KB' : '50 MB';
+  return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${words}.`);
+}
+
+/** The error for a caller that leaves while it sends. */
+export function aborted(): HttpError {
+  return new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
 }
 
 /**
@@ -119,7 +222,7 @@ function decoded(request: IncomingMessage): Readable {
 const COPIED_AT_ONCE = 1024 * 1024;
 
 /** Joins chunks in memory that nothing shares, and yields to the event loop between the pieces. */
-export async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
+async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let offset = 0;
   let nextPause = COPIED_AT_ONCE;
@@ -132,50 +235,3 @@ export async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<
   }
   return bytes;
 }
-
-/** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
-export const LIMIT_BYTES = 50 * 1024 * 1024;
-
-/**
- * A body up to this size is parsed at once and never waits, because the rest of a request takes as much
- * memory.
- */
-export const SMALL_BYTES = 64 * 1024;
-
-/** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
-export function mostBytes({ req: { headers } }: Context): number {
-  if (headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity')
-    return Infinity;
-  const { 'content-length': length } = headers;
-  if (length === undefined) return headers['transfer-encoding'] === undefined ? 0 : Infinity;
-  return Number(length);
-}
-
-/**
- * The error for a body over the limit. The rest of the body is read and dropped, so that the caller can
- * finish sending and read the answer.
- */
-export function tooLarge(ctx: Context, limit = '50 MB'): HttpError {
-  ctx.set('Connection', 'close');
-  ctx.req.unpipe();
-  ctx.req.resume();
-  return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${limit}.`);
-}
-
-const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
-
-/**
- * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
- * request has not waited by then, and none of the body is read.
- */
-export const declaredBody: Middleware = async (ctx, next) => {
-  if (!JSON_TYPE.test(ctx.request.type)) {
-    throw new HttpError(
-      415,
-      'CONTENT_TYPE_WRONG',
-      'The body must be JSON, with Content-Type: application/json.',
-    );
-  }
-  if ((ctx.request.length ?? 0) > LIMIT_BYTES) throw tooLarge(ctx);
-  await next();
-};

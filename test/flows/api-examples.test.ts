@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createClient } from '../../client/create-client';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
-import { OPERATIONS } from '../../service/http/description/operations';
+import { OPERATIONS } from '../../service/http/description/openapi';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { create } from '../helpers/processes/create-call';

@@ -3,7 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { BodyProblem, readBody } from '../../service/http/read-body';
+import { HttpError } from '../../service/http/middleware/errors';
+import { readBody } from '../../service/http/read-body';
 import { listen, type HttpServer } from '../../service/http/server';
 
 const PATIENCE = { requestTimeout: 300, connectionsCheckingInterval: 50 };
@@ -29,10 +30,10 @@ describe('a late or malformed request', () => {
 
   async function read(request: IncomingMessage): Promise<void> {
     try {
-      await readBody(request, LENGTH, () => undefined);
+      await readBody(request, LENGTH);
       outcome = 'read';
     } catch (error) {
-      outcome = error instanceof BodyProblem ? error.problem : 'failed';
+      outcome = error instanceof HttpError ? error.code : 'failed';
     }
   }
 
@@ -52,13 +53,13 @@ describe('a late or malformed request', () => {
       .and.match(/\r\n\r\n\{"error":\{"message":"The request did not arrive in time\."\}\}$/);
     client.write('67890');
     await sleep(PATIENCE.requestTimeout);
-    expect(outcome).to.equal('aborted');
+    expect(outcome).to.equal('BODY_ABORTED');
   });
 
   it('is answered 400 and aborted when its body breaks the rules of HTTP', async () => {
     client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nrubbish\r\n');
     expect(await answer()).to.match(/^HTTP\/1\.1 400 /);
     await sleep(PATIENCE.connectionsCheckingInterval);
-    expect(outcome).to.equal('aborted');
+    expect(outcome).to.equal('BODY_ABORTED');
   });
 });

@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { newDeferred } from '../../service/base/waiting';
+import type { HttpError } from '../../service/http/middleware/errors';
 import { readBody } from '../../service/http/read-body';
 
 const MEGABYTE = 1024 * 1024;
@@ -16,7 +17,7 @@ describe('reading a large body', () => {
     const body = randomBytes(20 * MEGABYTE + 7);
     const source = new PassThrough();
     const request = Object.assign(source, { headers: {}, complete: true }) as unknown as IncomingMessage;
-    const read = readBody(request, body.length, () => undefined);
+    const read = readBody(request, body.length);
     let turns = NaN;
     source.on('end', () => {
       turns = 0;
@@ -38,9 +39,9 @@ describe('reading a large body', () => {
     const body = gzipSync(randomBytes(MEGABYTE), { level: 0 });
     const outcome = newDeferred<string>();
     const server = createServer((request) => {
-      readBody(request, 2 * MEGABYTE, () => undefined).then(
+      readBody(request, 2 * MEGABYTE).then(
         ({ length }) => outcome.resolve(`${length} bytes`),
-        ({ message }: Error) => outcome.resolve(message),
+        ({ code }: HttpError) => outcome.resolve(code),
       );
     });
     server.listen(0, '127.0.0.1');
@@ -50,7 +51,7 @@ describe('reading a large body', () => {
     socket.write(`POST / HTTP/1.1\r\n${head}\r\n\r\n`);
     socket.on('error', () => undefined).end(body);
     try {
-      expect(await outcome.promise).to.equal('the body is aborted');
+      expect(await outcome.promise).to.equal('BODY_ABORTED');
     } finally {
       socket.destroy();
       server.close();

@@ -1,148 +1,37 @@
 import { z } from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
-import type { Answer, Operation } from './operation';
+import { chapter, component, json, type Answer } from './operation';
 import { ADDRESS, COUNT, FEED_STATE, REGISTRY_NAME, TEXT, TIME } from './values';
 
-/** Any JSON object. Its own specification says what it has. */
-const OBJECT = z.record(TEXT, z.unknown());
-
-function json(
-  description: string,
-  schema: z.ZodType = OBJECT,
-  mediaType: string | readonly string[] = 'application/json',
-): Answer {
-  return { description, content: { mediaType, schema } };
-}
-
-const HEADERS_OF_CACHEABLE = {
-  ETag: { description: 'Identifies the content: send it in `If-None-Match`.', example: '"kX2…"' },
-};
 const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
 
-function publicGet(
-  id: string,
-  path: string,
-  summary: string,
-  answers: Operation['answers'],
-  more: Partial<Operation> = {},
-): Operation {
-  return { id, tag: 'Discovery', method: 'get', path, summary, access: 'anyone', answers, ...more };
+/** The answers of a path that the caller may keep. */
+function kept(answer: Answer): Record<number, Answer> {
+  const ETag = { description: 'Identifies the content: send it in `If-None-Match`.', example: '"kX2…"' };
+  return { 200: { ...answer, headers: { ETag } }, 304: NOT_MODIFIED };
 }
 
-/** GET / */
-export const GREETING = publicGet('greet', '/', 'A greeting', {
-  200: { description: 'A text.', content: { mediaType: 'text/plain', schema: TEXT } },
-});
+function text(description: string, mediaType: string): Answer {
+  return { description, content: { mediaType, schema: TEXT } };
+}
 
-/** GET /.well-known/did.json */
-export const DID_DOCUMENT = publicGet(
-  'getDidDocument',
-  '/.well-known/did.json',
-  'The DID document of the issuer (did:web)',
-  { 200: json('The DID document. Verifiers read the key of the credentials from it.') },
-  { errors: { 500: ['DID_DOCUMENT_UNREADABLE'] } },
-);
-
-/** GET /.well-known/jwks.json */
-export const JWKS = publicGet(
-  'getWebhookKeys',
-  '/.well-known/jwks.json',
-  'The keys that verify webhooks',
-  {
-    200: json(
-      'A JWK Set (RFC 7517).',
-      z
-        .strictObject({
-          keys: z.array(
-            z.strictObject({
-              kty: z.literal('OKP'),
-              crv: z.literal('Ed25519'),
-              x: TEXT,
-              kid: TEXT.meta({ description: 'The X-Service-Key-Id of its deliveries.' }),
-              use: z.literal('sig'),
-              alg: z.literal('EdDSA'),
-              nbf: z.int().optional().meta({
-                description: 'The key signs nothing before this second. Do not refuse a delivery for it.',
-              }),
-              exp: z.int().optional().meta({
-                description: 'The key signs nothing from this second on. Do not refuse a delivery for it.',
-              }),
-            }),
-          ),
-        })
-        .meta({ id: 'WebhookKeys' }),
-      'application/jwk-set+json',
-    ),
-  },
-  { errors: { 404: ['SIGNING_KEY_MISSING'] } },
-);
-
-/** GET /contexts/{file} */
-export const PUBLISHED_FILE = publicGet(
-  'getContextFile',
-  '/contexts/{file}',
-  'A JSON-LD context, or the JSON Schema of a subject',
-  {
-    200: {
-      ...json('The file, which never changes.', OBJECT, [CONTEXT_TYPE, SCHEMA_TYPE]),
-      headers: HEADERS_OF_CACHEABLE,
-    },
-    304: NOT_MODIFIED,
-  },
-  {
-    pathParameters: {
-      file: {
-        description: 'A file of the service, or one that its operator put beside them.',
-        example: BILL_OF_LADING_CONTEXT,
-      },
-    },
-    errors: { 404: ['NOT_FOUND'] },
-  },
-);
-
-/** GET /schemas */
-export const LIST_SCHEMAS = publicGet('listEventSchemas', '/schemas', 'The schemas of all events', {
-  200: {
-    ...json('Their URLs.', z.array(TEXT).meta({ id: 'SchemaUrls' })),
-    headers: HEADERS_OF_CACHEABLE,
-  },
-  304: NOT_MODIFIED,
-});
-
-/** GET /schemas/{file} */
-export const EVENT_SCHEMA = publicGet(
-  'getEventSchema',
-  '/schemas/{file}',
-  'The schema of an event',
-  {
-    200: {
-      ...json('A JSON Schema (draft 2020-12).', OBJECT, 'application/schema+json'),
-      headers: HEADERS_OF_CACHEABLE,
-    },
-    304: NOT_MODIFIED,
-  },
-  {
-    pathParameters: {
-      file: { description: 'The type of the event, and `.json`.', example: 'com.service.etr.minted.json' },
-    },
-    errors: { 404: ['NOT_FOUND'] },
-  },
-);
-
-/** GET /openapi.json */
-export const OPENAPI = publicGet('getDescription', '/openapi.json', 'This description', {
-  200: { ...json('An OpenAPI 3.1 document.'), headers: HEADERS_OF_CACHEABLE },
-  304: NOT_MODIFIED,
-});
-
-/** GET /docs */
-export const REFERENCE = publicGet('getReference', '/docs', 'This description, to read', {
-  200: {
-    description: 'A page.',
-    content: { mediaType: 'text/html', schema: TEXT },
-    headers: HEADERS_OF_CACHEABLE,
-  },
-  304: NOT_MODIFIED,
+const WEBHOOK_KEYS = component('WebhookKeys', {
+  keys: z.array(
+    z.strictObject({
+      kty: z.literal('OKP'),
+      crv: z.literal('Ed25519'),
+      x: TEXT,
+      kid: TEXT.meta({ description: 'The X-Service-Key-Id of its deliveries.' }),
+      use: z.literal('sig'),
+      alg: z.literal('EdDSA'),
+      nbf: z.int().optional().meta({
+        description: 'The key signs nothing before this second. Do not refuse a delivery for it.',
+      }),
+      exp: z.int().optional().meta({
+        description: 'The key signs nothing from this second on. Do not refuse a delivery for it.',
+      }),
+    }),
+  ),
 });
 
 const FEED = z.strictObject({
@@ -181,51 +70,113 @@ const ISSUING = z.strictObject({
     .optional(),
 });
 
-const HEALTH = z
-  .strictObject({
-    status: z.enum(['ok', 'failing']),
-    database: z
-      .literal('removed')
-      .optional()
-      .meta({ description: 'The files of the database were removed: do not restart the service.' }),
-    feeds: z.array(FEED),
-    issuing: ISSUING.optional().meta({ description: 'Absent if settings for issuing are missing.' }),
-    unfollowed: z
-      .strictObject({
-        deliveries: z.array(
-          z.strictObject({ registry: REGISTRY_NAME, undelivered: COUNT, nextBlock: COUNT }),
-        ),
-        issuances: z.array(z.strictObject({ registry: REGISTRY_NAME, issuer: TEXT, unfinished: COUNT })),
-      })
-      .optional()
-      .meta({ description: 'Work in the database that no setting follows.' }),
-    subscriptions: z
-      .array(z.strictObject({ id: TEXT, state: TEXT, failingSince: TIME.optional() }))
-      .optional()
-      .meta({ description: 'Subscriptions that are paused, gone or failing.' }),
-  })
-  .meta({ id: 'Health' });
+const HEALTH = component('Health', {
+  status: z.enum(['ok', 'failing']),
+  database: z
+    .literal('removed')
+    .optional()
+    .meta({ description: 'The files of the database were removed: do not restart the service.' }),
+  feeds: z.array(FEED),
+  issuing: ISSUING.optional().meta({ description: 'Absent if settings for issuing are missing.' }),
+  unfollowed: z
+    .strictObject({
+      deliveries: z.array(z.strictObject({ registry: REGISTRY_NAME, undelivered: COUNT, nextBlock: COUNT })),
+      issuances: z.array(z.strictObject({ registry: REGISTRY_NAME, issuer: TEXT, unfinished: COUNT })),
+    })
+    .optional()
+    .meta({ description: 'Work in the database that no setting follows.' }),
+  subscriptions: z
+    .array(z.strictObject({ id: TEXT, state: TEXT, failingSince: TIME.optional() }))
+    .optional()
+    .meta({ description: 'Subscriptions that are paused, gone or failing.' }),
+});
 
-/** GET /health */
-export const HEALTH_CHECK = publicGet(
-  'getHealth',
-  '/health',
-  'Whether every registry is read',
-  {
-    200: json("Every registry's events are read; or the database was removed.", HEALTH),
-    503: {
-      ...json('The events of a registry are not read.', HEALTH),
-      headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },
+/** Public paths, and those for the operator of the service. */
+export const DISCOVERY = chapter('Discovery', 'anyone', {
+  getDidDocument: {
+    method: 'get',
+    path: '/.well-known/did.json',
+    summary: 'The DID document of the issuer (did:web)',
+    answers: { 200: json('The DID document. Verifiers read the key of the credentials from it.') },
+    errors: { 500: ['DID_DOCUMENT_UNREADABLE'] },
+  },
+  getWebhookKeys: {
+    method: 'get',
+    path: '/.well-known/jwks.json',
+    summary: 'The keys that verify webhooks',
+    answers: {
+      200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }),
+    },
+    errors: { 404: ['SIGNING_KEY_MISSING'] },
+  },
+  getContextFile: {
+    method: 'get',
+    path: '/contexts/{file}',
+    summary: 'A JSON-LD context, or the JSON Schema of a subject',
+    pathParameters: {
+      file: {
+        description: 'A file of the service, or one that its operator put beside them.',
+        example: BILL_OF_LADING_CONTEXT,
+      },
+    },
+    answers: kept(
+      json('The file, which never changes.', undefined, { mediaType: [CONTEXT_TYPE, SCHEMA_TYPE] }),
+    ),
+    errors: { 404: ['NOT_FOUND'] },
+  },
+  listEventSchemas: {
+    method: 'get',
+    path: '/schemas',
+    summary: 'The schemas of all events',
+    answers: kept(json('Their URLs.', z.array(TEXT).meta({ id: 'SchemaUrls' }))),
+  },
+  getEventSchema: {
+    method: 'get',
+    path: '/schemas/{file}',
+    summary: 'The schema of an event',
+    pathParameters: {
+      file: { description: 'The type of the event, and `.json`.', example: 'com.service.etr.minted.json' },
+    },
+    answers: kept(
+      json('A JSON Schema (draft 2020-12).', undefined, { mediaType: 'application/schema+json' }),
+    ),
+    errors: { 404: ['NOT_FOUND'] },
+  },
+  getDescription: {
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This description',
+    answers: kept(json('An OpenAPI 3.1 document.')),
+  },
+  getReference: {
+    method: 'get',
+    path: '/docs',
+    summary: 'This description, to read',
+    answers: kept(text('A page.', 'text/html')),
+  },
+  getHealth: {
+    tag: 'Health and metrics',
+    method: 'get',
+    path: '/health',
+    summary: 'Whether every registry is read',
+    answers: {
+      200: json("Every registry's events are read; or the database was removed.", HEALTH),
+      503: json('The events of a registry are not read.', HEALTH, {
+        headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },
+      }),
     },
   },
-  { tag: 'Health and metrics' },
-);
-
-/** GET /metrics */
-export const METRICS = publicGet(
-  'getMetrics',
-  '/metrics',
-  'Metrics for Prometheus',
-  { 200: { description: 'Metrics.', content: { mediaType: 'text/plain', schema: TEXT } } },
-  { tag: 'Health and metrics' },
-);
+  getMetrics: {
+    tag: 'Health and metrics',
+    method: 'get',
+    path: '/metrics',
+    summary: 'Metrics for Prometheus',
+    answers: { 200: text('Metrics.', 'text/plain') },
+  },
+  greet: {
+    method: 'get',
+    path: '/',
+    summary: 'A greeting',
+    answers: { 200: text('A text.', 'text/plain') },
+  },
+});

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
-import { CREATE_EXAMPLE, CREATED_EXAMPLE } from './examples';
-import { ISSUED_DOCUMENT } from './issued-document';
-import type { AnswerHeader, Operation } from './operation';
-import { linkHeader, PAGE_LIMIT, pagePosition, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
+import { chapter, component, json, type AnswerHeader } from './operation';
+import { page, PAGE_LIMIT, pagePosition, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 export const ISSUANCE_STATE = z
   .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
@@ -15,19 +13,147 @@ export const ISSUANCE_STATE = z
       'its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.',
   });
 
-const ISSUANCE = z
+const ISSUANCE = component('Issuance', {
+  tokenId: TOKEN_ID_HEX,
+  id: TEXT.meta({ description: 'The id of the credential.' }),
+  blNumber: TEXT.optional().meta({ description: 'The first 100 characters of the number in the subject.' }),
+  owner: ADDRESS.meta({ description: 'The beneficiary, as in the request.' }),
+  holder: ADDRESS.meta({ description: 'The holder, as in the request.' }),
+  state: ISSUANCE_STATE,
+  createdAt: TIME,
+  txHash: HASH.optional(),
+  failure: z.strictObject({ code: TEXT, message: TEXT }).optional(),
+});
+
+const ACCOUNT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const SUBJECT = { type: ['BillOfLading'], scac: 'MAEU', blNumber: 'MAEU240718305' };
+
+/** Bodies of POST /create, by name. */
+const CREATE_EXAMPLE = {
+  minimal: { owner: ACCOUNT, holder: ACCOUNT, credentialSubject: SUBJECT },
+  complete: {
+    owner: ACCOUNT,
+    holder: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+    remarks: 'shipped on board',
+    credentialSubject: {
+      type: ['BillOfLading'],
+      billOfLadingName: 'Bill of Lading',
+      scac: 'MAEU',
+      blNumber: 'MAEU240718306',
+      vessel: 'Maersk Kinloss',
+      voyageNo: '431W',
+      portOfLoading: 'Singapore',
+      portOfDischarge: 'Rotterdam',
+      carrierName: 'Maersk A/S',
+      placeOfReceipt: 'Jurong',
+      placeOfDelivery: 'Duisburg',
+      packages: [
+        { packagesDescription: '40 drums of resin', packagesWeight: '8200 kg', packagesMeasurement: '21 m3' },
+      ],
+      shipperName: 'Straits Resins',
+      shipperAddressStreet: '8 Gul Circle',
+      shipperAddressCountry: 'SG',
+      consigneeName: 'Rheinchemie Handel',
+      notifyPartyName: 'Rheinchemie Handel',
+      attachments: [{ data: 'aGVsbG8=', filename: 'hello.txt', mimeType: 'text/plain' }],
+    },
+  },
+};
+
+/** An answer of POST /create. The `proofValue` is shortened. */
+export const CREATED_EXAMPLE = {
+  signedW3CDocument: {
+    '@context': [
+      'https://www.w3.org/ns/credentials/v2',
+      'https://w3id.org/security/data-integrity/v2',
+      'https://trustvc.io/context/transferable-records-context.json',
+      'https://trustvc.io/context/render-method-context-v2.json',
+      'https://trustvc.io/context/attachments-context.json',
+      'https://carrier.example/contexts/bill-of-lading-v1.json',
+    ],
+    type: ['VerifiableCredential'],
+    credentialStatus: {
+      type: 'TransferableRecords',
+      tokenNetwork: { chain: 'ETH', chainId: '31337' },
+      tokenRegistry: '0xd8058efe0198ae9dD7D563e1b4938Dcbc86A1F81',
+      tokenId: '68e671ae02d9fef28de7f8a8fa60f29e89947ac651df57a5d425abf5b7819bb7',
+    },
+    renderMethod: [
+      {
+        id: 'https://generic-templates.tradetrust.io',
+        type: 'EMBEDDED_RENDERER',
+        templateName: 'BILL_OF_LADING',
+      },
+    ],
+    credentialSubject: SUBJECT,
+    validFrom: '2026-11-22T11:26:25.580Z',
+    validUntil: '2027-02-22T11:26:25.580Z',
+    issuer: 'did:web:carrier.example',
+    id: 'urn:uuid:01a20301-e52c-7491-a676-2ab8454428ab',
+    proof: {
+      type: 'DataIntegrityProof',
+      created: '2026-11-22T11:26:25Z',
+      verificationMethod: 'did:web:carrier.example#keys-1',
+      cryptosuite: 'ecdsa-sd-2023',
+      proofPurpose: 'assertionMethod',
+      proofValue: 'u2V0AhVhA30slW5IEANLescOlDEgaxATbLWmZyi9QiMB8YTBz4SHQmLlllgfr3RQoi_IryT_67dmRdX6pQz…',
+    },
+  },
+  txHash: '0x258332c8ec2574599a8018cc87b8be778173ecb1507df2fabd12d617fc0c2d77',
+};
+
+/** The signed credential (docs/specification.md, section 3). */
+const SIGNED_CREDENTIAL = z
   .strictObject({
-    tokenId: TOKEN_ID_HEX,
-    id: TEXT.meta({ description: 'The id of the credential.' }),
-    blNumber: TEXT.optional().meta({ description: 'The first 100 characters of the number in the subject.' }),
-    owner: ADDRESS.meta({ description: 'The beneficiary, as in the request.' }),
-    holder: ADDRESS.meta({ description: 'The holder, as in the request.' }),
-    state: ISSUANCE_STATE,
-    createdAt: TIME,
-    txHash: HASH.optional(),
-    failure: z.strictObject({ code: TEXT, message: TEXT }).optional(),
+    '@context': z.array(TEXT),
+    type: z.array(z.literal('VerifiableCredential')).length(1),
+    credentialStatus: z.strictObject({
+      type: z.literal('TransferableRecords'),
+      tokenNetwork: z.strictObject({
+        chain: TEXT.meta({ description: "Currency symbol of the token's network." }),
+        chainId: TEXT,
+      }),
+      tokenRegistry: ADDRESS,
+      tokenId: TOKEN_ID_HEX,
+    }),
+    renderMethod: z.array(
+      z.strictObject({ id: TEXT, type: z.literal('EMBEDDED_RENDERER'), templateName: TEXT }),
+    ),
+    credentialSubject: z.record(TEXT, z.unknown()).meta({ description: 'As in the request.' }),
+    validFrom: TIME,
+    validUntil: TIME.meta({ description: 'Three calendar months after `validFrom`.' }),
+    issuer: TEXT.meta({ description: 'The did:web of the issuer.' }),
+    id: TEXT.meta({ description: '`urn:uuid:` and a UUID. It is the key that decrypts the remarks.' }),
+    proof: z.strictObject({
+      type: z.literal('DataIntegrityProof'),
+      created: TEXT,
+      verificationMethod: TEXT,
+      cryptosuite: z.literal('ecdsa-sd-2023'),
+      proofPurpose: z.literal('assertionMethod'),
+      proofValue: TEXT,
+    }),
   })
-  .meta({ id: 'Issuance' });
+  .meta({
+    description:
+      'A W3C Verifiable Credential (data model 2.0) with a base proof. Keep it: its holder derives from it ' +
+      'the credentials that others verify.',
+  });
+
+/** An answer with an issued document. */
+const ISSUED_DOCUMENT = component('IssuedDocument', {
+  signedW3CDocument: SIGNED_CREDENTIAL,
+  txHash: HASH.meta({ description: 'The transaction that minted the token.' }),
+});
+
+const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
+/** The parameter of the paths of one token. */
+export const TOKEN_ID_PATH = {
+  tokenId: {
+    description: 'The token: 64 hexadecimal digits, with or without `0x`, or decimal digits.',
+    example: CREATED_TOKEN,
+  },
+};
+const RETRY_AFTER: AnswerHeader = { description: 'Seconds after which to ask again.', example: '1' };
 
 /** An optional Idempotency-Key. */
 export const IDEMPOTENCY_KEY = z
@@ -41,17 +167,35 @@ export const IDEMPOTENCY_KEY = z
     examples: ['8e03978e-40d5-43dd-bc93-6894a57f9324'],
   });
 
-export const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
-const RETRY_AFTER: AnswerHeader = { description: 'Seconds after which to ask again.', example: '1' };
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
 
-/** POST /create/{documentId} */
-export const CREATE_DOCUMENT: Operation = {
-  id: 'createDocument',
-  tag: 'Documents',
-  method: 'post',
-  path: '/create/{documentId}',
-  summary: 'Issue a document',
-  description: `Signs a credential with the subject, mints its token in the token registry, and answers when
+/** Date.parse would take 30 February for 2 March. */
+const CALENDAR = z.iso.datetime({ offset: true });
+
+/** A time, which becomes epoch milliseconds. */
+function time(description: string) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const isReal = RFC3339.test(text) && CALENDAR.safeParse(text.toUpperCase()).success;
+      const at = isReal ? Date.parse(text) : NaN;
+      if (Number.isNaN(at)) {
+        const message = 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)';
+        context.addIssue({ code: 'custom', message });
+      }
+      return at;
+    })
+    .optional()
+    .meta({ description: `${description}, in RFC 3339: \`2026-05-01T00:00:00Z\`.`, format: 'date-time' });
+}
+
+/** Operations of documents. */
+export const DOCUMENTS = chapter('Documents', 'issuer', {
+  createDocument: {
+    method: 'post',
+    path: '/create/{documentId}',
+    summary: 'Issue a document',
+    description: `Signs a credential with the subject, mints its token in the token registry, and answers when
 the mint is mined. That takes as long as the network takes for a block, up to ten minutes if it makes none:
 wait for 15 minutes, or send an \`Idempotency-Key\` and choose any timeout.
 
@@ -77,183 +221,141 @@ has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
 
 **A 500** has the message "Internal server error". Below, the codes say who has to act. The log of the service
 has the reason, in the line with the answer's \`X-Request-Id\`.`,
-  access: 'issuer if set',
-  pathParameters: {
-    documentId: {
-      description: 'The type of document: `BILL_OF_LADING`, in upper or lower case.',
-      example: 'BILL_OF_LADING',
+    access: 'issuer if set',
+    pathParameters: {
+      documentId: {
+        description: 'The type of document: `BILL_OF_LADING`, in upper or lower case.',
+        example: 'BILL_OF_LADING',
+      },
     },
-  },
-  headers: {
-    'Idempotency-Key': IDEMPOTENCY_KEY,
-    Prefer: z.string().meta({
-      description: '`respond-async`: answer 202 without waiting for the mint.',
-      examples: ['respond-async'],
-    }),
-  },
-  body: { kind: 'document', schema: CREATE_REQUEST.meta({ id: 'CreateRequest' }), examples: CREATE_EXAMPLE },
-  answers: {
-    200: {
-      description:
+    headers: {
+      'Idempotency-Key': IDEMPOTENCY_KEY,
+      Prefer: z.string().meta({
+        description: '`respond-async`: answer 202 without waiting for the mint.',
+        examples: ['respond-async'],
+      }),
+    },
+    body: {
+      kind: 'document',
+      schema: CREATE_REQUEST.meta({ id: 'CreateRequest' }),
+      examples: CREATE_EXAMPLE,
+    },
+    answers: {
+      200: json(
         'The document is signed, and its token is mined. A reorganisation may still remove the mint until ' +
-        '`GET /documents/{tokenId}` answers `X-Document-State: final`; the service mints it again then.',
-      content: {
-        mediaType: 'application/json',
-        schema: ISSUED_DOCUMENT,
-        examples: { issued: CREATED_EXAMPLE },
-      },
-    },
-    202: {
-      description: 'Only with `Prefer: respond-async`. The document is stored, and will be minted.',
-      content: {
-        mediaType: 'application/json',
-        schema: z.strictObject({ tokenId: TOKEN_ID_HEX }).meta({ id: 'AcceptedDocument' }),
-        examples: { accepted: { tokenId: CREATED_TOKEN } },
-      },
-      headers: {
-        Location: { description: 'The path of the document.', example: '/documents/68e671ae…' },
-        'Preference-Applied': { description: 'Always `respond-async`.', example: 'respond-async' },
-        'Retry-After': RETRY_AFTER,
-      },
-    },
-  },
-  errors: {
-    400: ['REQUEST_FIELD_INVALID', 'IDEMPOTENCY_KEY_INVALID'],
-    422: ['IDEMPOTENCY_KEY_REUSED'],
-    500: [
-      'DOCUMENT_NOT_SUPPORTED',
-      'NOT_CONFIGURED',
-      'TEXT_NOT_PROTECTED',
-      'SUBJECT_EMPTY',
-      'SUBJECT_VALUE_INVALID',
-      'SUBJECT_TERM_UNDEFINED',
-      'CONTEXT_UNKNOWN',
-      'REMARK_TOO_LONG',
-      'SIGNING_FAILED',
-      'SIGNING_WORKER_LOST',
-      'CHAIN_ID_MISMATCH',
-      'REGISTRY_MISSING',
-      'RPC_KEY_REFUSED',
-      'RPC_UNREACHABLE',
-      'FEES_UNKNOWN',
-      'MINT_SIMULATION_FAILED',
-      'MINT_NOT_SENT',
-      'TRANSACTION_REJECTED',
-      'MINT_REVERTED',
-      'MINT_STILL_WAITING',
-      'MINT_NOT_CONFIRMED',
-      'ISSUANCE_UNKNOWN',
-      'STORING_INTERRUPTED',
-      'DATABASE_LOCKED',
-      'DATABASE_FULL',
-    ],
-    503: ['BUSY'],
-  },
-};
-
-/** GET /documents/{tokenId} */
-export const GET_DOCUMENT: Operation = {
-  id: 'getDocument',
-  tag: 'Documents',
-  method: 'get',
-  path: '/documents/{tokenId}',
-  summary: 'Get an issued document again',
-  description: 'The answer of `POST /create` again, for a caller that did not get it.',
-  access: 'issuer',
-  pathParameters: {
-    tokenId: {
-      description: 'The token: 64 hexadecimal digits, with or without `0x`, or decimal digits.',
-      example: CREATED_TOKEN,
-    },
-  },
-  answers: {
-    200: {
-      description:
-        'The document. An answer that breaks off is none: the document was purged while it was sent.',
-      content: { mediaType: 'application/json', schema: ISSUED_DOCUMENT },
-      headers: {
-        'X-Document-State': {
-          description: '`final`, or `mined` while a reorganisation of the chain may still remove the mint.',
-          example: 'final',
+          '`GET /documents/{tokenId}` answers `X-Document-State: final`; the service mints it again then.',
+        ISSUED_DOCUMENT,
+        { examples: { issued: CREATED_EXAMPLE } },
+      ),
+      202: json(
+        'Only with `Prefer: respond-async`. The document is stored, and will be minted.',
+        component('AcceptedDocument', { tokenId: TOKEN_ID_HEX }),
+        {
+          examples: { accepted: { tokenId: CREATED_TOKEN } },
+          headers: {
+            Location: { description: 'The path of the document.', example: '/documents/68e671ae…' },
+            'Preference-Applied': { description: 'Always `respond-async`.', example: 'respond-async' },
+            'Retry-After': RETRY_AFTER,
+          },
         },
-      },
+      ),
     },
-    202: {
-      description: 'The document is being issued.',
-      content: {
-        mediaType: 'application/json',
-        schema: z.strictObject({ status: z.enum(['signed', 'submitted']) }).meta({ id: 'IssuingDocument' }),
-        examples: { submitted: { status: 'submitted' } },
-      },
-      headers: { 'Retry-After': RETRY_AFTER },
+    errors: {
+      400: ['REQUEST_FIELD_INVALID', 'IDEMPOTENCY_KEY_INVALID'],
+      422: ['IDEMPOTENCY_KEY_REUSED'],
+      500: [
+        'DOCUMENT_NOT_SUPPORTED',
+        'NOT_CONFIGURED',
+        'TEXT_NOT_PROTECTED',
+        'SUBJECT_EMPTY',
+        'SUBJECT_VALUE_INVALID',
+        'SUBJECT_TERM_UNDEFINED',
+        'CONTEXT_UNKNOWN',
+        'REMARK_TOO_LONG',
+        'SIGNING_FAILED',
+        'SIGNING_WORKER_LOST',
+        'CHAIN_ID_MISMATCH',
+        'REGISTRY_MISSING',
+        'RPC_KEY_REFUSED',
+        'RPC_UNREACHABLE',
+        'FEES_UNKNOWN',
+        'MINT_SIMULATION_FAILED',
+        'MINT_NOT_SENT',
+        'TRANSACTION_REJECTED',
+        'MINT_REVERTED',
+        'MINT_STILL_WAITING',
+        'MINT_NOT_CONFIRMED',
+        'ISSUANCE_UNKNOWN',
+        'STORING_INTERRUPTED',
+        'DATABASE_LOCKED',
+        'DATABASE_FULL',
+      ],
+      503: ['BUSY'],
     },
   },
-  errors: {
-    400: ['TOKEN_ID_INVALID'],
-    404: ['DOCUMENT_UNKNOWN'],
-    410: [
-      'MINT_SIMULATION_FAILED',
-      'REGISTRY_MISSING',
-      'MINT_NOT_SENT',
-      'TRANSACTION_REJECTED',
-      'MINT_REVERTED',
-      'INTERNAL',
-    ],
+  getDocument: {
+    method: 'get',
+    path: '/documents/{tokenId}',
+    summary: 'Get an issued document again',
+    description: 'The answer of `POST /create` again, for a caller that did not get it.',
+    pathParameters: TOKEN_ID_PATH,
+    answers: {
+      200: json(
+        'The document. An answer that breaks off is none: the document was purged while it was sent.',
+        ISSUED_DOCUMENT,
+        {
+          headers: {
+            'X-Document-State': {
+              description:
+                '`final`, or `mined` while a reorganisation of the chain may still remove the mint.',
+              example: 'final',
+            },
+          },
+        },
+      ),
+      202: json(
+        'The document is being issued.',
+        component('IssuingDocument', { status: z.enum(['signed', 'submitted']) }),
+        { examples: { submitted: { status: 'submitted' } }, headers: { 'Retry-After': RETRY_AFTER } },
+      ),
+    },
+    errors: {
+      400: ['TOKEN_ID_INVALID'],
+      404: ['DOCUMENT_UNKNOWN'],
+      410: [
+        'MINT_SIMULATION_FAILED',
+        'REGISTRY_MISSING',
+        'MINT_NOT_SENT',
+        'TRANSACTION_REJECTED',
+        'MINT_REVERTED',
+        'INTERNAL',
+      ],
+    },
   },
-};
-
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
-
-/** Date.parse would take 30 February for 2 March. */
-const CALENDAR = z.iso.datetime({ offset: true });
-
-/** A time, which becomes epoch milliseconds. */
-function time(description: string) {
-  return z
-    .string()
-    .transform((text, context) => {
-      const isReal = RFC3339.test(text) && CALENDAR.safeParse(text.toUpperCase()).success;
-      const at = isReal ? Date.parse(text) : NaN;
-      if (Number.isNaN(at)) {
-        const message = 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)';
-        context.addIssue({ code: 'custom', message });
-      }
-      return at;
-    })
-    .optional()
-    .meta({ description: `${description}, in RFC 3339: \`2026-05-01T00:00:00Z\`.`, format: 'date-time' });
-}
-
-/** The parameters of GET /documents. */
-export const DOCUMENTS_QUERY = z.object({
-  state: ISSUANCE_STATE.optional(),
-  since: time('Created at this time or later'),
-  until: time('Created before this time'),
-  limit: PAGE_LIMIT,
-  after: pagePosition(/^(\d{1,15})\.([0-9a-f]{64}|)$/, (position, tokenId = '') => ({
-    position: Number(position),
-    tokenId,
-  })),
+  listDocuments: {
+    method: 'get',
+    path: '/documents',
+    summary: 'List what was issued',
+    description:
+      'The newest first, without the documents. With it you find a document whose answer was lost, if ' +
+      'its request had no `Idempotency-Key`: by time, owner and holder, and then by the document itself. A ' +
+      'page looks at 5,000 documents at most, so it may be short, or empty, although more follow.',
+    query: z.object({
+      state: ISSUANCE_STATE.optional(),
+      since: time('Created at this time or later'),
+      until: time('Created before this time'),
+      limit: PAGE_LIMIT,
+      after: pagePosition(/^(\d{1,15})\.([0-9a-f]{64}|)$/, (position, tokenId = '') => ({
+        position: Number(position),
+        tokenId,
+      })),
+    }),
+    answers: {
+      200: page(
+        'A page.',
+        z.array(ISSUANCE).meta({ id: 'Issuances' }),
+        `/documents?after=28.${CREATED_TOKEN}`,
+      ),
+    },
+  },
 });
-
-/** GET /documents */
-export const LIST_DOCUMENTS: Operation = {
-  id: 'listDocuments',
-  tag: 'Documents',
-  method: 'get',
-  path: '/documents',
-  summary: 'List what was issued',
-  description:
-    'The newest first, without the documents. With it you find a document whose answer was lost, if its ' +
-    'request had no `Idempotency-Key`: by time, owner and holder, and then by the document itself. A page ' +
-    'looks at 5,000 documents at most, so it may be short, or empty, although more follow.',
-  access: 'issuer',
-  query: DOCUMENTS_QUERY,
-  answers: {
-    200: {
-      description: 'A page.',
-      content: { mediaType: 'application/json', schema: z.array(ISSUANCE).meta({ id: 'Issuances' }) },
-      headers: { Link: linkHeader('/documents', `28.${CREATED_TOKEN}`) },
-    },
-  },
-};

@@ -1,11 +1,26 @@
 import { z } from 'zod';
-import { ERROR_CODES, type ErrorCode } from './error-codes';
+import { DELIVERIES } from './deliveries';
+import { DISCOVERY } from './discovery';
+import { DOCUMENTS } from './documents';
 import { INTRODUCTION, TAGS } from './introduction';
-import { errorsOf, type Answer, type Json, type Operation } from './operation';
-import { OPERATIONS } from './operations';
+import { ERROR_CODES, errorsOf, type Answer, type ErrorCode, type Json, type Operation } from './operation';
+import { REGISTRIES } from './registries';
+import { SUBSCRIPTIONS } from './subscriptions';
+import { CREDENTIALS, TOKENS } from './tokens';
 import { TEXT } from './values';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { WEBHOOK_HEADERS, WEBHOOKS } from './webhooks';
+
+/** Every operation of the HTTP API, in the order of the description. */
+export const OPERATIONS: readonly Operation[] = [
+  DOCUMENTS,
+  TOKENS,
+  CREDENTIALS,
+  SUBSCRIPTIONS,
+  DELIVERIES,
+  REGISTRIES,
+  DISCOVERY,
+].flatMap((operations) => Object.values<Operation>(operations));
 
 /** Version of the API. It changes with its operations. */
 const VERSION = '1.0.0';

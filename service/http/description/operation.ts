@@ -1,5 +1,21 @@
-import type { z } from 'zod';
-import type { ErrorCode } from './error-codes';
+import { z } from 'zod';
+import explained from './explained-codes.json';
+
+/** A code of the header X-Error-Code. */
+export type ErrorCode = keyof typeof explained;
+
+/**
+ * The reason of each error of the API, and the remedy. Markdown, in half sentences. docs/error-codes.md has
+ * the same, and the codes of the log and of the commands besides.
+ */
+export const ERROR_CODES = explained as Readonly<Record<ErrorCode, ExplainedCode>>;
+
+interface ExplainedCode {
+  readonly why: string;
+  readonly remedy?: string;
+  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
+  readonly actor?: 'caller' | 'nobody';
+}
 
 /** A part of an OpenAPI document or a JSON Schema. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -75,6 +91,37 @@ export interface Operation {
    * need not be listed (`errorsOf`).
    */
   errors?: Readonly<Record<number, readonly ErrorCode[]>>;
+}
+
+/**
+ * The operations of a chapter, by their `operationId`.
+ *
+ * @param access the key that those need which name no other.
+ */
+export function chapter<
+  const Operations extends Readonly<
+    Record<string, Omit<Operation, 'id' | 'tag' | 'access'> & Partial<Pick<Operation, 'tag' | 'access'>>>
+  >,
+>(tag: Tag, access: Operation['access'], operations: Operations) {
+  const described = Object.entries(operations).map(([id, one]) => [id, { tag, access, ...one, id }]);
+  return Object.fromEntries(described) as {
+    readonly [Id in keyof Operations]: Pick<Operation, 'id' | 'tag' | 'access'> & Operations[Id];
+  };
+}
+
+/** A schema of objects that have no other members. It is a component of the description. */
+export function component<const Members extends z.core.$ZodLooseShape>(id: string, members: Members) {
+  return z.strictObject(members).meta({ id });
+}
+
+/** An answer with a body in JSON, by default any object. */
+export function json(
+  description: string,
+  schema: z.ZodType = z.record(z.string(), z.unknown()),
+  { headers, ...content }: Pick<Answer, 'headers'> & Partial<Answer['content']> = {},
+): Answer {
+  const body = { mediaType: 'application/json', schema, ...content };
+  return { description, content: body, ...(headers && { headers }) };
 }
 
 type Errors = Readonly<Record<number, readonly ErrorCode[]>>;

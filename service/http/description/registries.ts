@@ -1,48 +1,27 @@
 import { z } from 'zod';
 import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
-import type { Operation } from './operation';
+import { chapter, component, json } from './operation';
 import { FORCE_QUERY } from './subscriptions';
 import { ADDRESS, COUNT, FEED_STATE, TEXT } from './values';
 
-const REGISTRY = z
-  .strictObject({
-    network: TEXT,
-    chainId: COUNT,
-    address: ADDRESS,
-    origin: z.enum(['settings', 'api']),
-    startBlock: COUNT.optional(),
-    confirmations: COUNT.optional(),
-    undelivered: COUNT.meta({ description: 'Events that are not delivered yet.' }),
-    feed: z
-      .strictObject({
-        nextBlock: COUNT.optional(),
-        headBlock: COUNT.optional(),
-        code: TEXT.optional(),
-        reason: TEXT.optional(),
-        state: FEED_STATE.optional(),
-      })
-      .meta({ description: 'The reading of its events.' }),
-  })
-  .meta({ id: 'Registry' });
-
-/** GET /registries */
-export const LIST_REGISTRIES = {
-  id: 'listRegistries',
-  tag: 'Registries',
-  method: 'get',
-  path: '/registries',
-  summary: 'List the followed registries',
-  access: 'admin',
-  answers: {
-    200: {
-      description: 'Every followed registry.',
-      content: {
-        mediaType: 'application/json',
-        schema: z.strictObject({ registries: z.array(REGISTRY) }).meta({ id: 'Registries' }),
-      },
-    },
-  },
-} as const satisfies Operation;
+const REGISTRY = component('Registry', {
+  network: TEXT,
+  chainId: COUNT,
+  address: ADDRESS,
+  origin: z.enum(['settings', 'api']),
+  startBlock: COUNT.optional(),
+  confirmations: COUNT.optional(),
+  undelivered: COUNT.meta({ description: 'Events that are not delivered yet.' }),
+  feed: z
+    .strictObject({
+      nextBlock: COUNT.optional(),
+      headBlock: COUNT.optional(),
+      code: TEXT.optional(),
+      reason: TEXT.optional(),
+      state: FEED_STATE.optional(),
+    })
+    .meta({ description: 'The reading of its events.' }),
+});
 
 const LOCATION = {
   Location: {
@@ -51,68 +30,57 @@ const LOCATION = {
   },
 };
 
-/** POST /registries */
-export const ADD_REGISTRY = {
-  id: 'addRegistry',
-  tag: 'Registries',
-  method: 'post',
-  path: '/registries',
-  summary: 'Follow a registry',
-  description: 'The service checks the registry against its chain, and then delivers its events.',
-  access: 'admin',
-  body: {
-    kind: 'small',
-    schema: REGISTRY_REQUEST.meta({ id: 'RegistryRequest' }),
-    examples: {
-      'of a local chain': { network: 31337, address: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81' },
+/** Operations of registries. */
+export const REGISTRIES = chapter('Registries', 'admin', {
+  listRegistries: {
+    method: 'get',
+    path: '/registries',
+    summary: 'List the followed registries',
+    answers: {
+      200: json('Every followed registry.', component('Registries', { registries: z.array(REGISTRY) })),
     },
   },
-  answers: {
-    200: {
-      description: 'The registry was followed already.',
-      content: { mediaType: 'application/json', schema: REGISTRY },
-      headers: LOCATION,
-    },
-    201: {
-      description: 'The registry is followed from now on.',
-      content: { mediaType: 'application/json', schema: REGISTRY },
-      headers: LOCATION,
-    },
-  },
-  errors: {
-    400: ['REGISTRY_INVALID', 'REGISTRY_MISSING', 'CHAIN_ID_MISMATCH', 'NETWORK_NOT_CONFIGURED'],
-    409: ['REGISTRY_FOLLOWED'],
-    503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'DATABASE_LOCKED', 'DATABASE_FULL'],
-  },
-} as const satisfies Operation;
-
-/** DELETE /registries/{chainId}/{address} */
-export const REMOVE_REGISTRY = {
-  id: 'removeRegistry',
-  tag: 'Registries',
-  method: 'delete',
-  path: '/registries/{chainId}/{address}',
-  summary: 'Give a registry up',
-  description: 'Its undelivered events stay in the database until it is added again.',
-  access: 'admin',
-  pathParameters: {
-    chainId: { description: 'The chain id.', example: '80002' },
-    address: {
-      description: 'The address of the registry.',
-      example: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
-    },
-  },
-  query: FORCE_QUERY,
-  answers: {
-    200: {
-      description: 'The registry is not followed any more.',
-      content: {
-        mediaType: 'application/json',
-        schema: z
-          .strictObject({ chainId: COUNT, address: TEXT, undelivered: COUNT })
-          .meta({ id: 'RemovedRegistry' }),
+  addRegistry: {
+    method: 'post',
+    path: '/registries',
+    summary: 'Follow a registry',
+    description: 'The service checks the registry against its chain, and then delivers its events.',
+    body: {
+      kind: 'small',
+      schema: REGISTRY_REQUEST.meta({ id: 'RegistryRequest' }),
+      examples: {
+        'of a local chain': { network: 31337, address: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81' },
       },
     },
+    answers: {
+      200: json('The registry was followed already.', REGISTRY, { headers: LOCATION }),
+      201: json('The registry is followed from now on.', REGISTRY, { headers: LOCATION }),
+    },
+    errors: {
+      400: ['REGISTRY_INVALID', 'REGISTRY_MISSING', 'CHAIN_ID_MISMATCH', 'NETWORK_NOT_CONFIGURED'],
+      409: ['REGISTRY_FOLLOWED'],
+      503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'DATABASE_LOCKED', 'DATABASE_FULL'],
+    },
   },
-  errors: { 404: ['REGISTRY_UNKNOWN'], 409: ['REGISTRY_IN_SETTINGS', 'REGISTRY_HAS_UNDELIVERED'] },
-} as const satisfies Operation;
+  removeRegistry: {
+    method: 'delete',
+    path: '/registries/{chainId}/{address}',
+    summary: 'Give a registry up',
+    description: 'Its undelivered events stay in the database until it is added again.',
+    pathParameters: {
+      chainId: { description: 'The chain id.', example: '80002' },
+      address: {
+        description: 'The address of the registry.',
+        example: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
+      },
+    },
+    query: FORCE_QUERY,
+    answers: {
+      200: json(
+        'The registry is not followed any more.',
+        component('RemovedRegistry', { chainId: COUNT, address: TEXT, undelivered: COUNT }),
+      ),
+    },
+    errors: { 404: ['REGISTRY_UNKNOWN'], 409: ['REGISTRY_IN_SETTINGS', 'REGISTRY_HAS_UNDELIVERED'] },
+  },
+});

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
-import type { Answer, Operation } from './operation';
-import { AFTER, linkHeader, PAGE_LIMIT, TEXT, TIME } from './values';
+import { DELIVERY_PLACE, TOKEN } from './deliveries';
+import { chapter, component, json } from './operation';
+import { AFTER, page, COUNT, PAGE_LIMIT, REGISTRY_NAME, TEXT, TIME } from './values';
 
 /** The parameter of the paths of one subscription. */
-export const SUBSCRIPTION_PATH = {
+const SUBSCRIPTION_PATH = {
   id: {
     description: 'The id of a subscription, or `default`: the webhook of WEBHOOK_URL.',
     example: 'default',
@@ -39,134 +40,213 @@ export const FORCE_QUERY = z.object({
     .meta({ description: 'Also if undelivered events wait.' }),
 });
 
-function answer(description: string, more: Omit<Answer, 'description' | 'content'> = {}): Answer {
-  return { description, content: { mediaType: 'application/json', schema: SUBSCRIPTION }, ...more };
-}
-
 const TRANSFERS = {
   filters: [{ suffix: { type: '_transfer' } }],
   sink: 'https://subscriber.example/webhook',
   protocol: 'HTTP',
 };
 
-/** GET /subscriptions */
-export const LIST_SUBSCRIPTIONS = {
-  id: 'listSubscriptions',
-  tag: 'Subscriptions',
-  method: 'get',
-  path: '/subscriptions',
-  summary: 'List the subscriptions',
-  access: 'admin',
-  query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().meta({ description: AFTER }) }),
-  answers: {
-    200: {
-      description: 'A page. `default` is the first, if there is a webhook in the settings.',
-      content: {
-        mediaType: 'application/json',
-        schema: z.array(SUBSCRIPTION).meta({ id: 'Subscriptions' }),
-      },
-      headers: {
-        Link: linkHeader('/subscriptions', '0192f3c8-5a00-7000-8000-000000000001'),
-      },
-    },
-  },
-} as const satisfies Operation;
+/** The body of a redelivery. */
+export const REDELIVERY_REQUEST = z
+  .union([
+    z.strictObject({ event: TEXT.meta({ description: 'The id of an event.' }) }),
+    z.strictObject({ dead: z.literal(true).meta({ description: 'All dead letters.' }) }),
+    z.strictObject({ fromBlock: COUNT.meta({ description: 'All events from this block on.' }) }),
+  ])
+  .meta({ id: 'RedeliveryRequest' });
 
-/** POST /subscriptions */
-export const CREATE_SUBSCRIPTION = {
-  id: 'createSubscription',
-  tag: 'Subscriptions',
-  method: 'post',
-  path: '/subscriptions',
-  summary: 'Make a subscription',
-  description: `Names and values follow the CloudEvents Subscriptions API, a draft of the CNCF. At most 10,000
-subscriptions. Filters name the attributes \`id\`, \`source\`, \`type\`, \`subject\`, \`time\`,
+const UNDELIVERED_STATE = z.enum(['waiting', 'failed', 'dead'], {
+  error: 'must be one of waiting, failed, dead',
+});
+
+/** Operations of subscriptions. */
+export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
+  createSubscription: {
+    method: 'post',
+    path: '/subscriptions',
+    summary: 'Make a subscription',
+    description: `Names and values follow the CloudEvents Subscriptions API, a draft of the CNCF. At most
+10,000 subscriptions. Filters name the attributes \`id\`, \`source\`, \`type\`, \`subject\`, \`time\`,
 \`specversion\` and \`datacontenttype\`.`,
-  access: 'admin',
-  body: {
-    kind: 'small',
-    schema: SUBSCRIPTION_REQUEST.meta({ id: 'SubscriptionRequest' }),
-    examples: {
-      everything: { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' },
-      transfers: TRANSFERS,
-      'one token, from its first event': {
-        filters: [{ tokens: ['7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad'] }],
-        sink: 'https://subscriber.example/webhook',
-        protocol: 'HTTP',
-        config: { startFrom: 'beginning', contentType: 'application/cloudevents+json' },
-      },
-    },
-  },
-  answers: {
-    201: answer('The subscription with all its defaults.', {
-      headers: {
-        Location: {
-          description: 'Its path.',
-          example: '/subscriptions/0192f3c8-5a00-7000-8000-000000000001',
+    body: {
+      kind: 'small',
+      schema: SUBSCRIPTION_REQUEST.meta({ id: 'SubscriptionRequest' }),
+      examples: {
+        everything: { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' },
+        transfers: TRANSFERS,
+        'one token, from its first event': {
+          filters: [{ tokens: ['7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad'] }],
+          sink: 'https://subscriber.example/webhook',
+          protocol: 'HTTP',
+          config: { startFrom: 'beginning', contentType: 'application/cloudevents+json' },
         },
       },
-    }),
+    },
+    answers: {
+      201: json('The subscription with all its defaults.', SUBSCRIPTION, {
+        headers: {
+          Location: {
+            description: 'Its path.',
+            example: '/subscriptions/0192f3c8-5a00-7000-8000-000000000001',
+          },
+        },
+      }),
+    },
+    errors: {
+      400: ['SUBSCRIPTION_INVALID', 'SINK_NOT_ALLOWED', 'SECRETS_KEY_MISSING'],
+      409: ['SIGNING_KEY_MISSING', 'SUBSCRIPTIONS_TOO_MANY'],
+    },
   },
-  errors: {
-    400: ['SUBSCRIPTION_INVALID', 'SINK_NOT_ALLOWED', 'SECRETS_KEY_MISSING'],
-    409: ['SIGNING_KEY_MISSING', 'SUBSCRIPTIONS_TOO_MANY'],
+  listSubscriptions: {
+    method: 'get',
+    path: '/subscriptions',
+    summary: 'List the subscriptions',
+    query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().meta({ description: AFTER }) }),
+    answers: {
+      200: page(
+        'A page. `default` is the first, if there is a webhook in the settings.',
+        z.array(SUBSCRIPTION).meta({ id: 'Subscriptions' }),
+        '/subscriptions?after=0192f3c8-5a00-7000-8000-000000000001',
+      ),
+    },
   },
-} as const satisfies Operation;
-
-/** GET /subscriptions/{id} */
-export const GET_SUBSCRIPTION = {
-  id: 'getSubscription',
-  tag: 'Subscriptions',
-  method: 'get',
-  path: '/subscriptions/{id}',
-  summary: 'Show a subscription',
-  access: 'admin',
-  pathParameters: SUBSCRIPTION_PATH,
-  answers: { 200: answer('The subscription. Values of headers are masked.') },
-  errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },
-} as const satisfies Operation;
-
-/** PUT /subscriptions/{id} */
-export const REPLACE_SUBSCRIPTION = {
-  id: 'replaceSubscription',
-  tag: 'Subscriptions',
-  method: 'put',
-  path: '/subscriptions/{id}',
-  summary: 'Replace, pause or resume a subscription',
-  description: `Send the answer of a GET, with your changes. A member that is left out gets its default;
+  getSubscription: {
+    method: 'get',
+    path: '/subscriptions/{id}',
+    summary: 'Show a subscription',
+    pathParameters: SUBSCRIPTION_PATH,
+    answers: { 200: json('The subscription. Values of headers are masked.', SUBSCRIPTION) },
+    errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },
+  },
+  replaceSubscription: {
+    method: 'put',
+    path: '/subscriptions/{id}',
+    summary: 'Replace, pause or resume a subscription',
+    description: `Send the answer of a GET, with your changes. A member that is left out gets its default;
 only the values of headers, and \`startFrom\`, are kept. Every event that is recorded after the answer follows
 the new source, types, filters and state.`,
-  access: 'admin',
-  pathParameters: SUBSCRIPTION_PATH,
-  body: {
-    kind: 'small',
-    schema: z.union([SUBSCRIPTION_REQUEST.extend({ failingSince: TEXT.optional() }), STATE_OF_DEFAULT]).meta({
-      id: 'SubscriptionReplacement',
+    pathParameters: SUBSCRIPTION_PATH,
+    body: {
+      kind: 'small',
+      schema: z
+        .union([SUBSCRIPTION_REQUEST.extend({ failingSince: TEXT.optional() }), STATE_OF_DEFAULT])
+        .meta({
+          id: 'SubscriptionReplacement',
+        }),
+      examples: { paused: { ...TRANSFERS, config: { state: 'paused' } } },
+    },
+    answers: { 200: json('The subscription after the replacement.', SUBSCRIPTION) },
+    errors: {
+      400: ['SUBSCRIPTION_INVALID', 'SINK_NOT_ALLOWED', 'SECRETS_KEY_MISSING'],
+      404: ['SUBSCRIPTION_UNKNOWN'],
+      409: ['SIGNING_KEY_MISSING', 'SUBSCRIPTION_IN_SETTINGS'],
+    },
+  },
+  deleteSubscription: {
+    method: 'delete',
+    path: '/subscriptions/{id}',
+    summary: 'Delete a subscription',
+    pathParameters: SUBSCRIPTION_PATH,
+    query: FORCE_QUERY,
+    answers: {
+      200: json('The deleted subscription.', SUBSCRIPTION, {
+        headers: { 'X-Undelivered': { description: 'Number of events deleted with it.', example: '0' } },
+      }),
+    },
+    errors: {
+      404: ['SUBSCRIPTION_UNKNOWN'],
+      409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'],
+    },
+  },
+  testSubscription: {
+    method: 'post',
+    path: '/subscriptions/{id}/test',
+    summary: 'Send a test event',
+    description:
+      'Sends one event of type `com.service.etr.test` at once, whatever the state and the filters are.',
+    pathParameters: SUBSCRIPTION_PATH,
+    answers: {
+      200: json(
+        "The sink's answer.",
+        component('TestOutcome', {
+          isDelivered: z.boolean(),
+          eventId: TEXT,
+          milliseconds: z.number(),
+          status: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
+          error: TEXT.nullable(),
+        }),
+      ),
+    },
+    errors: {
+      400: ['SECRETS_KEY_MISSING'],
+      404: ['SUBSCRIPTION_UNKNOWN'],
+      409: ['SUBSCRIPTION_IN_SETTINGS', 'SIGNING_KEY_MISSING', 'SECRETS_KEY_WRONG'],
+    },
+  },
+  redeliver: {
+    method: 'post',
+    path: '/subscriptions/{id}/redeliver',
+    summary: 'Send events again',
+    description:
+      'Sends the events that the subscription selects now, and all its dead letters. Events keep their ' +
+      'ids. `queued` is the number of events that will be sent; it is 0 for an event that does not exist. ' +
+      'One event that waits ends the pause of its token: the attempts begin now, in order.',
+    pathParameters: SUBSCRIPTION_PATH,
+    body: {
+      kind: 'small',
+      schema: REDELIVERY_REQUEST,
+      examples: { 'dead letters': { dead: true }, 'from a block on': { fromBlock: 0 } },
+    },
+    answers: {
+      202: json(
+        'The numbers of events, for each registry.',
+        component('Redelivery', {
+          registries: z.array(
+            z.strictObject({ registry: REGISTRY_NAME, queued: COUNT, alreadyWaiting: COUNT }),
+          ),
+        }),
+      ),
+    },
+    errors: { 400: ['REDELIVERY_INVALID'], 404: ['SUBSCRIPTION_UNKNOWN'] },
+  },
+  listDeliveries: {
+    method: 'get',
+    path: '/subscriptions/{id}/deliveries',
+    summary: 'List what is not delivered',
+    pathParameters: SUBSCRIPTION_PATH,
+    query: z.object({
+      state: UNDELIVERED_STATE.optional().meta({
+        description:
+          '`waiting`: no attempt has failed yet; `failed`: an attempt failed, and another follows; ' +
+          '`dead`: none follows.',
+      }),
+      token: TOKEN,
+      limit: PAGE_LIMIT,
+      after: DELIVERY_PLACE,
     }),
-    examples: { paused: { ...TRANSFERS, config: { state: 'paused' } } },
+    answers: {
+      200: page(
+        'A page of events that wait, failed or are dead, the newest first. It may be short.',
+        z
+          .array(
+            z.strictObject({
+              id: TEXT,
+              type: TEXT,
+              registry: REGISTRY_NAME,
+              tokenId: TEXT.meta({ description: 'In decimal digits; `0` for events of the registry.' }),
+              state: UNDELIVERED_STATE,
+              attempts: COUNT,
+              nextAttemptAt: TIME.nullable().meta({
+                description: 'Null for a dead letter, and if the event waits for another one of its token.',
+              }),
+              status: z.int().nullable().meta({ description: 'Status of the last answer.' }),
+              error: TEXT.nullable().meta({ description: 'Error of the last attempt.' }),
+            }),
+          )
+          .meta({ id: 'Deliveries' }),
+        '/subscriptions/default/deliveries?after=12.1',
+      ),
+    },
+    errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },
   },
-  answers: { 200: answer('The subscription after the replacement.') },
-  errors: {
-    400: ['SUBSCRIPTION_INVALID', 'SINK_NOT_ALLOWED', 'SECRETS_KEY_MISSING'],
-    404: ['SUBSCRIPTION_UNKNOWN'],
-    409: ['SIGNING_KEY_MISSING', 'SUBSCRIPTION_IN_SETTINGS'],
-  },
-} as const satisfies Operation;
-
-/** DELETE /subscriptions/{id} */
-export const DELETE_SUBSCRIPTION = {
-  id: 'deleteSubscription',
-  tag: 'Subscriptions',
-  method: 'delete',
-  path: '/subscriptions/{id}',
-  summary: 'Delete a subscription',
-  access: 'admin',
-  pathParameters: SUBSCRIPTION_PATH,
-  query: FORCE_QUERY,
-  answers: {
-    200: answer('The deleted subscription.', {
-      headers: { 'X-Undelivered': { description: 'Number of events deleted with it.', example: '0' } },
-    }),
-  },
-  errors: { 404: ['SUBSCRIPTION_UNKNOWN'], 409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'] },
-} as const satisfies Operation;
+});

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
-import { CREATED_TOKEN, ISSUANCE_STATE } from './documents';
-import { CREATED_EXAMPLE } from './examples';
+import { CREATED_EXAMPLE, ISSUANCE_STATE, TOKEN_ID_PATH } from './documents';
 import { DELIVERY_STATE } from './deliveries';
-import type { Operation } from './operation';
+import { chapter, component, json } from './operation';
 import { ADDRESS, COUNT, HASH, REGISTRY_NAME, TEXT, TIME, TOKEN_ID_HEX } from './values';
 
 const ROLES = z.strictObject({
@@ -73,205 +72,179 @@ const ISSUING = z.strictObject({
   failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
 });
 
-const TOKEN = z
-  .strictObject({
-    network: TEXT,
-    chainId: COUNT,
-    registry: ADDRESS,
-    tokenId: TEXT.meta({ description: 'In decimal digits.' }),
-    tokenIdHex: TOKEN_ID_HEX,
-    explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
-    isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
-    endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
-    state: STATE,
-    next: z
-      .array(
-        z.strictObject({
-          operation: TEXT,
-          by: TEXT.meta({ description: 'An address, or a role of the registry.' }),
-          whom: TEXT.optional(),
-        }),
-      )
-      .meta({ description: 'The operations that are possible next.' }),
-    issuing: ISSUING.nullable().meta({ description: 'The document, if this service issued it.' }),
-  })
-  .meta({ id: 'Token' });
+const TOKEN = component('Token', {
+  network: TEXT,
+  chainId: COUNT,
+  registry: ADDRESS,
+  tokenId: TEXT.meta({ description: 'In decimal digits.' }),
+  tokenIdHex: TOKEN_ID_HEX,
+  explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
+  isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
+  endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
+  state: STATE,
+  next: z
+    .array(
+      z.strictObject({
+        operation: TEXT,
+        by: TEXT.meta({ description: 'An address, or a role of the registry.' }),
+        whom: TEXT.optional(),
+      }),
+    )
+    .meta({ description: 'The operations that are possible next.' }),
+  issuing: ISSUING.nullable().meta({ description: 'The document, if this service issued it.' }),
+});
 
-/** GET /tokens/{tokenId} */
-export const GET_TOKEN = {
-  id: 'getToken',
-  tag: 'Tokens',
-  method: 'get',
-  path: '/tokens/{tokenId}',
-  summary: 'Show a token',
-  description: `Reads the state of the token and its endorsement chain from its chain. The same as
+const OUTCOME = z.enum(['valid', 'invalid', 'could not tell']);
+
+const ANSWER = component('VerificationAnswer', {
+  outcome: OUTCOME,
+  checks: z.array(z.strictObject({ check: TEXT, outcome: OUTCOME, found: TEXT })),
+});
+
+const VERIFICATION = component('VerificationResult', {
+  verified: z.boolean().meta({ description: 'Whether all three answers are `valid`.' }),
+  outcome: OUTCOME,
+  documentIntegrity: ANSWER.meta({ description: 'Whether it is as it was signed.' }),
+  issuerIdentity: z
+    .strictObject({ ...ANSWER.shape, issuer: TEXT.nullable() })
+    .meta({ description: 'Whether the named issuer publishes the key.' }),
+  documentStatus: z
+    .strictObject({
+      ...ANSWER.shape,
+      tokenId: TOKEN_ID_HEX.nullable(),
+      registry: REGISTRY_NAME.nullable(),
+    })
+    .meta({ description: 'Whether its token is in circulation, and whether its period has ended.' }),
+  lookedUp: z
+    .array(TEXT)
+    .meta({ description: 'Addresses outside of the service that were asked, without keys.' }),
+  shown: z
+    .record(TEXT, z.unknown())
+    .nullable()
+    .meta({ description: 'The version that was verified: all of it, for a credential with a base proof.' }),
+});
+
+const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
+
+/** Questions for tokens. */
+export const TOKENS = chapter('Tokens', 'any key', {
+  getToken: {
+    method: 'get',
+    path: '/tokens/{tokenId}',
+    summary: 'Show a token',
+    description: `Reads the state of the token and its endorsement chain from its chain. The same as
 \`tdoc token --json\`, with the events and the document that this service has.
 
 Without parameters, the token is sought in the registry in which the service issues documents
 (TOKEN_REGISTRY_ADDRESS, on the chain of NET). For a token of another registry give \`registry\`, and
 \`chainId\` if it is on another chain, as \`credentialStatus\` of the credential, or \`GET /registries\`, has
 them.`,
-  access: 'any key',
-  pathParameters: {
-    tokenId: {
-      description: 'The token: 64 hexadecimal digits, with or without `0x`, or decimal digits.',
-      example: CREATED_TOKEN,
-    },
-  },
-  query: z.object({
-    registry: TEXT.optional().meta({ description: 'The address of the registry.' }),
-    chainId: z
-      .string()
-      .regex(/^[1-9]\d{0,14}$/, { error: 'must be the number of a chain' })
-      .transform(Number)
-      .optional()
-      .meta({ description: 'The chain of `registry`; that of NET if absent.' }),
-  }),
-  headers: {
-    'X-Credential-Id': z.string().meta({
-      description:
-        'The `id` of the credential. It decrypts the remarks, and is not logged. An id that has `%`, or ' +
-        'characters that are not visible ASCII, is percent-encoded.',
-      examples: ['urn:uuid:01a20301-e52c-7491-a676-2ab8454428ab'],
+    pathParameters: TOKEN_ID_PATH,
+    query: z.object({
+      registry: TEXT.optional().meta({ description: 'The address of the registry.' }),
+      chainId: z
+        .string()
+        .regex(/^[1-9]\d{0,14}$/, { error: 'must be the number of a chain' })
+        .transform(Number)
+        .optional()
+        .meta({ description: 'The chain of `registry`; that of NET if absent.' }),
     }),
-  },
-  answers: {
-    200: {
-      description: 'The token. It was minted, or a document with it was issued here, also one that failed.',
-      content: { mediaType: 'application/json', schema: TOKEN },
+    headers: {
+      'X-Credential-Id': z.string().meta({
+        description:
+          'The `id` of the credential. It decrypts the remarks, and is not logged. An id that has `%`, or ' +
+          'characters that are not visible ASCII, is percent-encoded.',
+        examples: ['urn:uuid:01a20301-e52c-7491-a676-2ab8454428ab'],
+      }),
+    },
+    answers: {
+      200: json(
+        'The token. It was minted, or a document with it was issued here, also one that failed.',
+        TOKEN,
+      ),
+    },
+    errors: {
+      400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', 'REGISTRY_MISSING', 'REGISTRY_INVALID'],
+      404: ['TOKEN_UNKNOWN'],
+      500: [
+        'RPC_UNREACHABLE',
+        'RPC_KEY_REFUSED',
+        'NODE_FAILED',
+        'CHAIN_ID_MISMATCH',
+        'REGISTRY_MISSING',
+        'REGISTRY_INVALID',
+        'BLOCK_CHANGED',
+        'TOKEN_HISTORY_INCOMPLETE',
+        'TOKEN_OWNER_UNEXPECTED',
+        'DATABASE_LOCKED',
+        'DATABASE_FULL',
+      ],
+      503: ['BUSY'],
     },
   },
-  errors: {
-    400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', 'REGISTRY_MISSING', 'REGISTRY_INVALID'],
-    404: ['TOKEN_UNKNOWN'],
-    500: [
-      'RPC_UNREACHABLE',
-      'RPC_KEY_REFUSED',
-      'NODE_FAILED',
-      'CHAIN_ID_MISMATCH',
-      'REGISTRY_MISSING',
-      'REGISTRY_INVALID',
-      'BLOCK_CHANGED',
-      'TOKEN_HISTORY_INCOMPLETE',
-      'TOKEN_OWNER_UNEXPECTED',
-      'DATABASE_LOCKED',
-      'DATABASE_FULL',
-    ],
-    503: ['BUSY'],
-  },
-} as const satisfies Operation;
+});
 
-const OUTCOME = z.enum(['valid', 'invalid', 'could not tell']);
-
-const ANSWER = z
-  .strictObject({
-    outcome: OUTCOME,
-    checks: z.array(z.strictObject({ check: TEXT, outcome: OUTCOME, found: TEXT })),
-  })
-  .meta({ id: 'VerificationAnswer' });
-
-const VERIFICATION = z
-  .strictObject({
-    verified: z.boolean().meta({ description: 'Whether all three answers are `valid`.' }),
-    outcome: OUTCOME,
-    documentIntegrity: ANSWER.meta({ description: 'Whether it is as it was signed.' }),
-    issuerIdentity: z
-      .strictObject({ ...ANSWER.shape, issuer: TEXT.nullable() })
-      .meta({ description: 'Whether the named issuer publishes the key.' }),
-    documentStatus: z
-      .strictObject({
-        ...ANSWER.shape,
-        tokenId: TOKEN_ID_HEX.nullable(),
-        registry: REGISTRY_NAME.nullable(),
-      })
-      .meta({ description: 'Whether its token is in circulation, and whether its period has ended.' }),
-    lookedUp: z
-      .array(TEXT)
-      .meta({ description: 'Addresses outside of the service that were asked, without keys.' }),
-    shown: z
-      .record(TEXT, z.unknown())
-      .nullable()
-      .meta({ description: 'The version that was verified: all of it, for a credential with a base proof.' }),
-  })
-  .meta({ id: 'VerificationResult' });
-
-const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
-
-/** POST /credentials/verify */
-export const VERIFY_CREDENTIAL = {
-  id: 'verifyCredential',
-  tag: 'Credentials',
-  method: 'post',
-  path: '/credentials/verify',
-  summary: 'Verify a credential',
-  description: `Whether the document is as it was signed, who signed it, and the state of its token. The
+/** Checks of credentials. */
+export const CREDENTIALS = chapter('Credentials', 'any key', {
+  verifyCredential: {
+    method: 'post',
+    path: '/credentials/verify',
+    summary: 'Verify a credential',
+    description: `Whether the document is as it was signed, who signed it, and the state of its token. The
 service asks a configured node of the token's network, the issuer's host, and the hosts of contexts that it
 does not know. It connects to those hosts at public addresses only, unless its operator allows private ones
 (ALLOW_PRIVATE_SINKS), or its network is local: then this machine may be asked. A verdict is 200, whatever it
 says. "could not tell" means that something could not be asked: try again later.`,
-  access: 'any key',
-  isHarmless: true,
-  body: {
-    kind: 'document',
-    schema: VERIFY_REQUEST.meta({ id: 'VerifyRequest' }),
-    examples: { 'a credential': { verifiableCredential: CREDENTIAL } },
-  },
-  answers: {
-    200: {
-      description: 'The verdict.',
-      content: { mediaType: 'application/json', schema: VERIFICATION },
+    isHarmless: true,
+    body: {
+      kind: 'document',
+      schema: VERIFY_REQUEST.meta({ id: 'VerifyRequest' }),
+      examples: { 'a credential': { verifiableCredential: CREDENTIAL } },
+    },
+    answers: {
+      200: json('The verdict.', VERIFICATION),
+    },
+    errors: {
+      400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'],
+      500: ['CHECK_ENDED'],
+      503: ['BUSY'],
     },
   },
-  errors: {
-    400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'],
-    500: ['CHECK_ENDED'],
-    503: ['BUSY'],
-  },
-} as const satisfies Operation;
-
-/** POST /credentials/derive */
-export const DERIVE_CREDENTIAL = {
-  id: 'deriveCredential',
-  tag: 'Credentials',
-  method: 'post',
-  path: '/credentials/derive',
-  summary: 'Derive the version of a credential that a holder shows',
-  description: `It discloses what the pointers name, and what the issuer made mandatory. The service holds no
-key for it: a version is derived from the base proof of the credential.`,
-  access: 'any key',
-  isHarmless: true,
-  body: {
-    kind: 'document',
-    schema: DERIVE_REQUEST.meta({ id: 'DeriveRequest' }),
-    examples: {
-      'one number': {
-        verifiableCredential: CREDENTIAL,
-        options: { selectivePointers: ['/credentialSubject/blNumber'] },
+  deriveCredential: {
+    method: 'post',
+    path: '/credentials/derive',
+    summary: 'Derive the version of a credential that a holder shows',
+    description: `It discloses what the pointers name, and what the issuer made mandatory. The service holds
+no key for it: a version is derived from the base proof of the credential.`,
+    isHarmless: true,
+    body: {
+      kind: 'document',
+      schema: DERIVE_REQUEST.meta({ id: 'DeriveRequest' }),
+      examples: {
+        'one number': {
+          verifiableCredential: CREDENTIAL,
+          options: { selectivePointers: ['/credentialSubject/blNumber'] },
+        },
       },
     },
-  },
-  answers: {
-    201: {
-      description: 'The derived credential.',
-      content: {
-        mediaType: 'application/json',
-        schema: z
-          .strictObject({ verifiableCredential: z.record(TEXT, z.unknown()) })
-          .meta({ id: 'DerivedCredential' }),
-      },
+    answers: {
+      201: json(
+        'The derived credential.',
+        component('DerivedCredential', { verifiableCredential: z.record(TEXT, z.unknown()) }),
+      ),
+    },
+    errors: {
+      400: [
+        'REQUEST_FIELD_INVALID',
+        'CREDENTIAL_INVALID',
+        'CREDENTIAL_ALREADY_DERIVED',
+        'PROOF_UNSUPPORTED',
+        'POINTER_INVALID',
+        'POINTER_MATCHES_NOTHING',
+        'DERIVATION_FAILED',
+      ],
+      500: ['CHECK_ENDED'],
+      503: ['BUSY', 'CONTEXT_UNAVAILABLE'],
     },
   },
-  errors: {
-    400: [
-      'REQUEST_FIELD_INVALID',
-      'CREDENTIAL_INVALID',
-      'CREDENTIAL_ALREADY_DERIVED',
-      'PROOF_UNSUPPORTED',
-      'POINTER_INVALID',
-      'POINTER_MATCHES_NOTHING',
-      'DERIVATION_FAILED',
-    ],
-    500: ['CHECK_ENDED'],
-    503: ['BUSY', 'CONTEXT_UNAVAILABLE'],
-  },
-} as const satisfies Operation;
+});

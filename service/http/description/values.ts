@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AnswerHeader } from './operation';
+import { json, type Answer } from './operation';
 
 // Values that several answers have.
 
@@ -68,10 +68,11 @@ export function pagePosition<Position extends object>(
     .meta({ description: AFTER });
 }
 
-/** The header `Link` of a page. */
-export function linkHeader(path: string, after: string): AnswerHeader {
-  return {
+/** @param next the path of another page. */
+export function page(description: string, schema: z.ZodType, next: string): Answer {
+  const Link = {
     description: 'The path of the next page, with `rel="next"`. Absent on the last page.',
-    example: `<${path}?after=${after}&limit=${LIMIT.ifAbsent}>; rel="next"`,
+    example: `<${next}&limit=${LIMIT.ifAbsent}>; rel="next"`,
   };
+  return json(description, schema, { headers: { Link } });
 }

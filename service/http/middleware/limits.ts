@@ -1,8 +1,7 @@
-import type { Middleware, Context } from 'koa';
+import type { Middleware } from 'koa';
 import { BusyError, CallerLeftError } from '../../base/errors';
-import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../base/semaphore';
-import { mostBytes, SMALL_BYTES, type LeastRate } from '../read-body';
-import { HttpError } from './errors';
+import { createSemaphore, type SemaphoreOptions } from '../../base/semaphore';
+import { aborted, LEAST, mostBytes, SMALL_BYTES, type LeastRate } from '../read-body';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
 const LARGE_BYTES = 1024 * 1024;
@@ -15,12 +14,6 @@ const LARGE: SemaphoreOptions = { permits: 2, waiting: 100, waitMs: 30_000 };
  */
 const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 };
 
-/**
- * A body brings at least so much, so that a small one is complete within ten seconds. Otherwise two bodies of
- * one byte keep all others out for five minutes.
- */
-export const LEAST: LeastRate = { bytes: 64 * 1024, withinMs: 10_000 };
-
 /** State that the middleware sets for the route. */
 export interface BodyLimitsState {
   /** Lowest accepted speed of the body. */
@@ -31,9 +24,6 @@ export interface BodyLimitsState {
    */
   leave: () => void;
 }
-
-/** The middleware. */
-export type LimitBodies = Middleware<BodyLimitsState & CallerState>;
 
 /** How many bodies are processed at once. Missing values have defaults. */
 export interface BodyLimitsOptions {
@@ -51,19 +41,16 @@ export interface BodyLimitsOptions {
  * the operating system slows their callers down. A caller who waits too long, or finds too many waiting, is
  * answered 503. A body that arrives too slowly is answered 408 and loses its permit.
  */
-export function limitBodies(options: BodyLimitsOptions = {}): LimitBodies {
-  const large = queueOf({ ...LARGE, ...options.large });
-  const medium = queueOf({ ...MEDIUM, ...options.medium });
+export function limitBodies({ least = LEAST, ...options }: BodyLimitsOptions = {}): Middleware<
+  BodyLimitsState & CallerState
+> {
+  const large = permits('large documents', { ...LARGE, ...options.large });
+  const medium = permits('large documents', { ...MEDIUM, ...options.medium });
   return async (ctx, next) => {
     const bytes = mostBytes(ctx);
-    ctx.state.leave = () => undefined;
-    ctx.state.least = options.least ?? LEAST;
-    if (bytes <= SMALL_BYTES) {
-      await next();
-      return;
-    }
-    const release = await permitOf(bytes > LARGE_BYTES ? large : medium, ctx.state.left);
-    ctx.state.leave = release;
+    const queue = bytes > LARGE_BYTES ? large : medium;
+    const release = bytes <= SMALL_BYTES ? () => undefined : await queue(ctx.state.left);
+    Object.assign(ctx.state, { least, leave: release });
     try {
       await next();
     } finally {
@@ -72,20 +59,19 @@ export function limitBodies(options: BodyLimitsOptions = {}): LimitBodies {
   };
 }
 
-interface Queue {
-  semaphore: Semaphore;
-  waitMs: number;
-}
-
-function queueOf(options: SemaphoreOptions): Queue {
-  return { semaphore: createSemaphore(options), waitMs: options.waitMs };
-}
-
-async function permitOf({ semaphore, waitMs }: Queue, left: AbortSignal): Promise<() => void> {
-  const acquired = await semaphore.acquire(left);
-  if (acquired === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
-  if (acquired !== 'busy') return acquired;
-  throw new BusyError('Too many large documents at once: send it again later.', waitMs);
+/** Creates a function that waits for a permit, and resolves to one that releases it. */
+function permits(
+  what: string,
+  options: SemaphoreOptions,
+  retryAfterMs = options.waitMs,
+): (left: AbortSignal) => Promise<() => void> {
+  const semaphore = createSemaphore(options);
+  return async (left) => {
+    const acquired = await semaphore.acquire(left);
+    if (acquired === 'left') throw aborted();
+    if (acquired !== 'busy') return acquired;
+    throw new BusyError(`Too many ${what} at once: send it again later.`, retryAfterMs);
+  };
 }
 
 const RETRY_AFTER_MS = 10_000;
@@ -96,28 +82,19 @@ const RETRY_AFTER_MS = 10_000;
  * /health, and a supervisor would consider the service dead.
  */
 export function callersAtOnce(most: number): Middleware<CallerState> {
-  const callers = createSemaphore({ permits: most, waiting: 0, waitMs: 0 });
+  const permit = permits('documents', { permits: most, waiting: 0, waitMs: 0 }, RETRY_AFTER_MS);
   return async (ctx, next) => {
-    const leave = await callers.acquire(ctx.state.left);
-    if (leave === 'left') throw new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
-    if (leave === 'busy')
-      throw new BusyError('Too many documents at once: send it again later.', RETRY_AFTER_MS);
-    onEnd(ctx, leave);
+    const { res, req, state } = ctx;
+    const leave = await permit(state.left);
+    // The connection may end before the answer is sent: the document may be issued all the same.
+    const end = (): void => {
+      req.socket.off('close', end);
+      leave();
+    };
+    res.once('close', end);
+    req.socket.once('close', end);
     await next();
   };
-}
-
-/**
- * Calls it when the answer has been sent, or the connection has ended before: the document may be issued all
- * the same.
- */
-function onEnd({ res, req: { socket } }: Context, leave: () => void): void {
-  const end = (): void => {
-    socket.off('close', end);
-    leave();
-  };
-  res.once('close', end);
-  socket.once('close', end);
 }
 
 /** State that the middleware sets for later ones. */

@@ -1,25 +1,46 @@
+import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { Middleware, Context } from 'koa';
-import type { z } from 'zod';
+import type { Context } from 'koa';
 import { BusyError, messageOf } from '../../base/errors';
-import { IDEMPOTENCY_KEY, type DOCUMENTS_QUERY } from '../description/documents';
-import type { CallerState, BodyLimitsState } from '../middleware/limits';
+import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
+import {
+  callerLeft,
+  callersAtOnce,
+  limitBodies,
+  type BodyLimitsOptions,
+  type BodyLimitsState,
+  type CallerState,
+} from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
-import type { AcceptedState, JsonBodyState } from '../middleware/json-body';
-import type { AccessState, RequestState } from '../middleware/request-log';
-import { noStore, linkNextPage, type QueryState } from '../query';
-import type { AcceptDocument } from '../../issuance/issue-document';
-import type { Issuance, DocumentBytes } from '../../journal/issuance';
+import type { RequestState } from '../middleware/request-log';
+import { linkNextPage, noStore, type OperationRouter, type QueryOf } from '../operation-router';
+import { arrived, declaredBody, LIMIT_BYTES, mostBytes, readBody, SMALL_BYTES } from '../read-body';
+import { parseCreateRequest } from '../../issuance/create-request';
+import type { AcceptDocument, AcceptedType } from '../../issuance/issue-document';
+import { parseBody } from '../../issuance/parse-body';
+import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 
-/** State that the middleware before the route sets. */
-type CreateState = RequestState &
-  CallerState &
-  AcceptedState &
-  JsonBodyState &
-  BodyLimitsState &
-  IdempotencyKeyState;
+/** The parts of the paths of documents. */
+export interface DocumentParts {
+  apiKey: string | undefined;
+  acceptDocument: AcceptDocument;
+  /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
+  issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
+  /** How many POST /create may be under way at once; undefined: any number. */
+  callersAtOnce?: number | undefined;
+  /** Limits for the bodies that are processed at once. */
+  bodyLimits?: BodyLimitsOptions;
+}
+
+/** State that the middleware before POST /create sets. */
+interface CreateState extends RequestState, CallerState, BodyLimitsState {
+  /** The type in the path. */
+  accepted: AcceptedType;
+  /** Undefined when the caller sent none. */
+  idempotencyKey: string | undefined;
+}
 
 /** Seconds after which to ask for a document that is being minted. */
 const ASK_AGAIN_S = '1';
@@ -27,74 +48,85 @@ const ASK_AGAIN_S = '1';
 const MOST_UNMINED = 1_000;
 const RETRY_AFTER_MS = 10_000;
 
-/**
- * POST /create/{documentId}. With `Prefer: respond-async` (RFC 7240, section 4.1) it answers 202 as soon as
- * the document is in the journal.
- *
- * @param hasDocuments whether GET /documents/{tokenId} exists for the caller.
- */
-export function createDocument(hasDocuments: (state: AccessState) => boolean): Middleware<CreateState> {
+/** Answers the operations of documents. */
+export function answerDocuments({ answer }: OperationRouter, parts: DocumentParts): void {
+  const { apiKey, acceptDocument, issuedDocuments } = parts;
   let unmined = 0;
-  return async (ctx) => {
-    const isAsync = hasDocuments(ctx.state) && prefersAsync(ctx.get('Prefer'));
-    if (isAsync && unmined >= MOST_UNMINED)
-      throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
-    const { log, accepted, body, requestHash, idempotencyKey: key, leave, left } = ctx.state;
-    const kept = await accepted.issue({
-      body,
-      request: key === undefined ? undefined : { key, requestHash },
-      stored: leave,
-      left,
-    });
-    const { credentialId: id, tokenId } = kept;
-    if (isAsync) {
-      unmined++;
-      const issued = (txHash: string): void => log.info({ id, tokenId, txHash }, 'document issued');
-      // The mint queue logs a failure.
-      void kept.mint.then(issued, () => undefined).finally(() => unmined--);
-      left.throwIfAborted();
-      ctx.set({
-        Location: `/documents/${tokenId}`,
-        'Preference-Applied': 'respond-async',
-        'Retry-After': ASK_AGAIN_S,
+
+  answer<CreateState>(
+    DOCUMENTS.createDocument,
+    callerLeft,
+    // This error comes before any other error in the request, and before the body is read.
+    async (ctx, next) => {
+      ctx.state.accepted = acceptDocument(ctx.params.documentId ?? '');
+      await next();
+    },
+    callersAtOnce(parts.callersAtOnce ?? Infinity),
+    async (ctx, next) => {
+      ctx.state.idempotencyKey = idempotencyKeyOf(ctx);
+      await next();
+    },
+    declaredBody,
+    limitBodies(parts.bodyLimits),
+    async (ctx) => {
+      const { log, accepted, idempotencyKey: key, leave, left, session } = ctx.state;
+      const { body, requestHash } = await createBody(ctx);
+      // GET /documents/{tokenId} has to exist for the caller.
+      const hasDocuments = issuedDocuments !== undefined && (apiKey ?? session) !== undefined;
+      const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
+      if (isAsync && unmined >= MOST_UNMINED)
+        throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
+      const kept = await accepted.issue({
+        body,
+        request: key === undefined ? undefined : { key, requestHash },
+        stored: leave,
+        left,
       });
-      ctx.status = 202;
-      ctx.body = { tokenId };
-      return;
-    }
-    const { txHash, document } = await kept.minted().catch((error: unknown) => {
-      // The mint may go on, and a caller without an Idempotency-Key has nothing else to find it by.
-      ctx.set('X-Token-Id', tokenId);
-      throw error;
-    });
-    log.info({ id, tokenId, txHash }, 'document issued');
-    // After the caller has left, no answer can be sent.
-    left.throwIfAborted();
-    sendIssued(ctx, document, txHash);
-  };
-}
+      const { credentialId: id, tokenId } = kept;
+      const issued = (txHash: string): void => log.info({ id, tokenId, txHash }, 'document issued');
+      if (isAsync) {
+        unmined++;
+        // The mint queue logs a failure.
+        void kept.mint.then(issued, () => undefined).finally(() => unmined--);
+        left.throwIfAborted();
+        ctx.set({
+          Location: `/documents/${tokenId}`,
+          'Preference-Applied': 'respond-async',
+          'Retry-After': ASK_AGAIN_S,
+        });
+        ctx.status = 202;
+        ctx.body = { tokenId };
+        return;
+      }
+      const { txHash, document } = await kept.minted().catch((error: unknown) => {
+        // The mint may go on, and a caller without an Idempotency-Key has nothing else to find it by.
+        ctx.set('X-Token-Id', tokenId);
+        throw error;
+      });
+      issued(txHash);
+      // After the caller has left, no answer can be sent.
+      left.throwIfAborted();
+      sendIssued(ctx, document, txHash);
+    },
+  );
 
-/** Whether the header has the preference. Node.js joins repeated headers with a comma. */
-function prefersAsync(header: string): boolean {
-  return header.split(',').some((preference) => /^\s*respond-async\s*(;.*)?$/i.test(preference));
-}
+  // Documents are confidential, so these paths do not exist without an API key, except for the console.
+  if (issuedDocuments === undefined) return;
 
-/** The journal methods that read issued documents. */
-export type IssuedDocuments = Pick<Journal, 'find' | 'documentOf' | 'list'>;
+  // For a caller that lost an answer and sent no Idempotency-Key.
+  answer<QueryOf<typeof DOCUMENTS.listDocuments>>(DOCUMENTS.listDocuments, async (ctx) => {
+    noStore(ctx);
+    const page = await issuedDocuments.list(ctx.state.query);
+    if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
+    ctx.body = page.issuances.map(shown);
+  });
 
-/**
- * GET /documents/{tokenId}: the answer to the request that issued the document, for a caller whose connection
- * broke before it arrived. The header X-Document-State is `mined` while a reorganisation may still remove the
- * mint, and `final` after that.
- */
-export function issuedDocument(
-  documents: IssuedDocuments,
-): Middleware<object, { params: Record<string, string> }> {
-  return async (ctx) => {
+  // The answer of POST /create again, for a caller whose connection broke before it arrived.
+  answer(DOCUMENTS.getDocument, async (ctx) => {
     noStore(ctx);
     const tokenId = tokenIdIn(ctx.params.tokenId ?? '');
-    const issuance = await documents.find(tokenId);
-    const document = issuance && (await documents.documentOf(tokenId));
+    const issuance = await issuedDocuments.find(tokenId);
+    const document = issuance && (await issuedDocuments.documentOf(tokenId));
     if (issuance === undefined || document === undefined) throw documentUnknown();
     const { state, txHash, failure } = issuance;
     if (state === 'failed') {
@@ -107,28 +139,62 @@ export function issuedDocument(
       ctx.body = { status: state };
       return;
     }
+    // `mined` while a reorganisation may still remove the mint.
     ctx.set('X-Document-State', state);
     sendIssued(ctx, document, txHash);
-  };
+  });
+}
+
+/**
+ * Reads the body of POST /create. The shape of a small body is checked here, before it waits for anything. A
+ * larger one is checked by the thread that signs it, because parsing 40 MB would block all other requests for
+ * 100 ms.
+ *
+ * The thread parses a small body again. Passing on the parsed value would cost more: parsing 1 KB takes 13 µs
+ * and cloning its value 37 µs. A value takes up to 20 times the memory of its bytes while it waits for a
+ * thread, and V8 cannot clone a deeply nested one.
+ *
+ * @returns `requestHash`: SHA-256 in hex of the document type, a line feed and the body. Repetitions of a
+ *   request have the same hash.
+ */
+export async function createBody(
+  ctx: Context & { state: Pick<CreateState, 'accepted' | 'least'> },
+): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
+  const { accepted, least } = ctx.state;
+  const hash = createHash('sha256').update(`${accepted.documentType}\n`);
+  const body = await arrived(
+    ctx,
+    readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk)),
+    least,
+  );
+  if (mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
+  return { body, requestHash: hash.digest('hex') };
+}
+
+/** Node.js joins repeated headers with a comma and a space; no valid key has a space. */
+function idempotencyKeyOf({ req }: Context): string | undefined {
+  const sent = req.headers['idempotency-key'];
+  const key = Array.isArray(sent) ? sent.join(', ') : sent;
+  if (key === undefined || IDEMPOTENCY_KEY.safeParse(key).success) return key;
+  const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.';
+  throw new HttpError(400, 'IDEMPOTENCY_KEY_INVALID', message);
+}
+
+/** Whether the header has the preference. Node.js joins repeated headers with a comma. */
+function prefersAsync(header: string): boolean {
+  return header.split(',').some((preference) => /^\s*respond-async\s*(;.*)?$/i.test(preference));
 }
 
 /** The token id in a path, as 64 digits. @throws HttpError TOKEN_ID_INVALID */
 export function tokenIdIn(text: string): string {
-  const tokenId = parsed(text);
-  if (tokenId !== undefined) return tokenIdHexOf(tokenId);
-  throw new HttpError(
-    400,
-    'TOKEN_ID_INVALID',
-    'A token id has 64 hexadecimal digits, or is a decimal number.',
-  );
-}
-
-function parsed(text: string): bigint | undefined {
+  let problem = 'A token id has 64 hexadecimal digits, or is a decimal number.';
   try {
-    return parseTokenId(text);
+    const tokenId = parseTokenId(text);
+    if (tokenId !== undefined) return tokenIdHexOf(tokenId);
   } catch (error) {
-    throw new HttpError(400, 'TOKEN_ID_INVALID', messageOf(error));
+    problem = messageOf(error);
   }
+  throw new HttpError(400, 'TOKEN_ID_INVALID', problem);
 }
 
 /** The error for a token id of no document. */
@@ -137,34 +203,18 @@ export function documentUnknown(): HttpError {
   return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }
 
-/**
- * GET /documents: what was issued here, newest first, without the documents. For a caller that lost
- * an answer and sent no Idempotency-Key.
- */
-export function listDocuments(
-  documents: Pick<Journal, 'list'>,
-): Middleware<QueryState<z.output<typeof DOCUMENTS_QUERY>>> {
-  return async (ctx) => {
-    noStore(ctx);
-    const page = await documents.list(ctx.state.query);
-    if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
-    ctx.body = page.issuances.map(shown);
-  };
-}
-
-function shown(issuance: Issuance): object {
-  const { tokenId, credentialId, blNumber, beneficiary, holder, state, txHash, failure, createdAt } =
-    issuance;
+function shown({ tokenId, credentialId, blNumber, beneficiary, holder, ...issuance }: Issuance): object {
+  const { state, createdAt, txHash, failure } = issuance;
   return {
     tokenId,
     id: credentialId,
-    ...(blNumber !== undefined && { blNumber }),
+    blNumber,
     owner: beneficiary,
     holder,
     state,
     createdAt: new Date(createdAt).toISOString(),
-    ...(txHash !== undefined && { txHash }),
-    ...(failure && { failure }),
+    txHash,
+    failure,
   };
 }
 
@@ -187,37 +237,3 @@ function sendIssued(ctx: Context, { length, parts }: DocumentBytes, txHash: stri
   if (ctx.method !== 'HEAD') ctx.body = Readable.from(chunks(), { objectMode: false });
   ctx.length = HEAD.length + length + tail.length;
 }
-
-/**
- * Checks first whether documents of this type are issued here. That error comes before any other error in the
- * request, and before the body is read.
- */
-export function acceptDocument(
-  accept: AcceptDocument,
-): Middleware<AcceptedState, { params: Record<string, string> }> {
-  return async (ctx, next) => {
-    ctx.state.accepted = accept(ctx.params.documentId ?? '');
-    await next();
-  };
-}
-
-/** State that the middleware sets for the route. */
-export interface IdempotencyKeyState {
-  /** Undefined when the caller sent none. */
-  idempotencyKey: string | undefined;
-}
-
-/**
- * Reads the caller's Idempotency-Key. Node.js joins repeated headers with a comma and a space; no valid key
- * has a space.
- */
-export const idempotencyKey: Middleware<IdempotencyKeyState> = async (ctx, next) => {
-  const sent = ctx.req.headers['idempotency-key'];
-  const key = Array.isArray(sent) ? sent.join(', ') : sent;
-  if (key !== undefined && !IDEMPOTENCY_KEY.safeParse(key).success) {
-    const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.';
-    throw new HttpError(400, 'IDEMPOTENCY_KEY_INVALID', message);
-  }
-  ctx.state.idempotencyKey = key;
-  await next();
-};

@@ -5,7 +5,7 @@ import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
-import * as discovery from '../description/discovery';
+import { DISCOVERY } from '../description/discovery';
 import { openApi } from '../description/openapi';
 import { referencePage } from '../description/reference-page';
 import { ERROR_CODE_HEADER, HttpError } from '../middleware/errors';
@@ -26,19 +26,19 @@ const GREETING = 'Transferable Document Creator Service\n';
 
 /** Answers the operations that need no key. */
 export function answerPublished({ answer }: OperationRouter, parts: PublishedParts): void {
-  answer(discovery.GREETING, (ctx) => {
+  answer(DISCOVERY.greet, (ctx) => {
     ctx.body = GREETING;
   });
-  answer(discovery.DID_DOCUMENT, didDocument(parts.didDocumentPath));
-  answer(discovery.JWKS, jwks(parts.signingKeys));
-  answer(discovery.PUBLISHED_FILE, publishedFiles());
+  answer(DISCOVERY.getDidDocument, didDocument(parts.didDocumentPath));
+  answer(DISCOVERY.getWebhookKeys, jwks(parts.signingKeys));
+  answer(DISCOVERY.getContextFile, publishedFiles());
   const schemas = eventSchemas(parts.domain);
-  answer(discovery.LIST_SCHEMAS, schemas.list);
-  answer(discovery.EVENT_SCHEMA, schemas.schema);
-  answer(discovery.OPENAPI, openApiDocument);
-  answer(discovery.REFERENCE, reference);
-  answer(discovery.HEALTH_CHECK, health(parts.health));
-  answer(discovery.METRICS, metrics(parts.metrics));
+  answer(DISCOVERY.listEventSchemas, schemas.list);
+  answer(DISCOVERY.getEventSchema, schemas.schema);
+  answer(DISCOVERY.getDescription, openApiDocument);
+  answer(DISCOVERY.getReference, reference);
+  answer(DISCOVERY.getHealth, health(parts.health));
+  answer(DISCOVERY.getMetrics, metrics(parts.metrics));
 }
 
 /** Not longer, because a later version of the service may describe other operations. */
@@ -65,7 +65,7 @@ const reference = madeOnce((): Middleware => {
 });
 
 /** Makes it at the first request: most processes are never asked. */
-function madeOnce(make: () => Middleware): Middleware {
+export function madeOnce(make: () => Middleware): Middleware {
   let made: Middleware | undefined;
   return async (ctx, next) => {
     await (made ??= make())(ctx, next);

@@ -1,14 +1,13 @@
 import type { RouterMiddleware } from '@koa/router';
+import type { Context } from 'koa';
 import type { Answers } from '../../answers/answers';
-import { FIND_DELIVERIES, GET_EVENT, LIST_EVENTS } from '../description/deliveries';
-import { DERIVE_CREDENTIAL, GET_TOKEN, VERIFY_CREDENTIAL } from '../description/tokens';
-import { LIMIT_BYTES, declaredBody } from '../read-body';
+import { DELIVERIES } from '../description/deliveries';
+import { CREDENTIALS, TOKENS } from '../description/tokens';
+import { arrived, declaredBody, LIMIT_BYTES, readBody } from '../read-body';
 import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
-import { rawBody, type RawBodyState } from '../middleware/json-body';
 import type { AccessState } from '../middleware/request-log';
-import type { OperationRouter } from '../operation-router';
-import { linkNextPage, noStore, type QueryOf } from '../query';
+import { linkNextPage, noStore, type OperationRouter, type QueryOf } from '../operation-router';
 import { tokenIdIn } from './documents';
 
 /** Documents that are checked at once. Those that are issued have permits of their own. */
@@ -18,7 +17,7 @@ const CHECKED = { large: { permits: 1, waiting: 5 } };
 export function answerQuestions({ answer }: OperationRouter, answers: Answers): void {
   const withLeft = callerLeft as RouterMiddleware<CallerState & AccessState>;
 
-  answer<QueryOf<typeof GET_TOKEN> & CallerState>(GET_TOKEN, withLeft as never, async (ctx) => {
+  answer<QueryOf<typeof TOKENS.getToken> & CallerState>(TOKENS.getToken, withLeft as never, async (ctx) => {
     noStore(ctx);
     const { role, left, query } = ctx.state;
     const token = await answers.token(
@@ -37,7 +36,7 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = token;
   });
 
-  answer<QueryOf<typeof FIND_DELIVERIES>>(FIND_DELIVERIES, async (ctx) => {
+  answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, async (ctx) => {
     noStore(ctx);
     const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
     const states = state && [state];
@@ -46,7 +45,7 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = deliveries;
   });
 
-  answer<QueryOf<typeof LIST_EVENTS>>(LIST_EVENTS, async (ctx) => {
+  answer<QueryOf<typeof DELIVERIES.listEvents>>(DELIVERIES.listEvents, async (ctx) => {
     noStore(ctx);
     const { token: tokenId, after, limit } = ctx.state.query;
     const { events, next } = await answers.events({ tokenId, from: after?.event, limit });
@@ -54,7 +53,7 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = events;
   });
 
-  answer(GET_EVENT, async (ctx) => {
+  answer(DELIVERIES.getEvent, async (ctx) => {
     noStore(ctx);
     const event = await answers.event(ctx.params.id ?? '');
     if (event === undefined)
@@ -62,19 +61,16 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = event;
   });
 
-  const large = [
-    callerLeft,
-    declaredBody,
-    limitBodies(CHECKED),
-    rawBody({ bytes: LIMIT_BYTES, words: '50 MB' }),
-  ] as RouterMiddleware[];
-  answer<RawBodyState & CallerState>(VERIFY_CREDENTIAL, ...(large as []), async (ctx) => {
+  const large = [callerLeft, declaredBody, limitBodies(CHECKED)] as RouterMiddleware[];
+  const bodyOf = (ctx: Context): Promise<Uint8Array<ArrayBuffer>> =>
+    arrived(ctx, readBody(ctx.req, LIMIT_BYTES));
+  answer<CallerState>(CREDENTIALS.verifyCredential, ...(large as []), async (ctx) => {
     noStore(ctx);
-    ctx.body = await answers.verify(ctx.state.bytes, ctx.state.left);
+    ctx.body = await answers.verify(await bodyOf(ctx), ctx.state.left);
   });
-  answer<RawBodyState & CallerState>(DERIVE_CREDENTIAL, ...(large as []), async (ctx) => {
+  answer<CallerState>(CREDENTIALS.deriveCredential, ...(large as []), async (ctx) => {
     noStore(ctx);
-    ctx.body = await answers.derive(ctx.state.bytes, ctx.state.left);
+    ctx.body = await answers.derive(await bodyOf(ctx), ctx.state.left);
     ctx.status = 201;
   });
 }

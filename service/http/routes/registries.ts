@@ -1,27 +1,22 @@
-import type { Middleware } from 'koa';
-import type { z } from 'zod';
 import { ServiceError } from '../../base/errors';
 import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
-import type { FORCE_QUERY } from '../description/subscriptions';
+import { REGISTRIES } from '../description/registries';
 import { HttpError } from '../middleware/errors';
-import type { SmallJsonState } from '../middleware/json-body';
-import { noStore, type QueryState } from '../query';
+import { noStore, type OperationRouter, type QueryOf } from '../operation-router';
+import type { SmallJsonState } from '../read-body';
 
 /** Seconds in `Retry-After` when the node does not answer the check against the chain. */
 const ASK_AGAIN_S = '10';
 
-/** GET /registries: every followed registry. */
-export function listRegistries(registries: Registries): Middleware {
-  return async (ctx) => {
+/** Answers the operations of registries. */
+export function answerRegistries({ answer }: OperationRouter, registries: Registries): void {
+  answer(REGISTRIES.listRegistries, async (ctx) => {
     noStore(ctx);
     ctx.body = { registries: await registries.list() };
-  };
-}
+  });
 
-/** POST /registries: 201 with the registry, or 200 if it is followed already. */
-export function addRegistry(registries: Registries): Middleware<SmallJsonState> {
-  return async (ctx) => {
+  answer<SmallJsonState>(REGISTRIES.addRegistry, async (ctx) => {
     const requested = parseRegistry(ctx.state.body);
     const { registry, isNew } = await registries.add(requested).catch((error: unknown) => {
       if (!(error instanceof ServiceError) || !error.retryable) throw error;
@@ -31,14 +26,9 @@ export function addRegistry(registries: Registries): Middleware<SmallJsonState> 
     ctx.set('Location', `/registries/${registry.chainId}/${registry.address}`);
     ctx.status = isNew ? 201 : 200;
     ctx.body = registry;
-  };
-}
+  });
 
-/** DELETE /registries/{chainId}/{address}. Its undelivered events stay in the database. */
-export function removeRegistry(
-  registries: Registries,
-): Middleware<QueryState<z.output<typeof FORCE_QUERY>>, { params: Record<string, string> }> {
-  return async (ctx) => {
+  answer<QueryOf<typeof REGISTRIES.removeRegistry>>(REGISTRIES.removeRegistry, async (ctx) => {
     const { chainId = '', address = '' } = ctx.params;
     const key = { chainId: Number(chainId), address: address.toLowerCase() };
     const { isGivenUp, undelivered } = await registries.giveUp(key, ctx.state.query.force === 'true');
@@ -49,5 +39,5 @@ export function removeRegistry(
       throw new HttpError(409, 'REGISTRY_HAS_UNDELIVERED', message);
     }
     ctx.body = { ...key, undelivered };
-  };
+  });
 }

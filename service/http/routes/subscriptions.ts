@@ -5,21 +5,11 @@ import type { UndeliveredPage, UndeliveredQuery } from '../../outbox/undelivered
 import { forReaders } from '../../subscriptions/present-subscription';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import type { Subscription, SubscriptionState } from '../../subscriptions/subscription';
-
-import { LIST_DELIVERIES, REDELIVER, REDELIVERY_REQUEST, TEST_SUBSCRIPTION } from '../description/deliveries';
-import {
-  CREATE_SUBSCRIPTION,
-  DELETE_SUBSCRIPTION,
-  GET_SUBSCRIPTION,
-  LIST_SUBSCRIPTIONS,
-  REPLACE_SUBSCRIPTION,
-  STATE_OF_DEFAULT,
-} from '../description/subscriptions';
+import { REDELIVERY_REQUEST, STATE_OF_DEFAULT, SUBSCRIPTIONS } from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
-import type { SmallJsonState } from '../middleware/json-body';
 import type { AccessState } from '../middleware/request-log';
-import type { OperationRouter } from '../operation-router';
-import { linkNextPage, noStore, wrongQuery, type QueryOf } from '../query';
+import { linkNextPage, noStore, wrongQuery, type OperationRouter, type QueryOf } from '../operation-router';
+import type { SmallJsonState } from '../read-body';
 
 /** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
@@ -53,7 +43,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     return options.withFailures(role === 'reader' ? found.map(forReaders) : found);
   };
 
-  answer<QueryOf<typeof LIST_SUBSCRIPTIONS>>(LIST_SUBSCRIPTIONS, async (ctx) => {
+  answer<QueryOf<typeof SUBSCRIPTIONS.listSubscriptions>>(SUBSCRIPTIONS.listSubscriptions, async (ctx) => {
     noStore(ctx);
     const { limit, after } = ctx.state.query;
     if (after !== undefined && after !== DEFAULT && (await subscriptions.find(after)) === undefined)
@@ -67,20 +57,20 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = await shownTo(ctx, shown);
   });
 
-  answer<SmallJsonState>(CREATE_SUBSCRIPTION, async (ctx) => {
+  answer<SmallJsonState>(SUBSCRIPTIONS.createSubscription, async (ctx) => {
     noStore(ctx);
     const added = await subscriptions.add(ctx.state.body);
     ctx.status = 201;
-    ctx.set('Location', `${CREATE_SUBSCRIPTION.path}/${added.id}`);
+    ctx.set('Location', `${SUBSCRIPTIONS.createSubscription.path}/${added.id}`);
     ctx.body = added;
   });
 
-  answer(GET_SUBSCRIPTION, async (ctx) => {
+  answer(SUBSCRIPTIONS.getSubscription, async (ctx) => {
     noStore(ctx);
     [ctx.body] = await shownTo(ctx, [await foundBy(nameOf(ctx))]);
   });
 
-  answer<SmallJsonState>(REPLACE_SUBSCRIPTION, async (ctx) => {
+  answer<SmallJsonState>(SUBSCRIPTIONS.replaceSubscription, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) {
@@ -94,7 +84,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = replaced;
   });
 
-  answer<QueryOf<typeof DELETE_SUBSCRIPTION>>(DELETE_SUBSCRIPTION, async (ctx) => {
+  answer<QueryOf<typeof SUBSCRIPTIONS.deleteSubscription>>(SUBSCRIPTIONS.deleteSubscription, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
@@ -111,7 +101,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = subscription;
   });
 
-  answer(TEST_SUBSCRIPTION, async (ctx) => {
+  answer(SUBSCRIPTIONS.testSubscription, async (ctx) => {
     noStore(ctx);
     const name = nameOf(ctx);
     if (name === DEFAULT) throw inSettings('Issue a document on a test network to try it.');
@@ -121,14 +111,14 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = { isDelivered: error === undefined, ...rest, status: status ?? null, error: error ?? null };
   });
 
-  answer<SmallJsonState>(REDELIVER, async (ctx) => {
+  answer<SmallJsonState>(SUBSCRIPTIONS.redeliver, async (ctx) => {
     noStore(ctx);
     const { id } = await foundBy(nameOf(ctx));
     ctx.status = 202;
     ctx.body = { registries: await options.redeliver(id, selectionOf(ctx.state.body)) };
   });
 
-  answer<QueryOf<typeof LIST_DELIVERIES>>(LIST_DELIVERIES, async (ctx) => {
+  answer<QueryOf<typeof SUBSCRIPTIONS.listDeliveries>>(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
     noStore(ctx);
     const { id } = await foundBy(nameOf(ctx));
     const { token, ...query } = ctx.state.query;
