@@ -79,7 +79,7 @@ export async function claimQueues(
     }))
     .where('channel', '=', channel)
     .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
-    .returning(['token', 'attempts', 'first_attempted_at'])
+    .returning('token')
     .execute();
   if (claimed.length === 0) return [];
   const rows = await waitingDeliveries(db)
@@ -92,6 +92,8 @@ export async function claimQueues(
       'events.type',
       'tokens.token_id as tokenId',
       'events.body',
+      'queues.attempts',
+      'queues.first_attempted_at as firstAttemptedAt',
     ])
     .where('queues.channel', '=', channel)
     .where(
@@ -104,20 +106,21 @@ export async function claimQueues(
     .orderBy('queues.token')
     .orderBy('deliveries.position')
     .execute();
-  const queues = new Map(
-    claimed.map(({ token, attempts, first_attempted_at }) => {
-      const firstAttemptedAt = first_attempted_at ?? now;
-      const deliveries: ClaimedDelivery[] = [];
-      const queue = { channel, token, lease, leasedUntil: now + leaseMs, firstAttemptedAt, deliveries };
-      return [token, { queue, attempts }];
-    }),
-  );
-  for (const { token, eventId, ...row } of rows) {
-    const claim = queues.get(token);
-    const attempt = claim?.queue.deliveries.length === 0 ? claim.attempts : 1;
-    claim?.queue.deliveries.push({ ...row, eventId: idOfBytes(eventId), attempt });
+  const queues = new Map<number, ClaimedQueue>();
+  const terms = { channel, lease, leasedUntil: now + leaseMs };
+  for (const { token, eventId, attempts, firstAttemptedAt, ...row } of rows) {
+    const known = queues.get(token);
+    const delivery = { ...row, eventId: idOfBytes(eventId), attempt: known ? 1 : attempts };
+    if (known) known.deliveries.push(delivery);
+    else
+      queues.set(token, {
+        ...terms,
+        token,
+        firstAttemptedAt: firstAttemptedAt ?? now,
+        deliveries: [delivery],
+      });
   }
-  return [...queues.values()].map(({ queue }) => queue);
+  return [...queues.values()];
 }
 
 /** Position up to which events may have been sent, if the process that holds the current lease has died. */
@@ -220,21 +223,25 @@ export async function makeDue(
   db: Kysely<Schema>,
   { channel, now, longestWaitMs }: { channel: number; now: number; longestWaitMs: number },
 ): Promise<void> {
-  await db
-    .updateTable('queues')
-    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
-    .where('channel', '=', channel)
+  await withoutLease(db, channel, now)
     .where('next_attempt_at', '>', now + longestWaitMs)
     .execute();
 }
 
-/** The queues whose pauses end. `tokens`: undefined for all. */
-interface Paused {
-  channel: number;
-  tokens?: readonly number[];
-  /** Whether attempts are counted anew. */
-  isNewSink?: boolean;
-  now: number;
+/** Releases the claims of a process that died. Call it only in the one process that owns the database. */
+export async function releaseLeases(db: Kysely<Schema>, channel: number, now: number): Promise<void> {
+  await withoutLease(db, channel, now)
+    .where('next_attempt_at', 'is not', null)
+    .where('lease', 'is not', null)
+    .execute();
+}
+
+/** Updates queues of a channel: they fall due, whoever may have claimed them. */
+function withoutLease(db: Kysely<Schema>, channel: number, now: number) {
+  return db
+    .updateTable('queues')
+    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
+    .where('channel', '=', channel);
 }
 
 /** The former sink may have the event at the head. */
@@ -247,11 +254,18 @@ const COUNTED_ANEW = {
 /**
  * Ends the pauses of queues after failed attempts. An attempt under way goes on. It waits for no lock, so
  * call it at the end of a transaction.
+ *
+ * @param queues `tokens`: undefined for all; `isNewSink`: whether attempts are counted anew.
  */
 export async function endPauses(
   { engine }: Pick<Database, 'engine'>,
   db: Kysely<Schema>,
-  { channel, tokens, isNewSink = false, now }: Paused,
+  {
+    channel,
+    tokens,
+    isNewSink = false,
+    now,
+  }: { channel: number; tokens?: readonly number[]; isNewSink?: boolean; now: number },
 ): Promise<void> {
   await db
     .with('paused', (cte) =>
@@ -284,15 +298,4 @@ export async function changeSink(
       .execute();
     await endPauses(database, transaction, { channel, isNewSink: true, now });
   });
-}
-
-/** Releases the claims of a process that died. Call it only in the one process that owns the database. */
-export async function releaseLeases(db: Kysely<Schema>, channel: number, now: number): Promise<void> {
-  await db
-    .updateTable('queues')
-    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
-    .where('channel', '=', channel)
-    .where('next_attempt_at', 'is not', null)
-    .where('lease', 'is not', null)
-    .execute();
 }

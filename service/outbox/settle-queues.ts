@@ -42,13 +42,13 @@ export interface SentTo {
 
 /**
  * Records attempts and advances their token queues. Many are settled in one transaction: a commit is a disk
- * write, and would be most of a single delivery's cost. Every write checks the lease: a queue that another
- * process has claimed meanwhile is left to it.
+ * write, and would be most of a single delivery's cost. A queue that another process has claimed meanwhile is
+ * left to it.
  *
  * @returns the settlements of queues that another process has claimed, and whether a settled queue is due.
  */
 async function settleQueues(
-  { engine }: Pick<Database, 'engine'>,
+  database: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
@@ -56,51 +56,28 @@ async function settleQueues(
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
   if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, sentTo?.changedAt);
   await recordAttempts(db, channel, settlements);
-  // Queues are locked in the order of their keys, as in stored-events.ts: any other order could deadlock.
-  if (engine === 'postgres') await lockInOrder(db, channel, settlements);
+  const leases = await lockLeases(database, db, channel, settlements);
+  const isMine = ({ queue }: Settlement): boolean => leases.get(queue.token) === queue.lease;
+  const mine = settlements.filter(isMine);
   const hasFailed = settlements.some(({ failed }) => failed);
   // An answer of a former sink says nothing of the present one.
   const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo));
-  const lost: Settlement[] = [];
-  let areDue = false;
-  for (const round of oneOfEachQueue(settlements)) {
-    const moved = await moveOn(db, channel, round, now);
-    areDue ||= [...moved.values()].includes(true);
-    for (const settled of round) {
-      const { queue, failed } = settled;
-      let isMine = moved.has(queue.token);
-      if (overOf(settled) === 0 || failed?.nextAttemptAt !== undefined) {
-        const dueAt = isOutdated ? now : (failed?.nextAttemptAt ?? now);
-        isMine = await (failed ? waitUntil(db, settled, dueAt) : release(db, queue, now));
-        areDue ||= dueAt <= now;
-      }
-      if (isMine && failed && failed.nextAttemptAt === undefined) await bury(db, channel, failed, now);
-      if (!isMine) lost.push(settled);
-    }
+  let areDue = await moveOn(db, channel, mine, now);
+  for (const settled of mine) {
+    const { delivered, failed } = settled;
+    if (failed ? failed.nextAttemptAt !== undefined : delivered.length === 0) {
+      const dueAt = isOutdated ? now : (failed?.nextAttemptAt ?? now);
+      await postpone(db, settled, dueAt);
+      areDue ||= dueAt <= now;
+    } else if (failed) await bury(db, channel, failed, now);
   }
   await noteHealth(db, channel, settlements, sentTo);
-  return { lost, areDue };
+  return { lost: settlements.filter((settled) => !isMine(settled)), areDue };
 }
 
 /** Number of events that are not tried again. */
 function overOf({ delivered, failed }: Settlement): number {
   return delivered.length + (failed !== undefined && failed.nextAttemptAt === undefined ? 1 : 0);
-}
-
-/**
- * Splits settlements into rounds with one per queue. There is nearly always one round; a claim that outlived
- * its lease may be settled together with the next one of its queue.
- */
-function oneOfEachQueue(settlements: readonly Settlement[]): Settlement[][] {
-  const rounds: Settlement[][] = [];
-  const seen = new Map<number, number>();
-  for (const settled of settlements) {
-    const { token } = settled.queue;
-    const round = seen.get(token) ?? 0;
-    seen.set(token, round + 1);
-    (rounds[round] ??= []).push(settled);
-  }
-  return rounds;
 }
 
 async function recordAttempts(
@@ -122,43 +99,47 @@ async function recordAttempts(
   await inBatches(rows, (some) => db.insertInto('attempts').values(some).execute());
 }
 
-async function lockInOrder(
+/**
+ * Reads the present lease of each queue. Queues are locked in the order of their keys, as in
+ * stored-events.ts: any other order could deadlock.
+ */
+async function lockLeases(
+  { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
-): Promise<void> {
+): Promise<ReadonlyMap<number, string | null>> {
   const tokens = settlements.map(({ queue }) => queue.token);
-  await db
+  const rows = await db
     .selectFrom('queues')
-    .select('token')
+    .select(['token', 'lease'])
     .where('channel', '=', channel)
     .where('token', 'in', tokens)
     .orderBy('token')
-    .forUpdate()
+    .$if(engine === 'postgres', (query) => query.forUpdate())
     .execute();
+  return new Map(rows.map(({ token, lease }) => [token, lease]));
 }
 
 /**
- * Advances the queues past the events that are over; the next event of each falls due at once. Returns the
- * queues whose lease this process still held, each with whether it has a next event.
+ * Advances the queues past the events that are over; the next event of each falls due at once.
+ *
+ * @returns whether a queue has a next event.
  */
 async function moveOn(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
   now: number,
-): Promise<ReadonlyMap<number, boolean>> {
-  const byCount = new Map<number, Settlement[]>();
+): Promise<boolean> {
+  const byCount = new Map<number, number[]>();
   for (const settled of settlements) {
     const over = overOf(settled);
     if (over > 0 && settled.failed?.nextAttemptAt === undefined)
-      byCount.set(over, [...(byCount.get(over) ?? []), settled]);
+      byCount.set(over, [...(byCount.get(over) ?? []), settled.queue.token]);
   }
-  const moved = new Map<number, boolean>();
-  for (const [count, group] of byCount) {
-    const mine = group.map(
-      ({ queue }) => sql`(cast(${queue.token} as integer), cast(${queue.lease} as text))`,
-    );
+  let areDue = false;
+  for (const [count, tokens] of byCount) {
     const rows = await db
       .updateTable('queues')
       .set((eb) => ({
@@ -175,54 +156,42 @@ async function moveOn(
           .end(),
       }))
       .where('channel', '=', channel)
-      .where(sql<boolean>`(token, lease) in (values ${sql.join(mine)})`)
-      .returning(['token', 'next_attempt_at'])
+      .where('token', 'in', tokens)
+      .returning('next_attempt_at')
       .execute();
-    for (const { token, next_attempt_at } of rows) moved.set(token, next_attempt_at !== null);
+    areDue ||= rows.some(({ next_attempt_at }) => next_attempt_at !== null);
   }
-  return moved;
+  return areDue;
 }
 
 /**
  * Advances a queue past what was delivered and schedules the next attempt of the event that failed. The
- * events behind it wait too.
+ * events behind it wait too. A queue from which nothing was sent is released.
  */
-async function waitUntil(
+async function postpone(
   db: Transaction<Schema>,
   { queue, delivered, failed }: Settlement,
   dueAt: number,
-): Promise<boolean> {
-  const isFirst = delivered.length === 0;
-  const { numUpdatedRows } = await db
+): Promise<void> {
+  await db
     .updateTable('queues')
-    .set((eb) => ({
-      head: eb('head', '+', delivered.length),
-      lease: null,
-      claimed_to: null,
-      next_attempt_at: dueAt,
-      ...(!isFirst && { attempts: 1, first_attempted_at: failed?.attempt.attemptedAt ?? null }),
-    }))
+    .set((eb) =>
+      failed === undefined
+        ? unclaimed(eb, dueAt)
+        : {
+            head: eb('head', '+', delivered.length),
+            lease: null,
+            claimed_to: null,
+            next_attempt_at: dueAt,
+            ...(delivered.length > 0 && {
+              attempts: 1,
+              first_attempted_at: failed.attempt.attemptedAt,
+            }),
+          },
+    )
     .where('channel', '=', queue.channel)
     .where('token', '=', queue.token)
-    .where('lease', '=', queue.lease)
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
-}
-
-/** Releases a claimed queue from which nothing was sent. */
-async function release(
-  db: Transaction<Schema>,
-  { channel, token, lease }: ClaimedQueue,
-  now: number,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('queues')
-    .set((eb) => unclaimed(eb, now))
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .where('lease', '=', lease)
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
+    .execute();
 }
 
 async function bury(
