@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../service/database/database';
-import { openFeed, releaseFeed, type OpenFeed } from '../service/outbox/feeds';
+import { openFeed, setHeld, type OpenFeed } from '../service/outbox/feeds';
 import { recordRange } from '../service/outbox/record-range';
 import type { RegistryEvent } from '../service/registry/registry-event';
 
@@ -36,7 +36,7 @@ export async function fillOutbox(database: Database, feed: string, filling: Fill
     const range = { events, blocks: [], oldestKept: 0, nextBlock };
     await recordRange(database, open, registry, range, Date.now());
   }
-  await releaseFeed(database.db, open);
+  await setHeld(database.db, open, 0);
 }
 
 /** Records a block with `count` events, each of another token. Returns the channels that they are for. */

@@ -40,10 +40,9 @@ export function deliverToSubscribers(database: Database): FeedDelivery {
     clock: systemClock,
     logger: log.logger,
     slots: createDeliverySlots({ most: 1_000, logger: log.logger }),
-    targetOf: ({ subscription, definition, secrets, changedAt, state, isDefault }) => {
-      if (isDefault) return undefined;
-      const row = { id: 0, name: subscription, definition, secrets, state };
-      const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
+    targetOf: ({ subscription, definition, secrets, state }) => {
+      if (definition === null) return undefined;
+      const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
       return targetOf(stored, signingKeys, { rules: RULES, lookup });
     },
     restorePurged: async () => undefined,

@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { countUnfinished } from '../../service/journal/read-issuances';
 import { findFeeds, registryOfFeed } from '../../service/outbox/feeds';
-import { undeliveredOf } from '../../service/outbox/outbox-figures';
+import { feedFiguresOf } from '../../service/outbox/outbox-figures';
 import { readGivenUp, readRegistries } from '../../service/followed-registries/stored-registries';
 import { settingOf, type Settings } from '../../service/config/settings';
 import { commandFor } from '../../service/config/tenant';
@@ -56,7 +56,7 @@ async function eventLines(
   const added = (await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address));
   const followed = [...listed, ...added, ...(await readGivenUp(db))];
   const feeds = (await findFeeds(db, before)).filter((feed) => !followed.includes(registryOfFeed(feed)));
-  const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
+  const waiting = new Map((await feedFiguresOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   return feeds.flatMap((feed) => {
     const registry = registryOfFeed(feed);
     const [chainId = ''] = registry.split(':');

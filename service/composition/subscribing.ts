@@ -59,12 +59,11 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
   const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
   return {
     health: async () => subscriptionsHealth(db, await healthQueryOf(config, db, clock.now())),
-    targetOf({ subscription, definition, secrets, changedAt, state }, webhook) {
+    targetOf({ subscription, definition, secrets, state }, webhook) {
       if (signingKeys === undefined) return undefined;
       if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {
-        const row = { id: 0, name: subscription, definition, secrets, state };
-        const stored = subscriptionOf({ ...row, created_at: 0, changed_at: changedAt }, cipher);
+        const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
         return targetOf(stored, signingKeys, { rules, lookup });
       } catch (error) {
         logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);

@@ -104,7 +104,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       clock,
       random: Math.random,
       newId: randomUUID,
-      logger: channel.isDefault ? logger : logger.child({ subscription: channel.subscription }),
+      logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
       onAttempt: options.onAttempt,
     });
     running.set(channel.channel, { channel, client, worker });

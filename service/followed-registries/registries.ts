@@ -12,8 +12,8 @@ import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/feeds';
-import { undeliveredOf } from '../outbox/outbox-figures';
+import { findFeeds, registryOfFeed } from '../outbox/feeds';
+import { feedFiguresOf } from '../outbox/outbox-figures';
 import { createRegistryFinder, registryInterface } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
@@ -161,15 +161,15 @@ async function withFigures(
 ): Promise<ListedRegistry[]> {
   const names = entries.map(nameOf);
   const feeds = (await findFeeds(db)).filter((feed) => names.includes(registryOfFeed(feed)));
-  const [waiting, next] = [await undeliveredOf(db, feeds), await nextBlocksOf(db, feeds)];
+  const figures = await feedFiguresOf(db, feeds);
   return entries.map((entry) => {
     const name = nameOf(entry);
-    const isOwn = ({ feed }: { feed: string }): boolean => registryOfFeed(feed) === name;
+    const own = figures.find(({ feed }) => registryOfFeed(feed) === name);
     const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
     return {
       ...entry,
-      undelivered: waiting.find(isOwn)?.undelivered ?? 0,
-      feed: { state, nextBlock: nextBlock ?? next.find(isOwn)?.nextBlock, headBlock, code, reason },
+      undelivered: own?.undelivered ?? 0,
+      feed: { state, nextBlock: nextBlock ?? own?.nextBlock, headBlock, code, reason },
     };
   });
 }

@@ -4,8 +4,8 @@ import { countUnfinished } from '../journal/read-issuances';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
 import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { findFeeds, nextBlocksOf, registryOfFeed } from '../outbox/feeds';
-import { undeliveredOf } from '../outbox/outbox-figures';
+import { findFeeds, registryOfFeed } from '../outbox/feeds';
+import { feedFiguresOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
 
 /**
@@ -43,11 +43,9 @@ export async function unfollowedOf(
     const registry = registryOfFeed(feed);
     return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
-  const waiting = new Map((await undeliveredOf(db, feeds)).map((one) => [one.feed, one.undelivered]));
   const deliveries: Unfollowed['deliveries'][number][] = [];
-  for (const { feed, nextBlock } of await nextBlocksOf(db, feeds))
-    if (!(await isRightTaken(feed)))
-      deliveries.push({ registry: registryOfFeed(feed), undelivered: waiting.get(feed) ?? 0, nextBlock });
+  for (const { feed, ...figures } of await feedFiguresOf(db, feeds))
+    if (!(await isRightTaken(feed))) deliveries.push({ registry: registryOfFeed(feed), ...figures });
   const issuances: Unfollowed['issuances'][number][] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);

@@ -55,11 +55,10 @@ export async function addDefault(transaction: Transaction<Schema>, now: number):
     .execute();
 }
 
-/** The rules of subscriptions and the channels of feeds. They are read once for each version. */
+/** The rules of subscriptions by their keys. They are read once for each version. */
 interface Rules {
   version: number;
   bySubscription: ReadonlyMap<number, EventRules>;
-  byFeed: Map<number, readonly Omit<Recipient, 'isFilling'>[]>;
 }
 
 const WANTS_ALL: EventRules = { wants: () => true, hasRetractions: false };
@@ -83,33 +82,22 @@ export async function recipientsOf(
     .executeTakeFirstOrThrow();
   let rules = rulesOf.get(db);
   if (rules?.version !== version) {
-    rules = { version, bySubscription: await readRules(transaction), byFeed: new Map() };
+    rules = { version, bySubscription: await readRules(transaction) };
     rulesOf.set(db, rules);
   }
-  const { bySubscription, byFeed } = rules;
-  let recipients = byFeed.get(feed);
-  if (recipients === undefined) {
-    const channels = await transaction
-      .selectFrom('channels')
-      .select(['id', 'subscription'])
-      .where('feed', '=', feed)
-      .orderBy('id')
-      .execute();
-    recipients = channels.map(({ id: channel, subscription }) => ({
-      channel,
-      ...(bySubscription.get(subscription) ?? WANTS_ALL),
-    }));
-    byFeed.set(feed, recipients);
-  }
+  const { bySubscription } = rules;
   // The end of a channel's filling does not change the version.
-  const rows = await transaction
+  const channels = await transaction
     .selectFrom('channels')
-    .select('id')
+    .select(['id', 'subscription', 'fill_block'])
     .where('feed', '=', feed)
-    .where('fill_block', 'is not', null)
+    .orderBy('id')
     .execute();
-  const filling = new Set(rows.map(({ id }) => id));
-  return recipients.map((recipient) => ({ ...recipient, isFilling: filling.has(recipient.channel) }));
+  return channels.map(({ id: channel, subscription, fill_block }) => ({
+    channel,
+    isFilling: fill_block !== null,
+    ...(bySubscription.get(subscription) ?? WANTS_ALL),
+  }));
 }
 
 async function readRules(db: Transaction<Schema>): Promise<Map<number, EventRules>> {
@@ -150,31 +138,11 @@ export async function channelKeysOf(
 }
 
 /** A channel with its subscription. */
-export interface Channel {
-  channel: number;
-  feed: number;
-  /** The subscription's name. */
-  subscription: string;
-  isDefault: boolean;
-  definition: string | null;
-  secrets: string | null;
-  changedAt: number;
-  state: 'active' | 'paused' | 'gone';
-  /** Stored events are still to be enqueued. */
-  isFilling: boolean;
-  /** Start of the first failed attempt since the last success. Epoch milliseconds. */
-  failingSince: number | null;
-  /** SHA-256 of the sink that failed last. Null if none did. */
-  sinkHash: string | null;
-}
+export type Channel = Awaited<ReturnType<typeof channelsOf>>[number];
 
 /** The channels of a feed; of one subscription if its name is given. */
-export async function channelsOf(
-  db: Kysely<Schema>,
-  feed: string,
-  subscription?: string,
-): Promise<Channel[]> {
-  const rows = await db
+export async function channelsOf(db: Kysely<Schema>, feed: string, subscription?: string) {
+  return db
     .selectFrom('channels')
     .innerJoin('feeds', 'feeds.id', 'channels.feed')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
@@ -186,19 +154,14 @@ export async function channelsOf(
       'subscriptions.definition',
       'subscriptions.secrets',
       'subscriptions.changed_at as changedAt',
-      'channels.fill_block',
       'channels.failing_since as failingSince',
       'channels.sink_hash as sinkHash',
     ])
+    .select((eb) => eb('channels.fill_block', 'is not', null).as('isFilling'))
     .where('feeds.feed', '=', feed)
     .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
     .orderBy('channels.id')
     .execute();
-  return rows.map(({ fill_block, ...row }) => ({
-    ...row,
-    isDefault: row.definition === null,
-    isFilling: fill_block !== null,
-  }));
 }
 
 /**

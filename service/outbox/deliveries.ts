@@ -3,7 +3,7 @@ import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
+import { bytesOfId, HIGHEST_KEY, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -115,9 +115,6 @@ export interface Place {
   event: number;
   channel: number;
 }
-
-/** PostgreSQL's largest `integer`: the type of the keys of events and channels. */
-const HIGHEST_KEY = 2 ** 31 - 1;
 
 /** Whether a page may end there. PostgreSQL refuses larger numbers. */
 export function isPlace({ event, channel }: Place): boolean {

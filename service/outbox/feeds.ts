@@ -25,21 +25,6 @@ export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promi
   });
 }
 
-/** The first block of each of these feeds that has not been read. */
-export async function nextBlocksOf(
-  db: Kysely<Schema>,
-  feeds: readonly string[],
-): Promise<{ feed: string; nextBlock: number }[]> {
-  if (feeds.length === 0) return [];
-  const rows = await db
-    .selectFrom('feeds')
-    .select(['feed', 'next_block'])
-    .where('feed', 'in', feeds)
-    .orderBy('feed')
-    .execute();
-  return rows.map(({ feed, next_block }) => ({ feed, nextBlock: Number(next_block) }));
-}
-
 export function registryOfFeed(feed: string): RegistryName {
   return feed.split(':').slice(0, 2).join(':') as RegistryName;
 }
@@ -73,8 +58,8 @@ export interface OpenFeed {
 
 /**
  * Opens a feed at its stored cursor. A new feed starts at `startBlock`, and so does one that has recorded no
- * events and was told to start elsewhere before. Its deliveries are held until `releaseFeed`, `recordRange`
- * or `rewindFeed` has succeeded: the blocks read earlier have then been compared with the chain.
+ * events and was told to start elsewhere before. Its deliveries are held until `setHeld`, `recordRange` or
+ * `rewindFeed` has released them: the blocks read earlier have then been compared with the chain.
  */
 export async function openFeed(
   db: Kysely<Schema>,
@@ -100,8 +85,18 @@ export async function openFeed(
     await db.updateTable('feeds').set(start).where('id', '=', row.id).execute();
   }
   await addChannels(db, now);
-  const kept = await keptBlocks(db, row.id);
-  if (kept.length === 0) kept.push(await keepFirst(db, row));
+  const rows = await db
+    .selectFrom('blocks')
+    .select(['number', 'hash'])
+    .where('feed', '=', row.id)
+    .orderBy('number')
+    .execute();
+  const kept = rows.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
+  if (kept.length === 0) {
+    // The last block read or, if none was read, the one before the start.
+    kept.push({ number: row.next_block - 1, hash: row.last_block_hash ?? undefined });
+    await keepBlocks(db, row.id, kept, -1);
+  }
   return { feed, id: row.id, epoch: row.epoch, cursor: { nextBlock: row.next_block, kept } };
 }
 
@@ -112,40 +107,11 @@ async function hasRecorded(db: Kysely<Schema>, feed: Selectable<FeedsTable>): Pr
   return event.length > 0;
 }
 
-async function keptBlocks(db: Kysely<Schema>, feed: number): Promise<KeptBlock[]> {
-  const rows = await db
-    .selectFrom('blocks')
-    .select(['number', 'hash'])
-    .where('feed', '=', feed)
-    .orderBy('number')
-    .execute();
-  return rows.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
-}
-
 /**
- * Keeps the first block of a feed that has none: the last block read or, if none was read, the one before its
- * start.
+ * Holds a feed (1): no process claims its deliveries until it is rewound or released. Or releases it (0): the
+ * blocks read so far are still on the chain.
  */
-async function keepFirst(
-  db: Kysely<Schema>,
-  { id: feed, next_block, last_block_hash: hash }: Selectable<FeedsTable>,
-): Promise<KeptBlock> {
-  const number = next_block - 1;
-  await db.insertInto('blocks').values({ feed, number, hash }).execute();
-  return { number, hash: hash ?? undefined };
-}
-
-/** Resumes deliveries: the blocks read so far are still on the chain. */
-export async function releaseFeed(db: Kysely<Schema>, { feed, epoch }: OpenFeed): Promise<void> {
-  await setHeld(db, feed, epoch, 0);
-}
-
-/** Stops all processes from claiming deliveries of the feed until it is rewound or released. */
-export async function holdFeed(db: Kysely<Schema>, { feed, epoch }: OpenFeed): Promise<void> {
-  await setHeld(db, feed, epoch, 1);
-}
-
-async function setHeld(db: Kysely<Schema>, feed: string, epoch: number, held: number): Promise<void> {
+export async function setHeld(db: Kysely<Schema>, { feed, epoch }: OpenFeed, held: 0 | 1): Promise<void> {
   await db.updateTable('feeds').set({ held }).where('feed', '=', feed).where('epoch', '=', epoch).execute();
 }
 
@@ -189,7 +155,7 @@ export async function lockFeed(db: Transaction<Schema>, feed: number): Promise<n
 
 /** Stores the hashes of the blocks and deletes those of blocks before `oldest`. */
 export async function keepBlocks(
-  db: Transaction<Schema>,
+  db: Kysely<Schema>,
   feed: number,
   blocks: readonly KeptBlock[],
   oldest: number,

@@ -12,61 +12,59 @@ export interface OutboxFigures {
   orphaned: number;
 }
 
-/** Number of undelivered events per feed. Feeds without any are left out. */
-export async function undeliveredOf(
+/** The first block that has not been read of each of these feeds, and the number of its waiting events. */
+export async function feedFiguresOf(
   db: Kysely<Schema>,
   feeds: readonly string[],
-): Promise<{ feed: string; undelivered: number }[]> {
+): Promise<{ feed: string; nextBlock: number; undelivered: number }[]> {
   if (feeds.length === 0) return [];
   const channels = await db
     .selectFrom('feeds')
-    .innerJoin('channels', 'channels.feed', 'feeds.id')
-    .select(['channels.id', 'feeds.feed'])
+    .leftJoin('channels', 'channels.feed', 'feeds.id')
+    .select(['channels.id', 'feeds.feed', 'feeds.next_block as nextBlock'])
     .where('feeds.feed', 'in', feeds)
     .orderBy('feeds.feed')
     .execute();
-  if (channels.length === 0) return [];
   const waiting = await waitingByChannel(
     db,
-    channels.map(({ id }) => id),
+    channels.flatMap(({ id }) => id ?? []),
   );
-  const byFeed = new Map<string, number>();
-  for (const { id, feed } of channels) {
-    const undelivered = waiting.get(id) ?? 0;
-    if (undelivered > 0) byFeed.set(feed, (byFeed.get(feed) ?? 0) + undelivered);
+  const figures = new Map<string, { feed: string; nextBlock: number; undelivered: number }>();
+  for (const { id, feed, nextBlock } of channels) {
+    const before = figures.get(feed)?.undelivered ?? 0;
+    figures.set(feed, { feed, nextBlock, undelivered: before + (waiting.get(id ?? 0) ?? 0) });
   }
-  return [...byFeed].map(([feed, undelivered]) => ({ feed, undelivered }));
+  return [...figures.values()];
 }
 
 /** Counts waiting events, dead letters and orphans. Each count uses an index or a small table. */
 export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise<OutboxFigures> {
-  const [undelivered, dead, orphans] = await Promise.all([
-    undeliveredOf(db, [feed]),
-    channelKeysOf(db, [feed]).then((channels) => countDeadLetters(db, channels)),
+  const [counts, { orphaned }] = await Promise.all([
+    channelKeysOf(db, [feed]).then((channels) => undeliveredIn(db, channels)),
     db
       .selectFrom('feeds')
       .innerJoin('orphans', 'orphans.feed', 'feeds.id')
-      .select((eb) => eb.fn.countAll().as('count'))
+      .select((eb) => eb.fn.countAll().as('orphaned'))
       .where('feeds.feed', '=', feed)
       .where('outcome', '=', 'delivered')
       .where('mined_again_in', 'is', null)
-      .executeTakeFirst(),
+      .executeTakeFirstOrThrow(),
   ]);
-  return {
-    waiting: undelivered[0]?.undelivered ?? 0,
-    deadLetters: dead,
-    orphaned: Number(orphans?.count ?? 0),
-  };
+  return { ...counts, orphaned: Number(orphaned) };
 }
 
-async function countDeadLetters(db: Kysely<Schema>, channels: readonly number[]): Promise<number> {
-  if (channels.length === 0) return 0;
-  const { count } = await db
+async function undeliveredIn(
+  db: Kysely<Schema>,
+  channels: readonly number[],
+): Promise<{ waiting: number; deadLetters: number }> {
+  if (channels.length === 0) return { waiting: 0, deadLetters: 0 };
+  const waiting = await waitingByChannel(db, channels);
+  const { dead } = await db
     .selectFrom('dead_letters')
-    .select((eb) => eb.fn.countAll().as('count'))
+    .select((eb) => eb.fn.countAll().as('dead'))
     .where('channel', 'in', channels)
     .executeTakeFirstOrThrow();
-  return Number(count);
+  return { waiting: [...waiting.values()].reduce((sum, one) => sum + one, 0), deadLetters: Number(dead) };
 }
 
 /**
@@ -78,7 +76,7 @@ export async function undeliveredOfChannels(
   channels: readonly number[],
 ): Promise<number> {
   if (channels.length === 0) return 0;
-  const waiting = await waitingByChannel(db, channels);
+  const { waiting, deadLetters } = await undeliveredIn(db, channels);
   const { toFill } = await db
     .selectFrom('channels')
     .innerJoin('events', 'events.feed', 'channels.feed')
@@ -96,8 +94,7 @@ export async function undeliveredOfChannels(
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .executeTakeFirstOrThrow();
-  const dead = await countDeadLetters(db, channels);
-  return [...waiting.values()].reduce((sum, one) => sum + one, dead + Number(toFill));
+  return waiting + deadLetters + Number(toFill);
 }
 
 async function waitingByChannel(

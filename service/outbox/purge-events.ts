@@ -5,12 +5,10 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { lockFeed } from './feeds';
-import { idOf, isAfter, type Place } from './stored-events';
+import { eventsAfter, idOf, startOf } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 100;
-
-type OldEvent = Place & { token: number };
 
 /**
  * Deletes a feed's events, with their attempts and queue positions, that were recorded and last sent before a
@@ -34,10 +32,8 @@ export async function purgeEvents(
   before: number,
   signal?: AbortSignal,
 ): Promise<number> {
-  const key = await keyOf(db, feed);
-  if (key === undefined) return 0;
   let removed = 0;
-  for await (const events of oldEvents(db, key, before)) {
+  for await (const { key, events } of oldEvents(db, feed, before)) {
     if (signal?.aborted) break;
     removed += await remove(db, { feed, key }, events, before);
   }
@@ -46,15 +42,13 @@ export async function purgeEvents(
 
 /** Number of events that `purgeEvents` would delete. */
 export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
-  const key = await keyOf(db, feed);
-  if (key === undefined) return 0;
   const channels = await channelKeysOf(db, [feed]);
   let count = 0;
-  for await (const events of oldEvents(db, key, before)) {
+  for await (const { events } of oldEvents(db, feed, before)) {
     const { done } = await db
       .selectFrom('events')
       .select((eb) => eb.fn.countAll().as('done'))
-      .where('id', 'in', events.map(idOf))
+      .where('id', 'in', events)
       .where((eb) => isDone(eb, channels, before))
       .executeTakeFirstOrThrow();
     count += Number(done);
@@ -72,56 +66,41 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
  * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
  * batch that has no old event.
  */
-async function* oldEvents(db: Kysely<Schema>, feed: number, before: number): AsyncGenerator<OldEvent[]> {
-  const oldestKept = await oldestKeptOf(db, feed);
-  let after: Place = { block_number: -1, log_index: -1, id: 0 };
-  for (;;) {
+async function* oldEvents(
+  db: Kysely<Schema>,
+  feed: string,
+  before: number,
+): AsyncGenerator<{ key: number; events: number[] }> {
+  // No reorganisation goes further back than the oldest kept block.
+  const read = await db
+    .selectFrom('feeds')
+    .innerJoin('blocks', 'blocks.feed', 'feeds.id')
+    .select(['feeds.id', 'blocks.number as oldestKept'])
+    .where('feeds.feed', '=', feed)
+    .orderBy('blocks.number')
+    .limit(1)
+    .executeTakeFirst();
+  if (read === undefined) return;
+  for (let after = startOf(0); ;) {
     const start = performance.now();
-    const batch = await eventsAfter(db, feed, after, oldestKept);
+    const batch = await eventsAfter(db, read.id, after)
+      .select('recorded_at')
+      .where('block_number', '<=', read.oldestKept)
+      .limit(BATCH)
+      .execute();
     const old = batch.filter(({ recorded_at }) => recorded_at < before);
     if (old.length === 0) return;
-    yield old;
+    yield { key: read.id, events: old.map(idOf) };
     after = batch.at(-1) ?? after;
     await sleep(performance.now() - start);
   }
-}
-
-/** The oldest kept block: no reorganisation goes further back. -1 if nothing was read yet. */
-async function oldestKeptOf(db: Kysely<Schema>, feed: number): Promise<number> {
-  const row = await db
-    .selectFrom('blocks')
-    .select('number')
-    .where('feed', '=', feed)
-    .orderBy('number')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.number ?? -1;
-}
-
-async function eventsAfter(
-  db: Kysely<Schema>,
-  feed: number,
-  after: Place,
-  lastBlock: number,
-): Promise<(OldEvent & { recorded_at: number })[]> {
-  return db
-    .selectFrom('events')
-    .select(['id', 'token', 'block_number', 'log_index', 'recorded_at'])
-    .where('feed', '=', feed)
-    .where((eb) => isAfter(eb, after))
-    .where('block_number', '<=', lastBlock)
-    .orderBy('block_number')
-    .orderBy('log_index')
-    .orderBy('id')
-    .limit(BATCH)
-    .execute();
 }
 
 /** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
   { feed, key }: { feed: string; key: number },
-  events: readonly OldEvent[],
+  events: readonly number[],
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
@@ -129,7 +108,7 @@ async function remove(
     const channels = await channelKeysOf(transaction, [feed]);
     const gone = await transaction
       .deleteFrom('events')
-      .where('id', 'in', events.map(idOf))
+      .where('id', 'in', events)
       .where((eb) => isDone(eb, channels, before))
       .returning(['id', 'token', 'block_number'])
       .execute();
@@ -195,11 +174,6 @@ function isDone(
     eb.or([eb('events.orphaned_at', 'is', null), eb('events.original', 'is not', null)]),
     ...[waiting, dead, filling, sentLately, original].map((one) => eb.not(eb.exists(one))),
   ]);
-}
-
-async function keyOf(db: Kysely<Schema>, feed: string): Promise<number | undefined> {
-  const row = await db.selectFrom('feeds').select('id').where('feed', '=', feed).executeTakeFirst();
-  return row?.id;
 }
 
 /** Queues per transaction. Transactions are short because a running service waits for each. */

@@ -7,16 +7,19 @@ import { recipientsOf, type Recipient } from './channels';
 import { lockFeed } from './feeds';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
-import { bytesOfId, enqueue, idOf, isAfter, isEventId, waitingDeliveries, type Place } from './stored-events';
+import {
+  bytesOfId,
+  enqueue,
+  eventsAfter,
+  idOf,
+  isEventId,
+  startOf,
+  waitingDeliveries,
+  type Place,
+} from './stored-events';
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
-
-/** The number of events queued again, and of those that were already waiting. */
-interface Redelivered {
-  enqueued: number;
-  waiting: number;
-}
 
 type StoredEvent = Place & Pick<Selectable<EventsTable>, 'token' | 'body' | 'audience'>;
 
@@ -28,19 +31,21 @@ const BATCH = 200;
  * Events that the subscription does not want, or whose blocks were orphaned, are not sent again. An event
  * that was retracted and announced again is sent as it was announced last. An event that waits ends the pause
  * of its token's queue.
+ *
+ * @returns the number of events queued again, and of those that were already waiting.
  */
 export async function redeliver(
   database: Database,
   { feed, channel }: { feed: number; channel: number },
   selection: Selection,
   now: number,
-): Promise<Redelivered> {
+): Promise<{ enqueued: number; waiting: number }> {
   const total = { enqueued: 0, waiting: 0 };
-  let after: Place = { block_number: -1, log_index: -1, id: 0 };
+  let after = startOf('fromBlock' in selection ? selection.fromBlock : 0);
   await untilNothingIsLeft(async () => {
     const events = await database.db.transaction().execute(async (transaction) => {
       await lockFeed(transaction, feed);
-      const found = await eventsAfter(transaction, { feed, channel }, selection, after);
+      const found = await selected(transaction, { feed, channel }, selection, after);
       const recipients = await recipientsOf(database, transaction, feed);
       const recipient = recipients.find((one) => one.channel === channel);
       const present = 'dead' in selection ? found : await presentOf(transaction, channel, found);
@@ -107,29 +112,21 @@ function isFor(recipient: Recipient | undefined, selection: Selection, event: St
   return !recipient.isFilling && recipient.wants(JSON.parse(event.body) as CloudEvent);
 }
 
-async function eventsAfter(
+async function selected(
   db: Transaction<Schema>,
   { feed, channel }: { feed: number; channel: number },
   selection: Selection,
   after: Place,
 ): Promise<StoredEvent[]> {
   if ('eventId' in selection && !isEventId(selection.eventId)) return [];
-  return db
-    .selectFrom('events')
-    .select(['id', 'token', 'block_number', 'log_index', 'body', 'audience'])
-    .where('feed', '=', feed)
+  return eventsAfter(db, feed, after)
+    .select(['body', 'audience'])
     .where('orphaned_at', 'is', null)
-    .where((eb) => isAfter(eb, after))
     .where((eb) => {
       if ('eventId' in selection) return eb('event_id', '=', bytesOfId(selection.eventId));
-      if ('fromBlock' in selection)
-        return eb.and([eb('block_number', '>=', selection.fromBlock), eb('audience', '=', 'all')]);
-      const dead = eb.selectFrom('dead_letters').select('event').where('channel', '=', channel);
-      return eb('id', 'in', dead);
+      if ('fromBlock' in selection) return eb('audience', '=', 'all');
+      return eb('id', 'in', eb.selectFrom('dead_letters').select('event').where('channel', '=', channel));
     })
-    .orderBy('block_number')
-    .orderBy('log_index')
-    .orderBy('id')
     .limit(BATCH)
     .execute();
 }

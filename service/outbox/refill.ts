@@ -4,13 +4,20 @@ import type { RegistryEvent } from '../registry/registry-event';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf } from './channels';
 import { lockFeed } from './feeds';
-import { attemptsOf, enqueue, idOf, insertEvents, isAfter, keyIn, keysOfTokens } from './stored-events';
+import {
+  attemptsOf,
+  enqueue,
+  eventsAfter,
+  HIGHEST_KEY,
+  idOf,
+  insertEvents,
+  keyIn,
+  keysOfTokens,
+  startOf,
+} from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
-
-/** PostgreSQL's largest `integer`: no log index or key is higher. */
-const HIGHEST = 2 ** 31 - 1;
 
 /**
  * Enqueues the next stored events for a channel that is being filled. Events that are recorded meanwhile are
@@ -35,15 +42,12 @@ export async function fillChannel(
     const { fill_block: block, fill_index: index } = cursor;
     const fromBlock = index === null ? block + 1 : block;
     if (purgedUpTo !== null && fromBlock <= purgedUpTo) return { purged: { fromBlock, upTo: purgedUpTo } };
-    const events = await transaction
-      .selectFrom('events')
-      .select(['id', 'token', 'block_number', 'log_index', 'body'])
-      .where('feed', '=', feed)
+    const after =
+      index === null ? startOf(fromBlock) : { block_number: block, log_index: index, id: HIGHEST_KEY };
+    const events = await eventsAfter(transaction, feed, after)
+      .select('body')
       .where('orphaned_at', 'is', null)
       .where('audience', '=', 'all')
-      .where((eb) => isAfter(eb, { block_number: block, log_index: index ?? HIGHEST, id: HIGHEST }))
-      .orderBy('block_number')
-      .orderBy('log_index')
       .limit(BATCH)
       .execute();
     const recipients = await recipientsOf(database, transaction, feed);

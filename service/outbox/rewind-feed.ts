@@ -6,7 +6,7 @@ import type { CloudEvent } from '../events/cloud-event';
 import { isOfBlock, retract, retractedAmong, type OrphanedAnnouncement } from './announcements';
 import { recipientsOf } from './channels';
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
-import { attemptsOf, bytesOfId, idOf, idOfBytes, type Told } from './stored-events';
+import { attemptsOf, bytesOfId, eventsAfter, idOf, idOfBytes, startOf, type Told } from './stored-events';
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
 interface OrphanedEvent {
@@ -54,7 +54,12 @@ export async function rewindFeed(
       await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
       // Read before the queues are locked, as everywhere: any other order could deadlock.
       const recipients = await recipientsOf(database, transaction, feed);
-      const rows = await eventsAfter(transaction, feed, ancestor.number);
+      const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
+        .innerJoin('tokens', 'tokens.id', 'events.token')
+        .select(['event_id', 'original', 'type', 'token_id', 'block_hash', 'body'])
+        .where('orphaned_at', 'is', null)
+        .where(isOfBlock)
+        .execute();
       const tokens = [...new Set(rows.map(({ token }) => token))];
       const queues = await lockQueues(database, transaction, feed, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
@@ -85,31 +90,6 @@ export async function rewindFeed(
 
 /** Thrown to roll the transaction back. */
 class InFlight extends Error {}
-
-async function eventsAfter(db: Transaction<Schema>, feed: number, block: number): Promise<OrphanedRow[]> {
-  return db
-    .selectFrom('events')
-    .innerJoin('tokens', 'tokens.id', 'events.token')
-    .select([
-      'events.id',
-      'event_id',
-      'original',
-      'type',
-      'token',
-      'token_id',
-      'block_number',
-      'block_hash',
-      'log_index',
-      'body',
-    ])
-    .where('events.feed', '=', feed)
-    .where('block_number', '>', block)
-    .where('orphaned_at', 'is', null)
-    .where(isOfBlock)
-    .orderBy('block_number')
-    .orderBy('log_index')
-    .execute();
-}
 
 async function dropDeadLetters(
   db: Transaction<Schema>,

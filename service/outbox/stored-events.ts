@@ -1,12 +1,4 @@
-import {
-  sql,
-  type Expression,
-  type ExpressionBuilder,
-  type Kysely,
-  type Selectable,
-  type SqlBool,
-  type Transaction,
-} from 'kysely';
+import { sql, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
 import { parse, stringify } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
@@ -34,18 +26,34 @@ export function idOf({ id }: { id: number }): number {
   return id;
 }
 
+/** PostgreSQL's largest `integer`: no key and no log index is higher. */
+export const HIGHEST_KEY = 2 ** 31 - 1;
+
 /** A position in the order of the log. `id` orders a retraction after its event, whose position it has. */
 export type Place = Pick<Selectable<EventsTable>, 'block_number' | 'log_index' | 'id'>;
 
-/** A condition on events: they come after a place. Both engines find them in the index by block. */
-export function isAfter(
-  eb: ExpressionBuilder<Schema, 'events'>,
-  { block_number, log_index, id }: Place,
-): Expression<SqlBool> {
-  return eb.and([
-    eb('block_number', '>=', block_number),
-    eb(eb.refTuple('block_number', 'log_index', 'id'), '>', eb.tuple(block_number, log_index, id)),
-  ]);
+/** The place before the events of a block. */
+export function startOf(block: number): Place {
+  return { block_number: block, log_index: -1, id: 0 };
+}
+
+/** Selects a feed's events after a place, in order. Both engines find them in the index by block. */
+export function eventsAfter(db: Kysely<Schema>, feed: number, { block_number, log_index, id }: Place) {
+  return db
+    .selectFrom('events')
+    .select(['events.id', 'events.token', 'events.block_number', 'events.log_index'])
+    .where('events.feed', '=', feed)
+    .where('events.block_number', '>=', block_number)
+    .where((eb) =>
+      eb(
+        eb.refTuple('events.block_number', 'events.log_index', 'events.id'),
+        '>',
+        eb.tuple(block_number, log_index, id),
+      ),
+    )
+    .orderBy('events.block_number')
+    .orderBy('events.log_index')
+    .orderBy('events.id');
 }
 
 /**

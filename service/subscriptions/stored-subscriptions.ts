@@ -25,7 +25,10 @@ interface Secrets {
 export const MOST_SUBSCRIPTIONS = 10_000;
 
 /** The row's subscription, with its secrets and its present state. */
-export function subscriptionOf(row: SubscriptionRow, cipher: SecretsCipher): StoredSubscription {
+export function subscriptionOf(
+  row: Omit<SubscriptionRow, 'id' | 'created_at' | 'changed_at'>,
+  cipher: SecretsCipher,
+): StoredSubscription {
   const subscription = withoutSecretsOf(row);
   if (row.secrets === null) return subscription;
   const { headers, secret } = JSON.parse(cipher.decrypt(row.secrets, row.name)) as Secrets;
@@ -37,7 +40,10 @@ export function subscriptionOf(row: SubscriptionRow, cipher: SecretsCipher): Sto
 }
 
 /** The row's subscription as it is shown: the values of headers are masked. */
-export function withoutSecretsOf({ definition, state }: SubscriptionRow): Subscription {
+export function withoutSecretsOf({
+  definition,
+  state,
+}: Pick<SubscriptionRow, 'definition' | 'state'>): Subscription {
   const subscription = JSON.parse(definition ?? '{}') as Subscription;
   return { ...subscription, config: { ...subscription.config, state } };
 }

@@ -9,14 +9,7 @@ import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
-import {
-  holdFeed,
-  openFeed,
-  releaseFeed,
-  type FeedCursor,
-  type KeptBlock,
-  type OpenFeed,
-} from '../outbox/feeds';
+import { openFeed, setHeld, type FeedCursor, type KeptBlock, type OpenFeed } from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
@@ -291,14 +284,14 @@ async function take(
     }
     case 'mismatch':
       // Until the common ancestor is known, waiting events may be of orphaned blocks.
-      await holdFeed(database.db, open);
+      await setHeld(database.db, open, 1);
       options.onHeld();
       return true;
     case 'reorganised':
       return !(await rewind(options, open, sighting.ancestor, signal));
     case 'unchanged':
       if (!isHeld || !sighting.isAllThere) return isHeld;
-      await releaseFeed(database.db, open);
+      await setHeld(database.db, open, 0);
       options.onDue(0);
       return false;
   }

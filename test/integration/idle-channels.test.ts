@@ -37,7 +37,7 @@ for (const engine of ENGINES)
         clock: systemClock,
         logger: pino({ level: 'silent' }),
         slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
-        targetOf: ({ isDefault }) => (isDefault ? undefined : webhook),
+        targetOf: ({ definition }) => (definition === null ? undefined : webhook),
         restorePurged: async () => undefined,
         onAttempt: () => undefined,
       });

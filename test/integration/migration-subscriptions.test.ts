@@ -173,7 +173,7 @@ for (const engine of ENGINES) {
     async function channelOf(feed: string): Promise<number> {
       const [channel, ...more] = await channelsOf(database.db, feed);
       expect(more).to.deep.equal([]);
-      expect(channel).to.include({ subscription: 'default', isDefault: true, state: 'active' });
+      expect(channel).to.include({ subscription: 'default', definition: null, state: 'active' });
       return channel?.channel ?? 0;
     }
     let leases = 0;

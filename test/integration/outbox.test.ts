@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sql, type QueryId } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import { makeDue, releaseLease } from '../../service/outbox/claim-queues';
-import { findFeeds, holdFeed, openFeed, releaseFeed } from '../../service/outbox/feeds';
+import { findFeeds, openFeed, setHeld } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import type { CloudEvent } from '../../service/events/cloud-event';
@@ -365,9 +365,9 @@ for (const engine of ENGINES) {
 
     it('hands out nothing of a held feed until it is released', async () => {
       await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
-      await holdFeed(outbox.database.db, outbox.feed);
+      await setHeld(outbox.database.db, outbox.feed, 1);
       expect(await claim()).to.deep.equal([]);
-      await releaseFeed(outbox.database.db, outbox.feed);
+      await setHeld(outbox.database.db, outbox.feed, 0);
       expect(await claim()).to.have.length(1);
     });
 

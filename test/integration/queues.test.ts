@@ -4,7 +4,7 @@ import { systemClock } from '../../service/base/clock';
 import { realisedOptions } from '../../service/base/delivery-options';
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
-import { holdFeed, releaseFeed } from '../../service/outbox/feeds';
+import { setHeld } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
@@ -241,7 +241,7 @@ for (const engine of ENGINES) {
       const worker = startWorker(database, channel, async (body) => {
         sent.push(...blocksOf([{ body }]));
         if (sent.length === 2) {
-          await holdFeed(database.db, feed);
+          await setHeld(database.db, feed, 1);
           worker.hold();
         }
         return 200;
@@ -252,7 +252,7 @@ for (const engine of ENGINES) {
           return queue?.head === 3 && queue.lease === null;
         });
         expect(sent).to.deep.equal([1, 2]);
-        await releaseFeed(database.db, feed);
+        await setHeld(database.db, feed, 0);
         worker.wake();
         await eventually('the others are sent', () => sent.length === 5);
         expect(sent).to.deep.equal(blocks(1, 5));

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import { systemClock } from '../../service/base/clock';
 import type { Database } from '../../service/database/database';
-import { holdFeed, releaseFeed } from '../../service/outbox/feeds';
+import { setHeld } from '../../service/outbox/feeds';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { eventually } from '../helpers/eventually';
 import { startWorker } from '../helpers/database/running-worker';
@@ -34,7 +34,7 @@ describe('a worker whose feed is held', () => {
     const worker = startWorker(delayed, outbox.channel, (body) => (sent.push(body), 200));
     try {
       await eventually('it has claimed', () => isClaimed);
-      await holdFeed(database.db, feed);
+      await setHeld(database.db, feed, 1);
       worker.hold();
       isDelayed = false;
       answer?.();
@@ -47,7 +47,7 @@ describe('a worker whose feed is held', () => {
         return leased.length === 0;
       });
       expect(sent).to.deep.equal([]);
-      await releaseFeed(database.db, feed);
+      await setHeld(database.db, feed, 0);
       worker.wake();
       await eventually('all are sent', () => sent.length === events.length);
     } finally {

@@ -174,9 +174,9 @@ function deliveryOf(database: Database): FeedDelivery {
     clock: systemClock,
     logger: pino({ level: 'silent' }),
     slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
-    targetOf({ subscription, changedAt, isDefault, ...channel }: Channel) {
-      if (isDefault) return undefined;
-      const row = { id: 0, name: subscription, created_at: 0, changed_at: changedAt, ...channel };
+    targetOf({ subscription, definition, secrets, state }: Channel) {
+      if (definition === null) return undefined;
+      const row = { name: subscription, definition, secrets, state };
       const rules = { allowPrivate: true, allowLoopback: true };
       return targetOf(subscriptionOf(row, cipher), signingKeys, { rules, lookup });
     },
