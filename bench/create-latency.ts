@@ -1,5 +1,5 @@
 import { hexlify, randomBytes } from 'ethers';
-import type { Devnet } from '../devnet/devnet';
+import type { Devnet } from '../devnet/start-devnet';
 import { startDevnet } from '../devnet/start-devnet';
 import { createBareMinter } from './bare-minter';
 import { median } from './median';

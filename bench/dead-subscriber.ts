@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../service/database/database';
 import { openFeed } from '../service/outbox/feeds';
-import { freePort } from '../devnet/free-port';
+import { freePort } from '../devnet/place';
 import type { CountingReceiver } from './counting-receiver';
 import { recordBlock } from './fill-outbox';
 import { median } from './median';

@@ -19,3 +19,12 @@ export const BILL_OF_LADING = {
   shipperName: 'Lim & Sons Trading',
   consigneeName: 'Koffiebranderij De Haven B.V.',
 };
+
+/** Events of a mint, in order. */
+export const MINT_EVENTS = [
+  'escrow_created',
+  'minted',
+  'beneficiary_transfer',
+  'holder_transfer',
+  'token_received',
+] as const;

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -9,7 +9,6 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 
 /** A Node.js child process. The caller must stop it. */
 export interface Child {
-  name: string;
   /**
    * Resolves with the first line of output, past or future, that matches. Rejects if the program ends before.
    */
@@ -56,27 +55,34 @@ export function startChild(
     detached: process.platform !== 'win32',
   });
   const lines: string[] = [];
-  const listeners = new Set<(line: string) => void>();
+  const output = new EventEmitter().setMaxListeners(0);
   const log = logFile === undefined ? undefined : createWriteStream(logFile, { mode: 0o600 });
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
     createInterface({ input: stream }).on('line', (line) => {
       lines.push(line);
       log?.write(`${line}\n`);
-      for (const listener of listeners) listener(line);
+      output.emit('line', line);
     });
   }
   const ended = once(child, 'close').then(([code]) => {
     log?.end();
     return code as number | null;
   });
-  const tail = (): string => lines.slice(-TAIL_LINES).join('\n');
   return {
-    name,
     ended,
-    onLine: (listener) => void listeners.add(listener),
+    onLine: (listener) => void output.on('line', listener),
     lineMatching: (pattern) =>
-      firstMatch(pattern, lines, listeners, ended, () => `${name} ended.${logFile ? '' : `\n${tail()}`}`),
+      new Promise((resolve, reject) => {
+        const look = (line: string): void => {
+          const match = pattern.exec(line);
+          if (match) resolve(match);
+        };
+        lines.forEach(look);
+        output.on('line', look);
+        const tail = (): string => (logFile === undefined ? `\n${lines.slice(-TAIL_LINES).join('\n')}` : '');
+        void ended.then(() => reject(new Error(`${name} ended.${tail()}`)));
+      }),
     kill: () => void child.kill('SIGKILL'),
     async stop(killAfterMs = KILL_AFTER_MS) {
       child.kill('SIGTERM');
@@ -90,26 +96,4 @@ export function startChild(
       for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
     },
   };
-}
-
-function firstMatch(
-  pattern: RegExp,
-  past: readonly string[],
-  listeners: Set<(line: string) => void>,
-  ended: Promise<unknown>,
-  failure: () => string,
-): Promise<RegExpExecArray> {
-  return new Promise((resolve, reject) => {
-    const look = (line: string): boolean => {
-      const match = pattern.exec(line);
-      if (match) {
-        listeners.delete(look);
-        resolve(match);
-      }
-      return match !== null;
-    };
-    if (past.some(look)) return;
-    listeners.add(look);
-    void ended.then(() => reject(new Error(failure())));
-  });
 }

@@ -1,4 +1,6 @@
+import { Agent } from 'node:http';
 import { join } from 'node:path';
+import { FetchRequest, getAddress, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { dropJournalsOfEarlierChains } from '../deploy/registry/journals';
 import { ConfigurationError } from '../service/base/errors';
@@ -37,34 +39,27 @@ export function hardhatCli(): string {
  * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free port. Its chain ends
  * with it, so the journals of deployments on it are deleted too.
  *
- * @param chainId stands in for another network than 31337.
- * @param isFree whether transactions with a gas price of 0 are mined.
- * @param startedAt time of the genesis block, in ISO 8601; by default, now.
+ * @param settings of Hardhat's network, beside the chain id.
  * @param configFile instead of node.config.cjs, which does not load the commands of hardhat.config.ts.
  * @throws ConfigurationError HARDHAT_MISSING.
  */
 export async function startHardhatNode({
   port,
   chainId = NODE_CHAIN_ID,
-  isFree = false,
-  startedAt,
+  settings = {},
   configFile = CONFIG_FILE,
   logFile,
 }: {
   port: number;
   chainId?: number;
-  isFree?: boolean;
-  startedAt?: string;
+  /** `initialDate`: time of the genesis block, in ISO 8601. No base fee: a gas price of 0 is mined. */
+  settings?: { initialDate?: string; initialBaseFeePerGas?: 0 };
   configFile?: string;
   logFile?: string;
 }): Promise<HardhatNode> {
   const args = ['--config', configFile, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
-  const settings = {
-    LOCAL_CHAIN_ID: String(chainId),
-    ...(startedAt && { DEVNET_CHAIN_START: startedAt }),
-    ...(isFree && { DEVNET_FREE_GAS: 'true' }),
-  };
-  const child = startChild('hardhat node', hardhatCli(), args, settings, logFile);
+  const environment = { DEVNET_NETWORK: JSON.stringify({ chainId, ...settings }) };
+  const child = startChild('hardhat node', hardhatCli(), args, environment, logFile);
   const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
   const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);
   return {
@@ -77,4 +72,23 @@ export async function startHardhatNode({
       dropJournals();
     },
   };
+}
+
+/**
+ * A client of a local node without a cache and with a connection for each request. The node ends idle
+ * connections after five seconds, and a request that is sent at that moment would fail.
+ */
+export function nodeClient(
+  url: string,
+  chainId = NODE_CHAIN_ID,
+  options: JsonRpcApiProviderOptions = {},
+): JsonRpcProvider {
+  const request = new FetchRequest(url);
+  request.getUrlFunc = FetchRequest.createGetUrlFunc({ agent: new Agent({ keepAlive: false }) });
+  return new JsonRpcProvider(request, chainId, { cacheTimeout: -1, staticNetwork: true, ...options });
+}
+
+/** The addresses of the accounts that a local node signs for. */
+export async function accountsOf(client: JsonRpcProvider): Promise<string[]> {
+  return ((await client.send('eth_accounts', [])) as string[]).map(getAddress);
 }

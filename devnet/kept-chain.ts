@@ -2,8 +2,15 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { WebSocketProvider, type JsonRpcProvider } from 'ethers';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { ServiceError } from '../service/base/errors';
-import { mineAgain, readBlock, setClockToNow, stopMining, type MinedBlock } from './mined-block';
-import { markBase, type Base } from './reorganise';
+import {
+  markBase,
+  mineAgain,
+  readBlocks,
+  setClockToNow,
+  stopMining,
+  type Base,
+  type MinedBlock,
+} from './blocks';
 
 /** The first line of the file: the facts that are known before any block. */
 interface ChainHead {
@@ -15,14 +22,8 @@ interface ChainHead {
   baseBlock: number;
 }
 
-/** A call that changed the state between two blocks. */
-interface StateCall {
-  method: string;
-  params: unknown[];
-}
-
-/** An entry of the history of a chain. */
-type Step = MinedBlock | StateCall;
+/** An entry of the history of a chain: a block, or a call that changed the state between two blocks. */
+type Step = MinedBlock | { method: string; params: unknown[] };
 
 /** A chain as its file has it. */
 export interface KeptChain {
@@ -57,7 +58,7 @@ export async function replay(
   await stopMining(client);
   for (const step of steps) {
     if ('method' in step) await client.send(step.method, step.params);
-    else if ((await mineAgain(client, step)) !== step.hash) throw notKept(step.number, file);
+    else if (!(await mineAgain(client, step))) throw notKept(step.number, file);
     else if (step.number === head.baseBlock) base = await markBase(client);
   }
   await setClockToNow(client);
@@ -138,22 +139,17 @@ export class ChainWriter {
       if (last.number <= head && (await this.#client.getBlock(last.number))?.hash === last.hash) break;
       steps.splice(steps.lastIndexOf(last), 1);
     }
-    const isLonger = steps.length === this.#steps.length;
-    const added: MinedBlock[] = [];
-    for (let number = (lastBlock(steps)?.number ?? 0) + 1; number <= head; number++)
-      added.push(await readBlock(this.#client, number));
+    const hasLost = steps.length < this.#steps.length;
+    const added = await readBlocks(this.#client, (lastBlock(steps)?.number ?? 0) + 1, head);
     steps.push(...added);
-    this.#write(isLonger && this.#isWritten ? added : undefined, steps);
+    if (this.#head) {
+      const mayAppend = this.#isWritten && !hasLost;
+      this.#isWritten = false;
+      if (mayAppend) appendFileSync(this.#file, linesOf(added));
+      else writeFileAtomically(this.#file, linesOf([this.#head, ...steps]), SECRET_MODE);
+      this.#isWritten = true;
+    }
     this.#steps = steps;
-  }
-
-  /** Adds the new blocks to the file, or writes all of it. */
-  #write(added: MinedBlock[] | undefined, steps: Step[]): void {
-    if (this.#head === undefined) return;
-    this.#isWritten = false;
-    if (added) appendFileSync(this.#file, linesOf(added));
-    else writeFileAtomically(this.#file, linesOf([this.#head, ...steps]), SECRET_MODE);
-    this.#isWritten = true;
   }
 }
 

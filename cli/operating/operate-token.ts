@@ -1,6 +1,6 @@
 import { isHexString } from 'ethers';
-import { currentDevnet } from '../../devnet/current';
-import { accountsOf, nodeClient } from '../../devnet/node-client';
+import { currentDevnet } from '../../devnet/place';
+import { accountsOf, nodeClient } from '../../devnet/hardhat-node';
 import { operate, OPERATIONS, type Account, type OperationName } from '../../devnet/operations';
 import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
 import { envFileOf, readSettings } from '../../service/config/config';

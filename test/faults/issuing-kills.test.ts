@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { expectDocumentsKept } from '../helpers/processes/documents-kept';

@@ -2,7 +2,7 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';

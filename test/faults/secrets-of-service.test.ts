@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config/config';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { WebSocketServer } from 'ws';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import minimal from '../fixtures/bill-of-lading-minimal.json';

@@ -7,7 +7,7 @@ import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
 import { checkDid } from '../../cli/keys/check-did';
 import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { tdoc } from '../helpers/processes/command-output';

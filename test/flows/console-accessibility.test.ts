@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
-import type { Devnet } from '../../devnet/devnet';
-import type { Issued } from '../../devnet/service-requests';
+import type { Devnet } from '../../devnet/start-devnet';
+import type { Issued } from '../../devnet/service';
 import { newDeferred } from '../../service/base/waiting';
 import { seriousFindings } from '../helpers/pages/browser';
 import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';

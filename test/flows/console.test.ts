@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
-import type { Devnet } from '../../devnet/devnet';
+import type { Devnet } from '../../devnet/start-devnet';
 import { eventually } from '../helpers/eventually';
 import {
   CONSOLE_READ_KEY,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
-import type { Devnet } from '../../devnet/devnet';
+import type { Devnet } from '../../devnet/start-devnet';
 import type { ChainEvent } from '../../client/events';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { ask, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';

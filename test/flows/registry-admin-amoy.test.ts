@@ -3,16 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
-import type { HardhatNode } from '../../devnet/hardhat-node';
-import { publishedContractsOf, type PublishedContracts } from '../../deploy/registry/published-contracts';
+import { type HardhatNode, nodeClient } from '../../devnet/hardhat-node';
+import { publishedContractsOf } from '../../deploy/registry/published-contracts';
 import { readSettings } from '../../service/config/config';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startNode } from '../helpers/chain/node';
-import { nodeClient } from '../../devnet/node-client';
 import { track } from '../helpers/resources';
-import { publishContracts } from '../../devnet/publish-contracts';
+import { installContracts } from '../../devnet/local-chain';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 
@@ -33,7 +32,7 @@ describe('registry admin commands on Amoy', () => {
     node = await startNode(0, AMOY);
     untrack = track(`node on ${node.url}`);
     chain = nodeClient(node.url, AMOY);
-    await publishContracts(chain, publishedContractsOf(AMOY) as PublishedContracts);
+    await installContracts(chain, publishedContractsOf(AMOY));
     station = createServer((_request, response) => {
       const standard = { maxFee: 41.5, maxPriorityFee: 30.25 };
       response.writeHead(stationStatus).end(JSON.stringify({ standard }));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Devnet } from '../../devnet/devnet';
+import type { Devnet } from '../../devnet/start-devnet';
 import type { Operated } from '../../devnet/operations';
 import type { ChainEvent } from '../../client/events';
 import { tokenIdAsUint256 } from '../helpers/token-id';

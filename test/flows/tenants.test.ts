@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { PROJECT_ROOT } from '../../service/base/project-root';

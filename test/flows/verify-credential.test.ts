@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { ContractTransactionResponse } from 'ethers';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import type { JsonObject } from '../../service/issuance/credential';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';

@@ -5,7 +5,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { Devnet } from '../../devnet/devnet';
+import type { Devnet } from '../../devnet/start-devnet';
 import { verifySignature } from '../../receiver/verify';
 import { type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
-import type { Devnet } from '../../devnet/devnet';
-import type { Issued } from '../../devnet/service-requests';
+import type { Devnet } from '../../devnet/start-devnet';
+import type { Issued } from '../../devnet/service';
 import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';

@@ -3,7 +3,7 @@ import type { EventDetails, KnownToken } from '../../service/answers/views';
 import type { Overview } from '../../service/console/views';
 import type { FoundDelivery } from '../../console/requests/api';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
-import { MINT_EVENTS } from '../../devnet/walk-token';
+import { MINT_EVENTS } from '../../devnet/bill-of-lading';
 import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';

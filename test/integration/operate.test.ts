@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { track } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { createClient, type components } from '../../client/create-client';
-import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
-import { MINT_EVENTS } from '../../devnet/walk-token';
+import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { eventually } from '../helpers/eventually';

@@ -4,7 +4,7 @@ import * as digitalBazaar from '@digitalbazaar/vc';
 import { getDocumentLoader } from '@trustvc/w3c-context';
 import * as trustVc from '@trustvc/w3c-vc';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { SignedCredential } from '../../service/issuance/sign';

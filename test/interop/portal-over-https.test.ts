@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { freePort } from '../../devnet/free-port';
+import { freePort } from '../../devnet/place';
 import { inheritedEnvironment } from '../../service/config/config';
 import type { JsonObject } from '../../service/issuance/credential';
 import { PROJECT_ROOT } from '../../service/base/project-root';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { makeRunFolder } from '../../devnet/run-folder';
+import { makeRunFolder } from '../../devnet/place';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('the folder of a devnet run', () => {

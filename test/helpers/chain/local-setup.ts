@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, Wallet } from 'ethers';
-import type { HardhatNode } from '../../../devnet/hardhat-node';
-import { accountsOf } from '../../../devnet/node-client';
+import { accountsOf, type HardhatNode } from '../../../devnet/hardhat-node';
 import { setEnvValue } from '../../../cli/files/env-file';
 import { makeDidKey, makeSigningKey } from '../../../cli/keys/make-keys';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
@@ -73,7 +72,7 @@ export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Prom
     accounts: await accountsOf(client),
     account: async (index) => (await signer(index)).address,
     escrowAs: async (index, address) => TitleEscrow__factory.connect(address, await signer(index)),
-    makeRegistry: () => chain.maker.make(),
+    makeRegistry: () => chain.makeRegistry(),
     async restartNode() {
       chain = await restartChain(chain);
     },

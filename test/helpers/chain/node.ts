@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
+import { nodeClient, startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
+import { installContracts } from '../../../devnet/local-chain';
 
 /** Starts a `hardhat node`. Port 0: a free port. */
 export function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
@@ -9,4 +10,16 @@ export function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
 /** Starts a stand-in for a network without EIP-1559 (legacy-gas.config.cjs). */
 export function startLegacyGasNode(chainId: number): Promise<HardhatNode> {
   return startHardhatNode({ port: 0, chainId, configFile: join(__dirname, 'legacy-gas.config.cjs') });
+}
+
+/** Deploys one registry to the chain of a local node. On a new chain it always has the same address. */
+export async function installRegistry(nodeUrl: string): Promise<string> {
+  const chain = nodeClient(nodeUrl);
+  try {
+    return await (
+      await installContracts(chain)
+    )();
+  } finally {
+    chain.destroy();
+  }
 }

@@ -1,14 +1,14 @@
 import type { JsonRpcProvider } from 'ethers';
-import type { HardhatNode } from '../../../devnet/hardhat-node';
-import { installRegistryMaker, type RegistryMaker } from '../../../devnet/installed-registry';
+import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
+import { installContracts } from '../../../devnet/local-chain';
 import { startNode } from './node';
-import { nodeClient } from '../../../devnet/node-client';
 
 /** A node with one registry, and nothing else on its chain. */
 export interface PreparedChain {
   node: HardhatNode;
   client: JsonRpcProvider;
-  maker: RegistryMaker;
+  /** Makes another registry of the same factory, and returns its address. */
+  makeRegistry: () => Promise<string>;
   registryAddress: string;
   /** The chain as it was prepared. */
   snapshot: string;
@@ -59,10 +59,10 @@ async function prepare(
   node.unref();
   let isRunning = true;
   void node.ended.then(() => (isRunning = false));
-  const maker = await installRegistryMaker(client);
-  const registryAddress = await maker.make();
+  const makeRegistry = await installContracts(client);
+  const registryAddress = await makeRegistry();
   const snapshot = await takeSnapshot(client);
-  return { node, client, maker, registryAddress, snapshot, isRunning: () => isRunning };
+  return { node, client, makeRegistry, registryAddress, snapshot, isRunning: () => isRunning };
 }
 
 const takeSnapshot = (client: JsonRpcProvider): Promise<string> =>

@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
-import type { HardhatNode } from '../../../devnet/hardhat-node';
+import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../../deploy/registry/published-contracts';
 import { findNetwork } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
 import type { CommandAnswer } from '../processes/command-answer';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { startLegacyGasNode, startNode } from './node';
-import { nodeClient } from '../../../devnet/node-client';
 import { track } from '../resources';
-import { publishContracts } from '../../../devnet/publish-contracts';
+import { installContracts } from '../../../devnet/local-chain';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A local node that stands in for a public network, and an empty wallet. */
@@ -45,7 +44,7 @@ export async function startStandInNetwork(
   const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId));
   const untrack = track(`node on ${node.url}`);
   const chain = nodeClient(node.url, chainId);
-  if (isPublished) await publishContracts(chain, published);
+  if (isPublished) await installContracts(chain, published);
   const newTenant = () => {
     const wallet = new Wallet(Wallet.createRandom().privateKey);
     return { wallet, envFile: join(folder.path, `${name}-${wallet.address}.env`) };

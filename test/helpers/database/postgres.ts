@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { freePort } from '../../../devnet/free-port';
+import { freePort } from '../../../devnet/place';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { eventually } from '../eventually';
 import { track } from '../resources';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import type { Devnet } from '../../../devnet/devnet';
+import type { Devnet } from '../../../devnet/start-devnet';
 import { runningDevnet } from '../processes/running-devnet';
 import { temporaryFolder } from '../temporary-folder';
 import { findChromium, startBrowser } from './browser';

@@ -1,6 +1,5 @@
-import type { Devnet, DevnetOptions } from '../../../devnet/devnet';
-import { startDevnetWith } from '../../../devnet/start-devnet';
-import type { Wanted } from '../../../devnet/webhook-inbox';
+import { type Devnet, type DevnetOptions, startDevnetWith } from '../../../devnet/start-devnet';
+import type { Wanted } from '../../../devnet/receiver';
 import type { ChainEvent } from '../../../client/events';
 import { checkEvent } from '../receiver/schema-problems';
 import { track } from '../resources';

@@ -1,9 +1,15 @@
+import { createPublicKey } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { EVENT_SCHEMAS, type ServiceEvent } from '../client/events';
-import { ConfigurationError, ServiceError } from '../service/base/errors';
+import { readFileSync } from 'node:fs';
+import { invalid } from '../cli/errors';
+import { EVENT_SCHEMAS, isKnown, type ServiceEvent } from '../client/events';
+import { startReceiver } from '../receiver/receiver';
+import { onlyKey } from '../receiver/verify';
+import { ServiceError } from '../service/base/errors';
 import { shortType, TYPE_PREFIX } from '../service/events/event-types';
 import { tokenIdHexOf } from '../service/registry/token-id-forms';
-import { anyTokenId } from './any-token-id';
+import { anyTokenId } from './operations';
+import { filesIn, type DevnetOptions, type Place } from './place';
 
 const WITHIN_MS = 20_000;
 
@@ -110,17 +116,56 @@ function fullTypeOf(type: string): string {
   const full = TYPE_PREFIX + shortType(type);
   if (Object.hasOwn(EVENT_SCHEMAS, full)) return full;
   const known = Object.keys(EVENT_SCHEMAS).map(shortType);
-  throw new ConfigurationError('ARGUMENT_INVALID', `There is no type ${type}. Known: ${known.join(', ')}.`);
+  throw invalid(`There is no type ${type}. Known: ${known.join(', ')}.`);
 }
 
 /** A misspelled member would be undefined, and any webhook would match. */
 function requireValues(wanted: object): void {
   for (const [name, value] of Object.entries(wanted)) {
     if (value !== undefined && ['type', 'tokenId', 'transactionHash', 'withinMs'].includes(name)) continue;
-    const message = value === undefined ? `${name} is undefined` : `There is no ${name}`;
-    throw new ServiceError(
-      'ARGUMENT_INVALID',
-      `${message}. A webhook is wanted by type, tokenId, transactionHash and withinMs.`,
-    );
+    const problem = value === undefined ? `${name} is undefined` : `There is no ${name}`;
+    throw invalid(`${problem}. A webhook is wanted by type, tokenId, transactionHash and withinMs.`);
   }
+}
+
+/** Orders of a test to the receiver. */
+export interface ReceiverControl {
+  /**
+   * From now on every delivery is answered with this status, 300 to 599 (by default 503), and not stored.
+   * After 410 the service sends nothing more, unless the subscription is resumed.
+   */
+  refuse(status?: number): void;
+  /** Ends `refuse`. */
+  accept(): void;
+}
+
+/** Starts the reference receiver in this process. `onEvent` gets each verified event after it is stored. */
+export async function startOwnReceiver(
+  { folder, ports }: Place,
+  { retractions = false }: DevnetOptions,
+  onEvent: (event: ServiceEvent) => void,
+) {
+  const files = filesIn(folder);
+  let refusal: number | undefined;
+  const { url, close } = await startReceiver({
+    host: '127.0.0.1',
+    port: ports.receiver,
+    findKey: onlyKey(createPublicKey(readFileSync(files.publicKey))),
+    eventsFile: files.events,
+    retractions,
+    onEvent: (event) => (isKnown(event) ? onEvent(event) : undefined),
+    onProblem: ({ reason }) => {
+      if (refusal === undefined) console.error(`receiver: ${reason}`);
+    },
+    refusal: () => refusal,
+  });
+  const control: ReceiverControl = {
+    refuse(status = 503) {
+      if (!Number.isSafeInteger(status) || status < 300 || status > 599)
+        throw invalid(`The status is ${status}: give one from 300 to 599.`);
+      refusal = status;
+    },
+    accept: () => void (refusal = undefined),
+  };
+  return { url: `${url}/webhook`, close, control };
 }
