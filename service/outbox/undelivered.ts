@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { channelKeysOf } from './channels';
-import { listDeliveries, type DeliveriesWanted, type DeliveryState, type Place } from './deliveries';
+import { listDeliveries, type DeliveriesWanted, type DeliveryState } from './deliveries';
 import { registryOfFeed } from './feeds';
 import { idOfBytes, waitingDeliveries } from './stored-events';
 
@@ -10,20 +10,7 @@ import { idOfBytes, waitingDeliveries } from './stored-events';
 export type UndeliveredState = Extract<DeliveryState, 'waiting' | 'failed' | 'dead'>;
 
 /** An event that a subscriber has not got. Times are in epoch milliseconds. */
-export interface UndeliveredEvent {
-  id: string;
-  type: string;
-  registry: string;
-  tokenId: string;
-  state: UndeliveredState;
-  /** Attempts that failed. */
-  attempts: number;
-  /** Null for a dead letter, and for an event behind another of its token. */
-  nextAttemptAt: number | null;
-  /** Status and error of the last attempt. */
-  status: number | null;
-  error: string | null;
-}
+export type UndeliveredEvent = UndeliveredPage['deliveries'][number];
 
 /** Selects undelivered events of a subscription. Undefined: all. */
 export interface UndeliveredQuery extends Pick<DeliveriesWanted, 'tokenId' | 'after' | 'limit'> {
@@ -32,32 +19,27 @@ export interface UndeliveredQuery extends Pick<DeliveriesWanted, 'tokenId' | 'af
 }
 
 /** A page, and its end if there may be another. */
-export interface UndeliveredPage {
-  deliveries: UndeliveredEvent[];
-  next: Place | undefined;
-}
+export type UndeliveredPage = Awaited<ReturnType<typeof listUndelivered>>;
 
 /** Lists undelivered events of a subscription, the newest first. */
-export async function listUndelivered(
-  db: Kysely<Schema>,
-  { state, ...query }: UndeliveredQuery,
-): Promise<UndeliveredPage> {
+export async function listUndelivered(db: Kysely<Schema>, { state, ...query }: UndeliveredQuery) {
   const states = state === undefined ? (['waiting', 'failed', 'dead'] as const) : [state];
   const { deliveries, next } = await listDeliveries(db, { ...query, states });
   return {
     deliveries: deliveries.map(({ event, delivery }) => {
-      const { eventId, type, registry, tokenId } = event;
-      const { nextAttemptAt, attempts } = delivery;
       // The attempts of an event that is sent again are those of before.
-      const last = delivery.state === 'waiting' ? undefined : attempts.at(-1);
+      const last = delivery.state === 'waiting' ? undefined : delivery.attempts.at(-1);
       return {
-        id: eventId,
-        type,
-        registry,
-        tokenId: shownId(tokenId),
+        id: event.eventId,
+        type: event.type,
+        registry: event.registry,
+        tokenId: shownId(event.tokenId),
         state: delivery.state as UndeliveredState,
+        /** Attempts that failed. */
         attempts: last?.attempt ?? 0,
-        nextAttemptAt,
+        /** Null for a dead letter, and for an event behind another of its token. */
+        nextAttemptAt: delivery.nextAttemptAt,
+        /** Status and error of the last attempt. */
         status: last?.status ?? null,
         error: last?.error ?? null,
       };

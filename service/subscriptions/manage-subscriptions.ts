@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { TestEvent } from '../../client/events';
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError, type ServiceError } from '../base/errors';
+import { ConfigurationError, RequestError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Database } from '../database/database';
@@ -11,7 +11,7 @@ import type { ChannelTarget } from '../delivery/feed-delivery';
 import type { SinkGuard } from '../delivery/guarded-connector';
 import { createWebhookClient, newWebhookSecret } from '../delivery/post';
 import { TEST_TYPE } from '../events/event-types';
-import { parseReplacement, parseSubscription, refuseUnreadable } from './parse-subscription';
+import { parseReplacement, parseSubscription } from './parse-subscription';
 import { presentSubscription } from './present-subscription';
 import type { SecretsCipher } from './secrets';
 import {
@@ -41,32 +41,8 @@ export interface SubscriptionsOptions {
   onChanged(): Promise<void>;
 }
 
-/** The answer of a sink to a test event. `error`: undefined if it was a success. */
-export interface TestOutcome {
-  eventId: string;
-  status: number | undefined;
-  error: string | undefined;
-  milliseconds: number;
-}
-
-/**
- * Creates, shows, changes and deletes the subscriptions of the API. Secrets are shown once, when they are
- * made.
- */
-export interface Subscriptions {
-  add(body: unknown): Promise<StoredSubscription>;
-  list(page: { after: string | undefined; limit: number }): Promise<Subscription[]>;
-  find(name: string): Promise<Subscription | undefined>;
-  /** Undefined if there is no such subscription. */
-  replace(name: string, body: unknown): Promise<StoredSubscription | undefined>;
-  /** `isRemoved` is false if events are undelivered and `isForced` is false. */
-  remove(
-    name: string,
-    isForced: boolean,
-  ): Promise<{ subscription: Subscription; undelivered: number; isRemoved: boolean } | undefined>;
-  /** Sends a test event to the sink, once. */
-  test(name: string): Promise<TestOutcome | undefined>;
-}
+/** The management of the subscriptions of the API. Secrets are shown once, when they are made. */
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 /**
  * Creates the management of subscriptions.
@@ -74,7 +50,7 @@ export interface Subscriptions {
  * @throws RequestError from its methods: SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
  *   SECRETS_KEY_WRONG, SIGNING_KEY_MISSING, SUBSCRIPTIONS_TOO_MANY.
  */
-export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+export function createSubscriptions(options: SubscriptionsOptions) {
   const { database, cipher, clock, rules } = options;
   const { db } = database;
 
@@ -83,7 +59,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     subscription: StoredSubscription,
     stored?: StoredSubscription,
   ): { subscription: StoredSubscription; secret: string | undefined } {
-    if (options.signingKeys === undefined) throw noSigningKey();
+    signingKeysIn(options);
     checkSink(subscription.sink, rules);
     if (!subscription.config.standardWebhooks) return { subscription, secret: undefined };
     const kept = stored?.config.secret;
@@ -114,25 +90,25 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
   }
 
   return {
-    async add(body) {
+    async add(body: unknown): Promise<StoredSubscription> {
       const { subscription, secret } = completed(parseSubscription(body, options.newId()));
       await addSubscription(database, subscription, cipher, clock.now());
       await options.onChanged();
       return shownWith(subscription, secret);
     },
-    async list(page) {
+    async list(page: { after: string | undefined; limit: number }): Promise<Subscription[]> {
       return (await listSubscriptions(db, page)).map(withoutSecretsOf);
     },
-    async find(name) {
+    async find(name: string): Promise<Subscription | undefined> {
       const row = await findSubscription(db, name);
       return row && withoutSecretsOf(row);
     },
-    async replace(name, body) {
+    /** Undefined if there is no such subscription. */
+    async replace(name: string, body: unknown): Promise<StoredSubscription | undefined> {
       let shown: StoredSubscription | undefined;
       const change = (row: SubscriptionRow): StoredSubscription => {
         const stored = readable(row);
         const parsed = parseReplacement(body, stored);
-        refuseUnreadable(parsed);
         const { startFrom } = stored.config;
         const { subscription, secret } = completed(
           { ...parsed, config: { ...parsed.config, startFrom } },
@@ -145,20 +121,18 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       await options.onChanged();
       return shown;
     },
-    async remove(name, isForced) {
+    /** Removes nothing if events are undelivered and `isForced` is false. */
+    async remove(name: string, isForced: boolean) {
       const removed = await removeSubscription(database, name, isForced);
-      if (removed === undefined) return undefined;
-      if (removed.isRemoved) await options.onChanged();
-      const { undelivered, isRemoved } = removed;
-      return { subscription: withoutSecretsOf(removed.row), undelivered, isRemoved };
+      if (removed?.isRemoved) await options.onChanged();
+      return removed;
     },
-    async test(name) {
+    /** Sends a test event to the sink, once. `error`: undefined if it was a success. */
+    async test(name: string) {
       const row = await findSubscription(db, name);
       if (row === undefined) return undefined;
-      const { signingKeys, lookup: lookUp = lookup } = options;
-      if (signingKeys === undefined) throw noSigningKey();
-      const subscription = withSecrets(row);
-      const target = targetOf(subscription, signingKeys, { rules, lookup: lookUp });
+      const signingKeys = signingKeysIn(options);
+      const target = targetOf(withSecrets(row), signingKeys, { rules, lookup: options.lookup ?? lookup });
       const client = createWebhookClient({ ...target, clock });
       try {
         const event = testEventOf(name, options.newId(), clock.now());
@@ -182,9 +156,10 @@ function shownWith(subscription: StoredSubscription, secret: string | undefined)
   return secret === undefined ? shown : { ...shown, config: { ...shown.config, secret } };
 }
 
-function noSigningKey(): ServiceError {
+function signingKeysIn({ signingKeys }: SubscriptionsOptions): SigningKeys {
+  if (signingKeys !== undefined) return signingKeys;
   const remedy = 'Make a key with `npx tdoc signing-key`, and restart the service.';
-  return new RequestError(
+  throw new RequestError(
     'SIGNING_KEY_MISSING',
     `Nothing can be signed for subscribers: SIGNING_PRIVATE_KEY is not set. ${remedy}`,
     { remedy },

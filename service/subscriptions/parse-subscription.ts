@@ -19,7 +19,7 @@ const HEADERS_PATH = ['protocolsettings', 'headers'];
  * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseSubscription(body: unknown, id: string): Subscription {
-  return realised(body, id, newHeaders, undefined);
+  return realised(body, id, undefined);
 }
 
 /**
@@ -30,8 +30,7 @@ export function parseSubscription(body: unknown, id: string): Subscription {
  * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseReplacement(body: unknown, stored: Subscription): Subscription {
-  const merge = (put: ChangedHeaders): Headers => mergeHeaders(stored.protocolsettings?.headers ?? {}, put);
-  return realised(withoutHealth(body), stored.id, merge, stored.config.state);
+  return realised(withoutHealth(body), stored.id, stored);
 }
 
 /** The body without `failingSince`, which a GET adds: the answer of a GET can be sent as it is. */
@@ -40,19 +39,14 @@ function withoutHealth(body: unknown): unknown {
   return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'failingSince'));
 }
 
-function realised(
-  body: unknown,
-  id: string,
-  headersOf: (given: ChangedHeaders) => Headers,
-  storedState: string | undefined,
-): Subscription {
+function realised(body: unknown, id: string, stored: Subscription | undefined): Subscription {
   const { data, error } = SUBSCRIPTION_REQUEST.safeParse(body);
   if (data === undefined) {
     const { path, problem } = firstProblemOf(error);
     throw subscriptionError(path, problem);
   }
   const { source, types, filters, sink, protocol, protocolsettings, config } = data;
-  if (config.state === 'gone' && storedState !== 'gone') {
+  if (config.state === 'gone' && stored?.config.state !== 'gone') {
     const problem = 'is set to `gone` by the service, when the sink answers 410. Write `active` or `paused`.';
     throw subscriptionError(['config', 'state'], problem);
   }
@@ -61,7 +55,7 @@ function realised(
     const problem = 'is sent only if config/retractions is true. Set it, or leave the type out.';
     throw subscriptionError(['types', retracted], problem);
   }
-  const headers = headersOf(protocolsettings.headers ?? {});
+  const headers = mergeHeaders(stored, protocolsettings.headers ?? {});
   return {
     id,
     ...(source !== undefined && { source: asInEvents(source) }),
@@ -83,35 +77,26 @@ function asInEvents(source: string): string {
   return sourceOf(registryName(Number(chainId), address));
 }
 
-/** The headers of a new subscription. */
-function newHeaders(given: ChangedHeaders): Headers {
-  const removed = Object.keys(given).find((name) => given[name] === null);
-  if (removed !== undefined) throw subscriptionError([...HEADERS_PATH, removed], NOTHING_TO_REMOVE);
-  return mergeHeaders({}, given);
-}
-
-/** The headers after a PUT. A header that is not named, or is named with its mask, keeps its value. */
-function mergeHeaders(stored: Headers, put: ChangedHeaders): Headers {
-  const merged = new Map(Object.entries(stored));
+/**
+ * The headers of a new subscription, or after a PUT. A header that is not named, or is named with its mask,
+ * keeps its value, unless that cannot be decrypted: the stored subscription then has the mask itself.
+ */
+function mergeHeaders(stored: Subscription | undefined, put: ChangedHeaders): Headers {
+  const merged = new Map(Object.entries(stored?.protocolsettings?.headers ?? {}));
+  const refuse = (problem: string, ...name: string[]): never => {
+    throw subscriptionError([...HEADERS_PATH, ...name], problem);
+  };
   for (const [name, value] of Object.entries(put)) {
-    if (value === null) merged.delete(name);
+    if (value === null && stored === undefined) refuse(NOTHING_TO_REMOVE, name);
+    else if (value === null) merged.delete(name);
     else if (value !== MASK) merged.set(name, value);
-    else if (!merged.has(name)) {
-      const problem = `is ${MASK}, which stands for a stored value. Give the value.`;
-      throw subscriptionError([...HEADERS_PATH, name], problem);
-    }
+    else if (!merged.has(name)) refuse(`is ${MASK}, which stands for a stored value. Give the value.`, name);
   }
-  if (merged.size > MOST_HEADERS)
-    throw subscriptionError(HEADERS_PATH, `has more than ${MOST_HEADERS} headers. Leave some out.`);
+  if (merged.size > MOST_HEADERS) refuse(`has more than ${MOST_HEADERS} headers. Leave some out.`);
+  for (const [name, value] of merged)
+    if (value === MASK)
+      refuse('cannot be kept: its value cannot be read with SECRETS_KEY. Give the value, or null.', name);
   return Object.fromEntries(merged);
-}
-
-/** Refuses to keep a value that cannot be decrypted. The headers have the mask instead of it. */
-export function refuseUnreadable({ protocolsettings }: Subscription): void {
-  const unreadable = Object.entries(protocolsettings?.headers ?? {}).find(([, value]) => value === MASK);
-  if (unreadable === undefined) return;
-  const problem = 'cannot be kept: its value cannot be read with SECRETS_KEY. Give the value, or null.';
-  throw subscriptionError([...HEADERS_PATH, unreadable[0]], problem);
 }
 
 /** @param problem with the remedy; the pointer is the subject of its first sentence. */

@@ -10,22 +10,7 @@ const TAG_BYTES = 16;
 const SET_THE_KEY = 'Set SECRETS_KEY to the output of `openssl rand -base64 32`, and restart the service.';
 
 /** Encrypts the secrets of subscriptions for the database. */
-export interface SecretsCipher {
-  /**
-   * Encrypts a text. Only `decrypt` with the same key and the same subscription reads it, so a row that was
-   * copied to another subscription is not readable.
-   *
-   * @throws RequestError SECRETS_KEY_MISSING
-   */
-  encrypt(text: string, subscription: string): string;
-  /**
-   * Inverse of `encrypt`.
-   *
-   * @throws ConfigurationError SECRETS_KEY_MISSING, or SECRETS_KEY_WRONG if the text was encrypted with
-   *   another key, for another subscription, or was changed.
-   */
-  decrypt(encrypted: string, subscription: string): string;
-}
+export type SecretsCipher = ReturnType<typeof createSecretsCipher>;
 
 /**
  * Creates the cipher.
@@ -33,12 +18,15 @@ export interface SecretsCipher {
  * @param key SECRETS_KEY: 32 bytes; undefined if it is not set.
  * @param newNonce replaced in tests. A nonce must never repeat under one key.
  */
-export function createSecretsCipher(
-  key: Buffer | undefined,
-  newNonce = () => randomBytes(NONCE_BYTES),
-): SecretsCipher {
+export function createSecretsCipher(key: Buffer | undefined, newNonce = () => randomBytes(NONCE_BYTES)) {
   return {
-    encrypt(text, subscription) {
+    /**
+     * Encrypts a text. Only `decrypt` with the same key and the same subscription reads it, so a row that was
+     * copied to another subscription is not readable.
+     *
+     * @throws RequestError SECRETS_KEY_MISSING
+     */
+    encrypt(text: string, subscription: string): string {
       if (key === undefined) {
         const problem = 'The subscription has secrets, and the service has no key to encrypt them.';
         throw new RequestError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_KEY}`, { remedy: SET_THE_KEY });
@@ -48,7 +36,13 @@ export function createSecretsCipher(
       const bytes = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
       return VERSION + Buffer.concat(bytes).toString('base64url');
     },
-    decrypt(encrypted, subscription) {
+    /**
+     * Inverse of `encrypt`.
+     *
+     * @throws ConfigurationError SECRETS_KEY_MISSING, or SECRETS_KEY_WRONG if the text was encrypted with
+     *   another key, for another subscription, or was changed.
+     */
+    decrypt(encrypted: string, subscription: string): string {
       if (key === undefined) {
         const remedy = 'Set SECRETS_KEY to the key with which they were stored, and restart the service.';
         const message =

@@ -10,7 +10,13 @@ import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/purge-events';
 import { withMaskedHeaders } from './present-subscription';
 import type { SecretsCipher } from './secrets';
-import type { Headers, StoredSubscription, Subscription, SubscriptionState } from './subscription';
+import {
+  worstOf,
+  type Headers,
+  type StoredSubscription,
+  type Subscription,
+  type SubscriptionState,
+} from './subscription';
 
 /** A subscription in the database. */
 export type SubscriptionRow = Selectable<SubscriptionsTable>;
@@ -160,15 +166,7 @@ export async function replaceSubscription(
     await noteChange(transaction);
     const row = await findSubscription(transaction, name);
     if (row === undefined) return false;
-    const columns = columnsOf(change(row), cipher);
-    // Always later than before, even if the clock was set back: deliveries notice the change by it.
-    const changed_at = Math.max(now, row.changed_at + 1);
-    await transaction
-      .updateTable('subscriptions')
-      .set({ ...columns, changed_at })
-      .where('id', '=', row.id)
-      .execute();
-    if (columns.state !== row.state) await setState(database, transaction, row.id, columns.state, now);
+    await update(database, transaction, row, columnsOf(change(row), cipher), now);
     return true;
   });
 }
@@ -179,9 +177,8 @@ export async function defaultStateOf(
   feeds: readonly string[],
 ): Promise<SubscriptionState> {
   const channels = await Promise.all(feeds.map((feed) => channelsOf(db, feed, DEFAULT_SUBSCRIPTION)));
-  const states = new Set(channels.flat().map(({ state }) => state));
-  const worst = (['gone', 'paused'] as const).find((state) => states.has(state));
-  if (worst !== undefined || states.size > 0) return worst ?? 'active';
+  const states = channels.flat().map(({ state }) => state);
+  if (states.length > 0) return worstOf(states);
   const row = await db
     .selectFrom('subscriptions')
     .select('state')
@@ -199,63 +196,72 @@ export async function setDefaultState(
   await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     await addDefault(transaction, now);
-    const { id, changed_at } = await transaction
+    const row = await transaction
       .selectFrom('subscriptions')
-      .select(['id', 'changed_at'])
+      .selectAll()
       .where('definition', 'is', null)
       .executeTakeFirstOrThrow();
-    await transaction
-      .updateTable('subscriptions')
-      .set({ state, changed_at: Math.max(now, changed_at + 1) })
-      .where('id', '=', id)
-      .execute();
-    await setState(database, transaction, id, state, now);
+    await update(database, transaction, row, { state }, now);
   });
 }
 
-/** Failures before a pause do not count after it: a resumed subscription is tried at once. */
-async function setState(
+/**
+ * Changes a row, and the state of its channels. Failures before a pause do not count after it: a resumed
+ * subscription is tried at once.
+ */
+async function update(
   database: Database,
   db: Transaction<Schema>,
-  subscription: number,
-  state: SubscriptionState,
+  { id, definition, changed_at, state: before }: SubscriptionRow,
+  columns: { state: SubscriptionState } & Partial<SubscriptionRow>,
   now: number,
 ): Promise<void> {
+  // Always later than before, even if the clock was set back: deliveries notice the change by it.
+  await db
+    .updateTable('subscriptions')
+    .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
+    .where('id', '=', id)
+    .execute();
+  // A channel of `default` may be gone while the others are active.
+  if (columns.state === before && definition !== null) return;
   await db
     .updateTable('channels')
-    .set({ state, failing_since: null })
-    .where('subscription', '=', subscription)
+    .set({ state: columns.state, failing_since: null })
+    .where('subscription', '=', id)
     .execute();
-  if (state !== 'active') return;
-  for (const channel of await channelsOfSubscription(db, subscription))
-    await endPauses(database, db, { channel, now });
+  if (columns.state !== 'active') return;
+  for (const channel of await channelsOfSubscription(db, id)) await endPauses(database, db, { channel, now });
 }
 
 /**
  * Deletes a subscription with its queues.
  *
  * @param isForced false: if events are undelivered, nothing is deleted.
- * @returns the number of undelivered events, and the deleted row unless it was refused. Undefined if there is
+ * @returns the number of undelivered events, and whether it was deleted. Undefined if there is
  *   no such subscription.
  */
 export async function removeSubscription(
   database: Database,
   name: string,
   isForced: boolean,
-): Promise<{ undelivered: number; row: SubscriptionRow; isRemoved: boolean } | undefined> {
+): Promise<{ undelivered: number; subscription: Subscription; isRemoved: boolean } | undefined> {
   const removed = await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
     const channels = await channelsOfSubscription(transaction, row.id);
     const undelivered = await undeliveredOfChannels(transaction, channels);
-    if (undelivered > 0 && !isForced) return { undelivered, row, channels, isRemoved: false };
-    await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
-    await transaction.deleteFrom('subscriptions').where('id', '=', row.id).execute();
-    return { undelivered, row, channels, isRemoved: true };
+    const isRemoved = undelivered === 0 || isForced;
+    if (isRemoved) {
+      await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
+      await transaction.deleteFrom('subscriptions').where('id', '=', row.id).execute();
+    }
+    return { undelivered, subscription: withoutSecretsOf(row), channels, isRemoved };
   });
-  if (removed?.isRemoved) await removeQueues(database, removed.channels);
-  return removed;
+  if (removed === undefined) return undefined;
+  const { channels, ...rest } = removed;
+  if (rest.isRemoved) await removeQueues(database, channels);
+  return rest;
 }
 
 async function channelsOfSubscription(db: Kysely<Schema>, subscription: number): Promise<number[]> {

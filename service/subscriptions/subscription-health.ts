@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
-import type { Subscription, SubscriptionState } from './subscription';
+import { worstOf, type Subscription, type SubscriptionState } from './subscription';
 
 /** A subscription that is not active, or whose deliveries fail. */
 export interface TroubledSubscription {
@@ -12,11 +12,7 @@ export interface TroubledSubscription {
 }
 
 /** The states of all subscriptions. */
-export interface SubscriptionsHealth {
-  byState: Readonly<Record<SubscriptionState, number>>;
-  /** Failing subscriptions come first, the longest failing one first. */
-  troubled: readonly TroubledSubscription[];
-}
+export type SubscriptionsHealth = Awaited<ReturnType<typeof subscriptionsHealth>>;
 
 /** Selects the feeds whose deliveries count. */
 export interface HealthQuery {
@@ -27,11 +23,8 @@ export interface HealthQuery {
   hasDefault: boolean;
 }
 
-/** Reads the states of all subscriptions. */
-export async function subscriptionsHealth(
-  db: Kysely<Schema>,
-  query: HealthQuery,
-): Promise<SubscriptionsHealth> {
+/** Reads the states of all subscriptions. Failing ones come first, the longest failing one first. */
+export async function subscriptionsHealth(db: Kysely<Schema>, query: HealthQuery) {
   const [counts, troubled] = await Promise.all([
     db
       .selectFrom('subscriptions')
@@ -41,7 +34,7 @@ export async function subscriptionsHealth(
       .execute(),
     troubledSubscriptions(db, query),
   ]);
-  const byState = { active: 0, paused: 0, gone: 0 };
+  const byState: Record<SubscriptionState, number> = { active: 0, paused: 0, gone: 0 };
   for (const { state, count } of counts) byState[state] = Number(count);
   if (query.hasDefault) byState[troubled.find(({ id }) => id === DEFAULT_SUBSCRIPTION)?.state ?? 'active']++;
   return { byState, troubled };
@@ -85,22 +78,13 @@ async function troubledSubscriptions(
     if (id === DEFAULT_SUBSCRIPTION && !hasDefault) continue;
     const other = troubled.get(id);
     const since = state === 'active' ? (failing_since ?? undefined) : undefined;
+    const both = [since, other?.failingSince].filter((one) => one !== undefined);
     troubled.set(id, {
       id,
-      state: worse(state, other?.state ?? 'active'),
-      failingSince: earlier(since, other?.failingSince),
+      state: worstOf([state, other?.state]),
+      failingSince: both.length > 0 ? Math.min(...both) : undefined,
     });
   }
-  return [...troubled.values()].sort(
-    (left, right) =>
-      (left.failingSince ?? Number.MAX_SAFE_INTEGER) - (right.failingSince ?? Number.MAX_SAFE_INTEGER),
-  );
-}
-
-function worse(left: SubscriptionState, right: SubscriptionState): SubscriptionState {
-  return (['gone', 'paused'] as const).find((state) => state === left || state === right) ?? 'active';
-}
-
-function earlier(left: number | undefined, right: number | undefined): number | undefined {
-  return left === undefined || right === undefined ? (left ?? right) : Math.min(left, right);
+  const order = ({ failingSince = Infinity }: TroubledSubscription): number => failingSince;
+  return [...troubled.values()].sort((left, right) => order(left) - order(right));
 }

@@ -172,6 +172,12 @@ export type SubscriptionConfig = Readonly<z.output<typeof SUBSCRIPTION_CONFIG>>;
 /** `gone`: the sink has answered 410. Only the service sets it. */
 export type SubscriptionState = SubscriptionConfig['state'];
 
+/** The state to show for several channels of a subscription. */
+export function worstOf(states: Iterable<SubscriptionState | undefined>): SubscriptionState {
+  const all = new Set(states);
+  return (['gone', 'paused'] as const).find((state) => all.has(state)) ?? 'active';
+}
+
 /** Header values by name, in lower case. The values are secrets. */
 export type Headers = Readonly<Record<string, string>>;
 
