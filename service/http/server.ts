@@ -34,24 +34,22 @@ export interface ListenOptions extends Patience {
   connections?: ConnectionBound;
 }
 
+/** Open connections with their answers under way. Those without any stand in the order of becoming idle. */
+type Connections = Map<Socket, Set<ServerResponse>>;
+
 /** Starts a server on `host`; port 0 takes a free one. */
 export async function listen(
   handler: RequestListener,
   host: string,
   port: number,
-  { connections, ...patience }: ListenOptions = {},
+  { connections: bound, ...patience }: ListenOptions = {},
 ): Promise<HttpServer> {
   // Node.js would answer a missing Host in its own format; the application checks it instead.
   const server = createServer({ ...patience, requireHostHeader: false }, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  const unused = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
-  });
-  server.on('request', ({ socket }) => unused.delete(socket));
-  if (connections) boundConnections(server, connections);
-  answerMalformedRequests(server, randomUUID, connections?.logger);
+  const connections = connectionsOf(server);
+  if (bound) boundConnections(server, connections, bound);
+  answerMalformedRequests(server, connections, bound?.logger);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));
     server.listen(port, host, resolve);
@@ -65,10 +63,10 @@ export async function listen(
         // not wait for it.
         const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         // Node.js does not count a connection as idle that browsers and proxies open for later.
-        const closeUnused = setTimeout(
-          () => unused.forEach((socket) => socket.destroy()),
-          CLOSE_UNUSED_AFTER_MS,
-        );
+        const closeUnused = setTimeout(() => {
+          for (const [socket, { size }] of connections)
+            if (size === 0 && socket.bytesWritten === 0) socket.destroy();
+        }, CLOSE_UNUSED_AFTER_MS);
         server.close((error) => {
           clearInterval(closeIdle);
           clearTimeout(closeUnused);
@@ -77,6 +75,24 @@ export async function listen(
         });
       }),
   };
+}
+
+function connectionsOf(server: Server): Connections {
+  const connections: Connections = new Map();
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, new Set());
+    socket.once('close', () => connections.delete(socket));
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const responses = connections.get(socket);
+    responses?.add(response);
+    response.once('close', () => {
+      responses?.delete(response);
+      if (responses?.size !== 0 || !connections.delete(socket)) return;
+      connections.set(socket, responses);
+    });
+  });
+  return connections;
 }
 
 function cannotListen(cause: Error, host: string, port: number): Error {
@@ -104,24 +120,12 @@ const TELL_EVERY_MS = 60_000;
  * When the limit is reached, a new connection replaces the one that has been idle the longest. If none is
  * idle, the new connection is closed.
  */
-function boundConnections(server: Server, { most, logger }: ConnectionBound): void {
-  /** In the order in which they became idle. */
-  const idle = new Set<Socket>();
-  /** The number of open requests of each connection that has any. */
-  const underWay = new Map<Socket, number>();
+function boundConnections(server: Server, connections: Connections, { most, logger }: ConnectionBound): void {
   let toldAt = -Infinity;
-
-  function forget(socket: Socket): void {
-    idle.delete(socket);
-    underWay.delete(socket);
-  }
-
   server.on('connection', (socket: Socket) => {
-    idle.add(socket);
-    socket.once('close', () => forget(socket));
-    if (idle.size + underWay.size <= most) return;
-    const [longest = socket] = idle;
-    forget(longest);
+    if (connections.size <= most) return;
+    const longest = longestIdle(connections) ?? socket;
+    connections.delete(longest);
     longest.destroy();
     if (longest !== socket || performance.now() - toldAt < TELL_EVERY_MS) return;
     toldAt = performance.now();
@@ -131,17 +135,11 @@ function boundConnections(server: Server, { most, logger }: ConnectionBound): vo
       'connections are refused: all allowed connections wait for answers',
     );
   });
+}
 
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    idle.delete(socket);
-    underWay.set(socket, (underWay.get(socket) ?? 0) + 1);
-    response.once('close', () => {
-      const others = (underWay.get(socket) ?? 1) - 1;
-      if (others > 0) return void underWay.set(socket, others);
-      forget(socket);
-      if (!socket.destroyed) idle.add(socket);
-    });
-  });
+function longestIdle(connections: Connections): Socket | undefined {
+  for (const [socket, { size }] of connections) if (size === 0) return socket;
+  return undefined;
 }
 
 /** The answer to each kind of error; all others are answered 400. */
@@ -158,19 +156,13 @@ const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not val
  * response is being sent, the connection ends without an answer, because the client would take it for part of
  * that response.
  */
-function answerMalformedRequests(server: Server, newId: () => string, logger?: Logger): void {
-  const underWay = new WeakMap<Socket, Set<ServerResponse>>();
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const responses = underWay.get(socket) ?? new Set();
-    underWay.set(socket, responses.add(response));
-    response.once('close', () => responses.delete(response));
-  });
+function answerMalformedRequests(server: Server, connections: Connections, logger?: Logger): void {
   server.on('clientError', (error: Error, socket: Socket) => {
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
     const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
-    const requestId = newId();
+    const requestId = randomUUID();
     logger?.warn({ requestId, code, status }, message);
-    if (!isAnswerable([...(underWay.get(socket) ?? [])])) return void socket.destroy();
+    if (!isAnswerable([...(connections.get(socket) ?? [])])) return void socket.destroy();
     const body = JSON.stringify({ error: { message } });
     const headers = {
       ...CORS_HEADERS,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
@@ -14,32 +15,30 @@ import type { OperationRouter } from '../operation-router';
 /** The parts of the paths that anybody may read. */
 export interface PublishedParts {
   didDocumentPath: string;
-  /** The host of the URLs that name the event schemas. */
+  /** The host of the URLs that name the event schemas; undefined: their paths name them. */
   domain: string | undefined;
   /** Their public halves are published; undefined if there are none. */
   signingKeys: SigningKeys | undefined;
   health: () => Promise<HealthReport>;
-  metrics: MetricsText;
+  /** Metrics for Prometheus. */
+  metrics: { contentType: string; text: () => Promise<string> };
+}
+
+/** Whether every registry's events are read, and the details. */
+export interface HealthReport {
+  isHealthy: boolean;
+  /** Whether everything is lost when the process ends. */
+  isDatabaseRemoved?: boolean;
+  feeds: readonly object[];
+  /** Undefined when documents cannot be issued because settings are missing. */
+  issuing: object | undefined;
+  /** Work in the database that no setting follows; undefined if there is none or it is not known. */
+  unfollowed?: object | undefined;
+  /** Subscriptions that are paused, gone or failing; undefined if there are none or it is not known. */
+  subscriptions?: readonly object[] | undefined;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';
-
-/** Answers the operations that need no key. */
-export function answerPublished({ answer }: OperationRouter, parts: PublishedParts): void {
-  answer(DISCOVERY.greet, (ctx) => {
-    ctx.body = GREETING;
-  });
-  answer(DISCOVERY.getDidDocument, didDocument(parts.didDocumentPath));
-  answer(DISCOVERY.getWebhookKeys, jwks(parts.signingKeys));
-  answer(DISCOVERY.getContextFile, publishedFiles());
-  const schemas = eventSchemas(parts.domain);
-  answer(DISCOVERY.listEventSchemas, schemas.list);
-  answer(DISCOVERY.getEventSchema, schemas.schema);
-  answer(DISCOVERY.getDescription, openApiDocument);
-  answer(DISCOVERY.getReference, reference);
-  answer(DISCOVERY.getHealth, health(parts.health));
-  answer(DISCOVERY.getMetrics, metrics(parts.metrics));
-}
 
 /** Not longer, because a later version of the service may describe other operations. */
 const ONE_HOUR = 'public, max-age=3600';
@@ -49,12 +48,81 @@ const POLICY = [
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join('; ');
 
-/** GET /openapi.json: the OpenAPI description of this API. */
-const openApiDocument = madeOnce(() =>
-  cacheable(Buffer.from(JSON.stringify(openApi())), 'application/json', ONE_HOUR),
-);
+/** Short: a receiver that meets a new key id asks again, and must not get an earlier answer for long. */
+const ONE_MINUTE = 'public, max-age=60';
 
-/** GET /docs: the description as a page. It has no script, and loads nothing. */
+/**
+ * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).
+ */
+const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
+
+/** Answers the operations that need no key. */
+export function answerPublished({ answer }: OperationRouter, parts: PublishedParts): void {
+  const { didDocumentPath, domain, signingKeys, health, metrics } = parts;
+  answer(DISCOVERY.greet, (ctx) => {
+    ctx.body = GREETING;
+  });
+
+  // The file that `npx tdoc did` wrote. It is read for each request, so a rotated key needs no restart.
+  answer(DISCOVERY.getDidDocument, async (ctx) => {
+    ctx.body = await readDidDocument(didDocumentPath);
+  });
+
+  // A JWK Set (RFC 7517). It names the time of a change, so its content does not change with time.
+  const keys = signingKeys && jwksOf(signingKeys);
+  answer(DISCOVERY.getWebhookKeys, (ctx) => {
+    if (keys === undefined) {
+      const message = 'This service signs no webhooks: SIGNING_PRIVATE_KEY is not configured.';
+      throw new HttpError(404, 'SIGNING_KEY_MISSING', message);
+    }
+    ctx.body = keys;
+    ctx.type = 'application/jwk-set+json';
+    ctx.set('Cache-Control', ONE_MINUTE);
+  });
+
+  // The contexts and schemas of the service, byte for byte.
+  const files = Object.entries(PUBLISHED_FILES).map(
+    ([name, mediaType]) => [name, cacheable(readContextFile(name), mediaType, ONE_YEAR_IMMUTABLE)] as const,
+  );
+  answer(DISCOVERY.getContextFile, oneOf(files));
+
+  const urlOf = (type: string): string =>
+    `${domain === undefined ? '' : `https://${domain}`}/schemas/${type}.json`;
+  const types = Object.keys(EVENT_SCHEMAS);
+  answer(DISCOVERY.listEventSchemas, cacheableJson(types.map(urlOf)));
+  const schemas = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
+    const $schema = 'https://json-schema.org/draft/2020-12/schema';
+    const named = { $schema, $id: urlOf(type), title: type, ...schema };
+    return [`${type}.json`, cacheableJson(named, 'application/schema+json')] as const;
+  });
+  answer(DISCOVERY.getEventSchema, oneOf(schemas));
+
+  answer(DISCOVERY.getDescription, openApiDocument);
+  answer(DISCOVERY.getReference, reference);
+
+  // 200 while every registry's events are read. It is also 200 if the database was removed, because a 503 may
+  // lead to a restart.
+  answer(DISCOVERY.getHealth, async (ctx) => {
+    const { isHealthy, isDatabaseRemoved = false, ...details } = await health();
+    const isAlive = isHealthy || isDatabaseRemoved;
+    ctx.status = isAlive ? 200 : 503;
+    if (!isAlive) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
+    ctx.body = {
+      status: isHealthy && !isDatabaseRemoved ? 'ok' : 'failing',
+      ...(isDatabaseRemoved && { database: 'removed' }),
+      ...details,
+    };
+  });
+
+  answer(DISCOVERY.getMetrics, async (ctx) => {
+    ctx.body = await metrics.text();
+    ctx.set('Content-Type', metrics.contentType);
+  });
+}
+
+const openApiDocument = madeOnce(() => cacheableJson(openApi()));
+
+/** The description as a page. It has no script, and loads nothing. */
 const reference = madeOnce((): Middleware => {
   const page = cacheable(Buffer.from(referencePage(openApi())), 'text/html; charset=utf-8', ONE_HOUR);
   return async (ctx, next) => {
@@ -72,13 +140,11 @@ export function madeOnce(make: () => Middleware): Middleware {
   };
 }
 
-/**
- * GET /.well-known/did.json: the file that `npx tdoc did` wrote. It is read for each request, so a rotated
- * key needs no restart.
- */
-function didDocument(path: string): Middleware {
-  return async (ctx) => {
-    ctx.body = await readDidDocument(path);
+/** Answers with the file that the path names. */
+function oneOf(files: readonly (readonly [string, Middleware])[]): RouterMiddleware {
+  const byName = new Map(files);
+  return async (ctx, next) => {
+    await byName.get(ctx.params.file ?? '')?.(ctx, next);
   };
 }
 
@@ -94,117 +160,8 @@ async function readDidDocument(path: string): Promise<object> {
   }
 }
 
-/**
- * The answers under `/schemas`: the list of the schemas' URLs, and the JSON Schema of each event type.
- *
- * @param domain host of the URLs. If it is undefined, the schemas are named by their paths.
- */
-function eventSchemas(domain: string | undefined): {
-  list: Middleware;
-  schema: Middleware<object, { params: Record<string, string> }>;
-} {
-  const urlOf = (file: string): string =>
-    domain === undefined ? `/schemas/${file}` : `https://${domain}/schemas/${file}`;
-  const json = (value: object, mediaType: string): Middleware =>
-    cacheable(Buffer.from(JSON.stringify(value)), mediaType, ONE_HOUR);
-  const schemas = new Map(
-    Object.entries(EVENT_SCHEMAS).map(([type, schema]): [string, Middleware] => {
-      const file = `${type}.json`;
-      const $schema = 'https://json-schema.org/draft/2020-12/schema';
-      return [file, json({ $schema, $id: urlOf(file), title: type, ...schema }, 'application/schema+json')];
-    }),
-  );
-  return {
-    list: json([...schemas.keys()].map(urlOf), 'application/json'),
-    async schema(ctx, next) {
-      await schemas.get(ctx.params.file ?? '')?.(ctx, next);
-    },
-  };
-}
-
-/** Whether every registry's events are read, and the details. */
-export interface HealthReport {
-  isHealthy: boolean;
-  /** Whether everything is lost when the process ends. */
-  isDatabaseRemoved?: boolean;
-  feeds: readonly object[];
-  /** Undefined when documents cannot be issued because settings are missing. */
-  issuing: object | undefined;
-  /** Work in the database that no setting follows; undefined if there is none or it is not known. */
-  unfollowed?: object | undefined;
-  /** Subscriptions that are paused, gone or failing; undefined if there are none or it is not known. */
-  subscriptions?: readonly object[] | undefined;
-}
-
-/**
- * GET /health: 200 while every registry's events are read, otherwise 503. It is also 200 if the database was
- * removed, because a 503 may lead to a restart.
- */
-function health(report: () => Promise<HealthReport>): Middleware {
-  return async (ctx) => {
-    const { isHealthy, isDatabaseRemoved = false, ...details } = await report();
-    const isAlive = isHealthy || isDatabaseRemoved;
-    ctx.status = isAlive ? 200 : 503;
-    if (!isAlive) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
-    ctx.body = {
-      status: isHealthy && !isDatabaseRemoved ? 'ok' : 'failing',
-      ...(isDatabaseRemoved && { database: 'removed' }),
-      ...details,
-    };
-  };
-}
-
-/** Short: a receiver that meets a new key id asks again, and must not get an earlier answer for long. */
-const ONE_MINUTE = 'public, max-age=60';
-
-/**
- * GET /.well-known/jwks.json: the public keys that verify webhooks, as a JWK Set (RFC 7517). It names the
- * time of a change, so its content does not change with time.
- */
-function jwks(signingKeys: SigningKeys | undefined): Middleware {
-  if (signingKeys === undefined)
-    return () => {
-      const message = 'This service signs no webhooks: SIGNING_PRIVATE_KEY is not configured.';
-      throw new HttpError(404, 'SIGNING_KEY_MISSING', message);
-    };
-  const published = jwksOf(signingKeys);
-  return (ctx) => {
-    ctx.body = published;
-    ctx.type = 'application/jwk-set+json';
-    ctx.set('Cache-Control', ONE_MINUTE);
-  };
-}
-
-/** Metrics in a text format. */
-export interface MetricsText {
-  contentType: string;
-  text: () => Promise<string>;
-}
-
-/** GET /metrics, for Prometheus. */
-function metrics({ contentType, text }: MetricsText): Middleware {
-  return async (ctx) => {
-    ctx.body = await text();
-    ctx.set('Content-Type', contentType);
-  };
-}
-
-/**
- * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).
- */
-const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
-
-/** Serves the contexts and schemas of the service, byte for byte. */
-function publishedFiles(): Middleware<object, { params: Record<string, string> }> {
-  const files = new Map(
-    Object.entries(PUBLISHED_FILES).map(([name, mediaType]): [string, Middleware] => [
-      name,
-      cacheable(readContextFile(name), mediaType, ONE_YEAR_IMMUTABLE),
-    ]),
-  );
-  return async (ctx, next) => {
-    await files.get(ctx.params.file ?? '')?.(ctx, next);
-  };
+function cacheableJson(value: object, mediaType = 'application/json'): Middleware {
+  return cacheable(Buffer.from(JSON.stringify(value)), mediaType, ONE_HOUR);
 }
 
 /**
