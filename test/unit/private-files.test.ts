@@ -1,5 +1,5 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { EventStore } from '../../receiver/store';
 import { loadConfig } from '../../service/config/config';
@@ -59,12 +59,14 @@ describe('files that only their owner may read', () => {
     expect(await modesWhileOpen(copy)).to.deep.equal(PRIVATE);
   });
 
-  it("include the receiver's events file, even if others could read it before", async () => {
+  it("include the receiver's events file and its folder, even if others could read the file before", async () => {
     const file = join(folder.path, 'events.jsonl');
     writeFileSync(file, '');
     chmodSync(file, 0o644);
-    await (await EventStore.open(file, { onEvent: () => undefined })).close();
-    expect(modeOf(file)).to.equal('600');
+    const another = join(folder.path, 'new/events.jsonl');
+    for (const path of [file, another])
+      await (await EventStore.open(path, { onEvent: () => undefined })).close();
+    expect([file, another, dirname(another)].map(modeOf)).to.deep.equal(['600', '600', '700']);
   });
 
   describe('the warnings at start about files that others may read', () => {
