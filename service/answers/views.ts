@@ -1,27 +1,197 @@
+import { z } from 'zod';
 import type { DecryptedRemark } from '../issuance/remarks';
-import type { Attempt, Delivery, DeliveryState } from '../outbox/deliveries';
 import type { TokenState } from '../registry/read-token-state';
 import type { PossibleOperation } from '../token/possible-operations';
 import type { DatedEndorsement } from '../token/read-token-history';
-import type { Answer, Outcome } from '../verification/answer';
 
-// The JSON of answers. service/http/description/ describes the same.
+// The JSON of answers: service/http/description/ publishes the schemas.
+
+/** Lower-case or checksummed address. */
+export const ADDRESS = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
+/** Hash of a transaction. */
+export const HASH = z.string().regex(/^0x[0-9a-f]{64}$/);
+/** ISO 8601 in UTC, with milliseconds. */
+export const TIME = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: 'date-time' });
+/** A token id in the form of `credentialStatus.tokenId`. */
+export const TOKEN_ID_HEX = z.string().regex(/^[0-9a-f]{64}$/);
+/** A number of blocks, events or other things. */
+export const COUNT = z.int().nonnegative();
+/** Chain id and lower-case address, such as `80002:0xd805…`. */
+export const REGISTRY_NAME = z.string().regex(/^[1-9]\d*:0x[0-9a-f]{40}$/);
+
+/** Text of no particular form. */
+export const TEXT = z.string();
+
+/** A schema of objects that have no other members. It is a component of the description. */
+export function component<const Members extends z.core.$ZodLooseShape>(id: string, members: Members) {
+  return z.strictObject(members).meta({ id });
+}
+
+/** How far issuing of a document is. */
+export const ISSUANCE_STATE = z
+  .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
+    error: 'must be one of signed, submitted, mined, final, failed',
+  })
+  .meta({
+    description:
+      '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
+      'its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.',
+  });
+
+/** Where an event is in a subscription. */
+export const DELIVERY_STATE = z.enum(['waiting', 'failed', 'dead', 'delivered', 'orphaned']).meta({
+  description:
+    '`waiting`: not delivered yet, and no attempt has failed; `failed`: an attempt failed, and another ' +
+    'follows; `dead`: given up, and a dead letter; `delivered`: the subscriber has it; `orphaned`: a ' +
+    'reorganisation of the chain took its block away.',
+});
+
+/** The names of an event. */
+export const EVENT_NAMES = {
+  id: TEXT,
+  type: TEXT,
+  registry: REGISTRY_NAME,
+  tokenId: TEXT.nullable().meta({ description: 'In decimal digits; null for events of the registry.' }),
+  tokenIdHex: TOKEN_ID_HEX.nullable(),
+};
+
+/** A delivery with every attempt. */
+export const DELIVERY = {
+  subscription: TEXT,
+  state: DELIVERY_STATE,
+  nextAttemptAt: TIME.nullable().meta({
+    description: 'Null if it does not wait, or waits for another event of its token.',
+  }),
+  attempts: z
+    .array(
+      component('Attempt', {
+        attempt: COUNT,
+        attemptedAt: TIME,
+        status: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
+        error: TEXT.nullable().meta({ description: 'Null after a success.' }),
+        milliseconds: z.number(),
+      }),
+    )
+    .meta({ description: 'The oldest first, successes too.' }),
+};
+
+export type EventNames = Pick<EventDetails, keyof typeof EVENT_NAMES>;
+export type DeliveryView = Omit<EventDetails['deliveries'][number], 'headers'>;
+
+/** An event with its body, and the headers of each delivery as they would be sent now. */
+export const EVENT_DETAILS = component('Event', {
+  ...EVENT_NAMES,
+  body: TEXT.meta({ description: 'The bytes that are sent, as text.' }),
+  deliveries: z.array(
+    z.strictObject({
+      ...DELIVERY,
+      headers: z.record(TEXT, TEXT).meta({
+        description: 'As they would be sent now. Values that are secret are `•••`.',
+      }),
+    }),
+  ),
+});
+export type EventDetails = z.infer<typeof EVENT_DETAILS>;
+
+const ROLES = z.strictObject({
+  beneficiary: ADDRESS.optional(),
+  holder: ADDRESS.optional(),
+  nominee: ADDRESS.optional(),
+});
+
+const REMARK_KIND = z.enum(['none', 'text', 'plain text', 'default key', 'undecipherable']).meta({
+  description:
+    '`text`: encrypted under the id of the credential; `plain text`: not encrypted; `default key`: ' +
+    'encrypted under a key that everybody has.',
+});
+
+const EVENT_OF_TOKEN = z.strictObject({
+  id: TEXT,
+  type: TEXT,
+  deliveries: z
+    .array(
+      z.strictObject({
+        subscription: TEXT,
+        state: DELIVERY_STATE,
+        attempts: COUNT,
+        error: TEXT.nullable().meta({ description: 'Error of the last attempt.' }),
+      }),
+    )
+    .optional()
+    .meta({ description: 'Only with ADMIN_API_KEY.' }),
+});
+
+const ENDORSEMENT = z.strictObject({
+  time: TEXT.meta({ format: 'date-time', description: "Time of the operation's block." }),
+  operation: TEXT,
+  before: ROLES,
+  after: ROLES,
+  sender: ADDRESS,
+  blockNumber: COUNT,
+  blockHash: HASH,
+  transactionHash: HASH,
+  remark: TEXT.meta({ description: 'Its bytes: `0x` and hexadecimal digits.' }),
+  decrypted: z
+    .strictObject({ kind: REMARK_KIND, text: TEXT.optional() })
+    .optional()
+    .meta({ description: 'Absent if the id of the credential is needed to read the remark.' }),
+  events: z
+    .array(EVENT_OF_TOKEN)
+    .meta({ description: 'The events of its transaction that this service recorded.' }),
+});
+
+const STATE = z.strictObject({
+  state: z.enum(['not minted', 'in escrow', 'returned to issuer', 'shredded']),
+  block: COUNT.meta({ description: 'The block at which it was read.' }),
+  isPaused: z.boolean().meta({ description: 'Whether the registry accepts no operation.' }),
+  titleEscrow: ADDRESS.optional(),
+  ...ROLES.shape,
+  previousBeneficiary: ADDRESS.optional(),
+  previousHolder: ADDRESS.optional(),
+});
+
+const PROGRESS = z.strictObject({
+  tokenId: TOKEN_ID_HEX,
+  blNumber: TEXT.nullable(),
+  state: ISSUANCE_STATE,
+  createdAt: TIME,
+  txHash: HASH.nullable(),
+  confirmedBlocks: COUNT.nullable().meta({ description: "Blocks on top of the mint's block." }),
+  failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
+});
+
+/** A token with the facts that the service knows about it. */
+export const KNOWN_TOKEN = component('Token', {
+  network: TEXT,
+  chainId: COUNT,
+  registry: ADDRESS,
+  tokenId: TEXT.meta({ description: 'In decimal digits.' }),
+  tokenIdHex: TOKEN_ID_HEX,
+  explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
+  isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
+  endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
+  state: STATE,
+  next: z
+    .array(
+      z.strictObject({
+        operation: TEXT,
+        by: TEXT.meta({ description: 'An address, or a role of the registry.' }),
+        whom: TEXT.optional(),
+      }),
+    )
+    .meta({ description: 'The operations that are possible next.' }),
+  issuing: PROGRESS.nullable().meta({ description: 'The document, if this service issued it.' }),
+});
+
+type Described = z.infer<typeof KNOWN_TOKEN>;
 
 /** A token, as `GET /tokens/{tokenId}`, the console and `tdoc token --json` show it. */
-export interface TokenView {
-  network: string;
-  chainId: number;
-  /** Written as in the question. */
-  registry: string;
-  /** In decimals. */
-  tokenId: string;
-  tokenIdHex: string;
-  /** Whether the endorsements go back to the mint. */
-  isWhole: boolean;
-  /** The oldest first. */
+export interface TokenView extends Omit<Described, 'explorerUrl' | 'issuing' | 'endorsements'> {
   endorsements: EndorsementView[];
   state: TokenState;
-  /** The operations that are possible next. */
   next: PossibleOperation[];
 }
 
@@ -36,77 +206,46 @@ export interface RemarkView {
   decrypted?: DecryptedRemark;
 }
 
-/** How far issuing of a document is. */
-export interface IssuingProgress {
-  tokenId: string;
-  /** The first characters of the number of the Bill of Lading; null if it is not known. */
-  blNumber: string | null;
-  state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
-  /** ISO 8601 in UTC. */
-  createdAt: string;
-  txHash: string | null;
-  /** Blocks on top of the mint's block, of `confirmations`. Null before it is mined. */
-  confirmedBlocks: number | null;
-  failure: { code: string; message: string } | null;
-}
-
-/** An event beside the operation that made it. */
-export interface EventOfToken {
-  id: string;
-  type: string;
-  /** Absent if the caller may not see them. */
-  deliveries?: {
-    subscription: string;
-    state: DeliveryState;
-    attempts: number;
-    /** Error of the last attempt. */
-    error: string | null;
-  }[];
-}
-
 /** A token with the facts that the service knows about it. */
-export interface KnownToken extends TokenView {
-  explorerUrl: string | null;
+export interface KnownToken extends TokenView, Pick<Described, 'explorerUrl' | 'issuing'> {
   endorsements: (EndorsementView & { events: EventOfToken[] })[];
-  /** How issuing went, if this service issued it. */
-  issuing: IssuingProgress | null;
 }
 
-/** The names of an event. Its token is null if it is an event of the registry itself. */
-export interface EventNames {
-  id: string;
-  type: string;
-  /** Chain id and address. */
-  registry: string;
-  /** In decimals. */
-  tokenId: string | null;
-  tokenIdHex: string | null;
-}
+/** How far issuing of a document is. `confirmedBlocks`: of `confirmations`; null before it is mined. */
+export type IssuingProgress = z.infer<typeof PROGRESS>;
 
-/** A delivery with every attempt, the oldest first. Times are ISO 8601 in UTC. */
-export interface DeliveryView extends Pick<Delivery, 'subscription' | 'state'> {
-  /** Null: behind another event of its token, or it does not wait. */
-  nextAttemptAt: string | null;
-  attempts: (Omit<Attempt, 'attemptedAt'> & { attemptedAt: string })[];
-}
+/** An event beside the operation that made it. Its deliveries are absent if the caller may not see them. */
+export type EventOfToken = z.infer<typeof EVENT_OF_TOKEN>;
 
-/** An event with its body, and the headers of each delivery as they would be sent now. */
-export interface EventDetails extends EventNames {
-  /** The bytes that are sent, as text. */
-  body: string;
-  deliveries: (DeliveryView & { headers: Record<string, string> })[];
-}
+const OUTCOME = z.enum(['valid', 'invalid', 'could not tell']);
+
+const ANSWER = component('VerificationAnswer', {
+  outcome: OUTCOME,
+  checks: z.array(z.strictObject({ check: TEXT, outcome: OUTCOME, found: TEXT })),
+});
 
 /** The verdict about a credential. Texts may contain what strangers wrote. */
-export interface VerifiedView {
-  /** Whether all three answers are `valid`. */
-  verified: boolean;
-  outcome: Outcome;
-  documentIntegrity: Answer;
-  issuerIdentity: Answer & { issuer: string | null };
-  documentStatus: Answer & { tokenId: string | null; registry: string | null };
-  /** Hosts and nodes outside of the service that were asked, without keys. */
-  lookedUp: string[];
-  /** The version that was verified. */
-  shown: Readonly<Record<string, unknown>> | null;
-}
+export const VERIFICATION = component('VerificationResult', {
+  verified: z.boolean().meta({ description: 'Whether all three answers are `valid`.' }),
+  outcome: OUTCOME,
+  documentIntegrity: ANSWER.meta({ description: 'Whether it is as it was signed.' }),
+  issuerIdentity: z
+    .strictObject({ ...ANSWER.shape, issuer: TEXT.nullable() })
+    .meta({ description: 'Whether the named issuer publishes the key.' }),
+  documentStatus: z
+    .strictObject({
+      ...ANSWER.shape,
+      tokenId: TOKEN_ID_HEX.nullable(),
+      registry: REGISTRY_NAME.nullable(),
+    })
+    .meta({ description: 'Whether its token is in circulation, and whether its period has ended.' }),
+  lookedUp: z
+    .array(TEXT)
+    .meta({ description: 'Addresses outside of the service that were asked, without keys.' }),
+  shown: z
+    .record(TEXT, z.unknown())
+    .nullable()
+    .meta({ description: 'The version that was verified: all of it, for a credential with a base proof.' }),
+});
+
+export type VerifiedView = z.infer<typeof VERIFICATION>;

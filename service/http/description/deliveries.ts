@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
-import { chapter, component, json } from './operation';
-import { page, PAGE_LIMIT, pagePosition, COUNT, REGISTRY_NAME, TEXT, TIME, TOKEN_ID_HEX } from './values';
+import { DELIVERY, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
+import { chapter, json } from './operation';
+import { page, PAGE_LIMIT, pagePosition } from './values';
 
 /** The parameter `token`: it becomes the decimal digits. */
 export const TOKEN = z
@@ -32,41 +33,6 @@ export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts
   const place = { event, channel };
   return isPlace(place) ? place : undefined;
 });
-
-/** Where an event is in a subscription. */
-export const DELIVERY_STATE = z.enum(['waiting', 'failed', 'dead', 'delivered', 'orphaned']).meta({
-  description:
-    '`waiting`: not delivered yet, and no attempt has failed; `failed`: an attempt failed, and another ' +
-    'follows; `dead`: given up, and a dead letter; `delivered`: the subscriber has it; `orphaned`: a ' +
-    'reorganisation of the chain took its block away.',
-});
-
-const NAMES = {
-  id: TEXT,
-  type: TEXT,
-  registry: REGISTRY_NAME,
-  tokenId: TEXT.nullable().meta({ description: 'In decimal digits; null for events of the registry.' }),
-  tokenIdHex: TOKEN_ID_HEX.nullable(),
-};
-
-const DELIVERY = {
-  subscription: TEXT,
-  state: DELIVERY_STATE,
-  nextAttemptAt: TIME.nullable().meta({
-    description: 'Null if it does not wait, or waits for another event of its token.',
-  }),
-  attempts: z
-    .array(
-      component('Attempt', {
-        attempt: COUNT,
-        attemptedAt: TIME,
-        status: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
-        error: TEXT.nullable().meta({ description: 'Null after a success.' }),
-        milliseconds: z.number(),
-      }),
-    )
-    .meta({ description: 'The oldest first, successes too.' }),
-};
 
 /** Questions for deliveries and events. */
 export const DELIVERIES = chapter('Deliveries and events', 'admin', {
@@ -98,7 +64,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     answers: {
       200: page(
         'A page of deliveries.',
-        z.array(z.strictObject({ ...NAMES, ...DELIVERY })).meta({
+        z.array(z.strictObject({ ...EVENT_NAMES, ...DELIVERY })).meta({
           id: 'FoundDeliveries',
           description: 'Deliveries, each of one event to one subscription.',
         }),
@@ -123,7 +89,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       200: page(
         'A page of events.',
         z
-          .array(z.strictObject({ ...NAMES, deliveries: z.array(z.strictObject(DELIVERY)) }))
+          .array(z.strictObject({ ...EVENT_NAMES, deliveries: z.array(z.strictObject(DELIVERY)) }))
           .meta({ id: 'Events' }),
         '/events?after=28',
       ),
@@ -137,21 +103,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       id: { description: 'The `id` of the event.', example: '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c' },
     },
     answers: {
-      200: json(
-        'The event.',
-        component('Event', {
-          ...NAMES,
-          body: TEXT.meta({ description: 'The bytes that are sent, as text.' }),
-          deliveries: z.array(
-            z.strictObject({
-              ...DELIVERY,
-              headers: z.record(TEXT, TEXT).meta({
-                description: 'As they would be sent now. Values that are secret are `•••`.',
-              }),
-            }),
-          ),
-        }),
-      ),
+      200: json('The event.', EVENT_DETAILS),
     },
     errors: { 404: ['EVENT_UNKNOWN'] },
   },

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
-import { chapter, component, json, type Answer } from './operation';
-import { ADDRESS, COUNT, FEED_STATE, REGISTRY_NAME, TEXT, TIME } from './values';
+import { chapter, json, type Answer } from './operation';
+import { component, ADDRESS, COUNT, REGISTRY_NAME, TEXT, TIME } from '../../answers/views';
+import { FEED_STATE } from './values';
 
 const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
 

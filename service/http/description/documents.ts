@@ -1,17 +1,8 @@
 import { z } from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
-import { chapter, component, json, type AnswerHeader } from './operation';
-import { page, PAGE_LIMIT, pagePosition, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from './values';
-
-export const ISSUANCE_STATE = z
-  .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
-    error: 'must be one of signed, submitted, mined, final, failed',
-  })
-  .meta({
-    description:
-      '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
-      'its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.',
-  });
+import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
+import { chapter, json, type AnswerHeader } from './operation';
+import { page, PAGE_LIMIT, pagePosition } from './values';
 
 const ISSUANCE = component('Issuance', {
   tokenId: TOKEN_ID_HEX,

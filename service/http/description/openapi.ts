@@ -7,7 +7,7 @@ import { ERROR_CODES, errorsOf, type Answer, type ErrorCode, type Json, type Ope
 import { REGISTRIES } from './registries';
 import { SUBSCRIPTIONS } from './subscriptions';
 import { CREDENTIALS, TOKENS } from './tokens';
-import { TEXT } from './values';
+import { TEXT } from '../../answers/views';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { WEBHOOK_HEADERS, WEBHOOKS } from './webhooks';
 

@@ -109,11 +109,6 @@ export function chapter<
   };
 }
 
-/** A schema of objects that have no other members. It is a component of the description. */
-export function component<const Members extends z.core.$ZodLooseShape>(id: string, members: Members) {
-  return z.strictObject(members).meta({ id });
-}
-
 /** An answer with a body in JSON, by default any object. */
 export function json(
   description: string,

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
-import { chapter, component, json } from './operation';
+import { chapter, json } from './operation';
 import { FORCE_QUERY } from './subscriptions';
-import { ADDRESS, COUNT, FEED_STATE, TEXT } from './values';
+import { component, ADDRESS, COUNT, TEXT } from '../../answers/views';
+import { FEED_STATE } from './values';
 
 const REGISTRY = component('Registry', {
   network: TEXT,

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
 import { DELIVERY_PLACE, TOKEN } from './deliveries';
-import { chapter, component, json } from './operation';
-import { AFTER, page, COUNT, PAGE_LIMIT, REGISTRY_NAME, TEXT, TIME } from './values';
+import { chapter, json } from './operation';
+import { component, COUNT, REGISTRY_NAME, TEXT, TIME } from '../../answers/views';
+import { AFTER, page, PAGE_LIMIT } from './values';
 
 /** The parameter of the paths of one subscription. */
 const SUBSCRIPTION_PATH = {

@@ -1,128 +1,8 @@
 import { z } from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
-import { CREATED_EXAMPLE, ISSUANCE_STATE, TOKEN_ID_PATH } from './documents';
-import { DELIVERY_STATE } from './deliveries';
-import { chapter, component, json } from './operation';
-import { ADDRESS, COUNT, HASH, REGISTRY_NAME, TEXT, TIME, TOKEN_ID_HEX } from './values';
-
-const ROLES = z.strictObject({
-  beneficiary: ADDRESS.optional(),
-  holder: ADDRESS.optional(),
-  nominee: ADDRESS.optional(),
-});
-
-const REMARK_KIND = z.enum(['none', 'text', 'plain text', 'default key', 'undecipherable']).meta({
-  description:
-    '`text`: encrypted under the id of the credential; `plain text`: not encrypted; `default key`: ' +
-    'encrypted under a key that everybody has.',
-});
-
-const EVENT = z.strictObject({
-  id: TEXT,
-  type: TEXT,
-  deliveries: z
-    .array(
-      z.strictObject({
-        subscription: TEXT,
-        state: DELIVERY_STATE,
-        attempts: COUNT,
-        error: TEXT.nullable().meta({ description: 'Error of the last attempt.' }),
-      }),
-    )
-    .optional()
-    .meta({ description: 'Only with ADMIN_API_KEY.' }),
-});
-
-const ENDORSEMENT = z.strictObject({
-  time: TEXT.meta({ format: 'date-time', description: "Time of the operation's block." }),
-  operation: TEXT,
-  before: ROLES,
-  after: ROLES,
-  sender: ADDRESS,
-  blockNumber: COUNT,
-  blockHash: HASH,
-  transactionHash: HASH,
-  remark: TEXT.meta({ description: 'Its bytes: `0x` and hexadecimal digits.' }),
-  decrypted: z
-    .strictObject({ kind: REMARK_KIND, text: TEXT.optional() })
-    .optional()
-    .meta({ description: 'Absent if the id of the credential is needed to read the remark.' }),
-  events: z.array(EVENT).meta({ description: 'The events of its transaction that this service recorded.' }),
-});
-
-const STATE = z.strictObject({
-  state: z.enum(['not minted', 'in escrow', 'returned to issuer', 'shredded']),
-  block: COUNT.meta({ description: 'The block at which it was read.' }),
-  isPaused: z.boolean().meta({ description: 'Whether the registry accepts no operation.' }),
-  titleEscrow: ADDRESS.optional(),
-  beneficiary: ADDRESS.optional(),
-  holder: ADDRESS.optional(),
-  nominee: ADDRESS.optional(),
-  previousBeneficiary: ADDRESS.optional(),
-  previousHolder: ADDRESS.optional(),
-});
-
-const ISSUING = z.strictObject({
-  tokenId: TOKEN_ID_HEX,
-  blNumber: TEXT.nullable(),
-  state: ISSUANCE_STATE,
-  createdAt: TIME,
-  txHash: HASH.nullable(),
-  confirmedBlocks: COUNT.nullable().meta({ description: "Blocks on top of the mint's block." }),
-  failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
-});
-
-const TOKEN = component('Token', {
-  network: TEXT,
-  chainId: COUNT,
-  registry: ADDRESS,
-  tokenId: TEXT.meta({ description: 'In decimal digits.' }),
-  tokenIdHex: TOKEN_ID_HEX,
-  explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
-  isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
-  endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
-  state: STATE,
-  next: z
-    .array(
-      z.strictObject({
-        operation: TEXT,
-        by: TEXT.meta({ description: 'An address, or a role of the registry.' }),
-        whom: TEXT.optional(),
-      }),
-    )
-    .meta({ description: 'The operations that are possible next.' }),
-  issuing: ISSUING.nullable().meta({ description: 'The document, if this service issued it.' }),
-});
-
-const OUTCOME = z.enum(['valid', 'invalid', 'could not tell']);
-
-const ANSWER = component('VerificationAnswer', {
-  outcome: OUTCOME,
-  checks: z.array(z.strictObject({ check: TEXT, outcome: OUTCOME, found: TEXT })),
-});
-
-const VERIFICATION = component('VerificationResult', {
-  verified: z.boolean().meta({ description: 'Whether all three answers are `valid`.' }),
-  outcome: OUTCOME,
-  documentIntegrity: ANSWER.meta({ description: 'Whether it is as it was signed.' }),
-  issuerIdentity: z
-    .strictObject({ ...ANSWER.shape, issuer: TEXT.nullable() })
-    .meta({ description: 'Whether the named issuer publishes the key.' }),
-  documentStatus: z
-    .strictObject({
-      ...ANSWER.shape,
-      tokenId: TOKEN_ID_HEX.nullable(),
-      registry: REGISTRY_NAME.nullable(),
-    })
-    .meta({ description: 'Whether its token is in circulation, and whether its period has ended.' }),
-  lookedUp: z
-    .array(TEXT)
-    .meta({ description: 'Addresses outside of the service that were asked, without keys.' }),
-  shown: z
-    .record(TEXT, z.unknown())
-    .nullable()
-    .meta({ description: 'The version that was verified: all of it, for a credential with a base proof.' }),
-});
+import { component, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
+import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';
+import { chapter, json } from './operation';
 
 const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
 
@@ -160,7 +40,7 @@ them.`,
     answers: {
       200: json(
         'The token. It was minted, or a document with it was issued here, also one that failed.',
-        TOKEN,
+        KNOWN_TOKEN,
       ),
     },
     errors: {
