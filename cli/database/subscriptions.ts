@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
@@ -7,11 +6,10 @@ import { presentDefault } from '../../service/subscriptions/present-subscription
 import { defaultStateOf, setDefaultState } from '../../service/subscriptions/stored-subscriptions';
 import { withFailures, type HealthQuery } from '../../service/subscriptions/subscription-health';
 import type { Subscription } from '../../service/subscriptions/subscription';
-import { healthQueryOf } from '../../service/composition/subscribing';
+import { healthQueryOf, storedSubscriptions } from '../../service/composition/subscribing';
 import type { Config } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
-import { createSubscriptions, type Subscriptions } from '../../service/subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
+import type { Subscriptions } from '../../service/subscriptions/manage-subscriptions';
 import type { Answer } from '../answer';
 import { Refusal } from '../errors';
 import { readJsonInput } from '../files/user-file';
@@ -27,15 +25,8 @@ interface OpenSubscriptions {
 
 async function withSubscriptions<T>(work: (open: OpenSubscriptions) => Promise<T>): Promise<T> {
   return withDatabase(async (database, config) => {
-    const subscriptions = createSubscriptions({
-      database,
-      cipher: createSecretsCipher(config.secretsKey),
-      rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local },
-      signingKeys: config.signingKeys,
-      clock: systemClock,
-      newId: randomUUID,
-      onChanged: async () => undefined,
-    });
+    const onChanged = async (): Promise<void> => undefined;
+    const subscriptions = storedSubscriptions(config, { database, clock: systemClock, onChanged });
     return work({ config, database, subscriptions });
   });
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
 import { type Clock, systemClock } from '../base/clock';
 import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from '../base/connection-limits';
@@ -22,9 +23,9 @@ import { startIssuing } from './issuing';
 import type { MintTiming } from '../minting/queue-parts';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
-import { type ObservingParts, startObserving } from './observing';
+import { startObserving } from './observing';
 import { createAnswering, type OperatorConsole, startConsole } from './operator-console';
-import { createSubscribing, type SubscribingParts } from './subscribing';
+import { createSubscribing } from './subscribing';
 
 /** The running service. */
 export interface App {
@@ -39,11 +40,11 @@ export interface App {
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
-  checkTiming?: ObservingParts['timing'];
+  checkTiming?: Parameters<typeof startObserving>[1]['timing'];
   progressEveryMs?: number;
   deliveryClock?: Clock;
   consoleClock?: Clock;
-  lookup?: SubscribingParts['lookup'];
+  lookup?: LookupFunction;
 };
 
 /**
@@ -76,12 +77,12 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const { mintTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
     const issuing = await waitFor(
       'the threads that sign',
-      startIssuing(config, { client, checkChain, database, observer: outcomes, logger, mintTiming }),
+      startIssuing(config, { client, checkChain, database, outcomes, logger, mintTiming }),
     );
     open.push(() => issuing.stop());
 
     const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
-    const subscribing = createSubscribing(config, { database, clock, logger, ...(lookup && { lookup }) });
+    const subscribing = createSubscribing(config, { database, clock, logger, lookup });
     const stored = await readRegistries(database.db);
     const { signingThreads } = config;
     const needs = { signingThreads, registries: config.registries.length + stored.length };

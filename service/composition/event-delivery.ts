@@ -18,45 +18,17 @@ import type { Metrics } from '../observability/metrics';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
-import { outboxFiguresOf, type OutboxFigures } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
-import { type FollowedFeed, newFeedStatus, setState } from '../watcher/feed-status';
+import { newFeedStatus, setState } from '../watcher/feed-status';
 import { followRegistry } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';
 
 /** The event delivery of one registry. */
-export interface DeliveredFeed extends FollowedFeed {
-  /** The feed's name, once it is known. */
-  readonly opened: string | undefined;
-  /** The webhook of a channel now. Undefined: its events wait. */
-  targetOf: FeedDeliveryOptions['targetOf'];
-  /** Call it after subscriptions have changed. */
-  refresh(): Promise<void>;
-  /** Reads a block again after it has been read, because an event of its transactions is missing. */
-  readAgain(this: void, block: number): void;
-  stop(): Promise<void>;
-}
+export type DeliveredFeed = ReturnType<typeof startFeed>;
 
 /** Event delivery, from the chain to the subscribers. */
-export interface EventDelivery {
-  /** The feeds that this process reads and delivers now. */
-  readonly feeds: readonly DeliveredFeed[];
-  /** The feed of a registry, if it runs. */
-  feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
-  /**
-   * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
-   * notice the change by themselves.
-   */
-  refresh(this: void): Promise<void>;
-  /** Figures of the outboxes, for registries whose feeds are known by now. */
-  figures(this: void): Promise<({ registry: RegistryName } & OutboxFigures)[]>;
-  /**
-   * Removes events of the followed registries that were recorded and last sent before a time (epoch
-   * milliseconds) and are not needed any more. Resolves to their number.
-   */
-  purge(this: void, before: number, signal: AbortSignal): Promise<number>;
-  stop(): Promise<void>;
-}
+export type EventDelivery = Awaited<ReturnType<typeof startEventDelivery>>;
 
 /** The parts that all feeds share. */
 interface FeedParts {
@@ -71,23 +43,18 @@ interface FeedParts {
   progressEveryMs?: number | undefined;
 }
 
-/** A feed that is to run. A feed that runs with another version is replaced. */
-interface WantedFeed {
-  version: string;
-  start: () => DeliveredFeed;
-}
-
 /**
  * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
  * not wait for each other.
  */
-export async function startEventDelivery(config: Config, parts: FeedParts): Promise<EventDelivery> {
+export async function startEventDelivery(config: Config, parts: FeedParts) {
   const { database, logger } = parts;
   const { db } = database;
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
   const stopping = new Map<RegistryName, Promise<void>>();
-  let wanted = new Map<RegistryName, WantedFeed>();
+  /** The feeds that are to run. A feed that runs with another version is replaced. */
+  let wanted = new Map<RegistryName, { version: string; start: () => DeliveredFeed }>();
   let lastRefresh: Promise<unknown> = Promise.resolve();
   const feeds = (): DeliveredFeed[] => [...running.values()].map(({ feed }) => feed);
 
@@ -110,16 +77,18 @@ export async function startEventDelivery(config: Config, parts: FeedParts): Prom
   }
 
   async function follow(): Promise<void> {
-    const stored = (await readRegistries(db)).map((one): [RegistryName, WantedFeed] => [
-      registryName(one.chainId, one.address),
-      { version: String(one.addedAt), start: () => startStored(one, config, parts) },
-    ]);
-    const ofSettings = config.registries.map((one): [RegistryName, WantedFeed] => [
-      registryName(one.network.chainId, one.address),
-      { version: 'settings', start: () => startFeed(one, config, parts) },
-    ]);
-    // A registry of the settings is followed as they say, whatever is stored.
-    wanted = new Map([...ofSettings, ...stored, ...ofSettings]);
+    wanted = new Map();
+    for (const one of config.registries)
+      wanted.set(registryName(one.network.chainId, one.address), {
+        version: 'settings',
+        start: () => startFeed(one, config, parts),
+      });
+    for (const one of await readRegistries(db)) {
+      const name = registryName(one.chainId, one.address);
+      // A registry of the settings is followed as they say, whatever is stored.
+      if (wanted.get(name)?.version !== 'settings')
+        wanted.set(name, { version: String(one.addedAt), start: () => startStored(one, config, parts) });
+    }
     apply();
     await Promise.all(feeds().map((feed) => feed.refresh()));
   }
@@ -140,12 +109,19 @@ export async function startEventDelivery(config: Config, parts: FeedParts): Prom
   });
   const polling = pollChanges(database, { version, onChange: refresh, logger });
   return {
+    /** The feeds that this process reads and delivers now. */
     get feeds() {
       return feeds();
     },
-    feedOf: (registry) => running.get(registry)?.feed,
+    /** The feed of a registry, if it runs. */
+    feedOf: (registry: RegistryName) => running.get(registry)?.feed,
+    /**
+     * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
+     * notice the change by themselves.
+     */
     refresh,
-    async figures() {
+    /** Figures of the outboxes, for registries whose feeds are known by now. */
+    async figures(this: void) {
       const opened = [...running].flatMap(([registry, { feed }]) =>
         feed.opened === undefined ? [] : { registry, feed: feed.opened },
       );
@@ -153,14 +129,18 @@ export async function startEventDelivery(config: Config, parts: FeedParts): Prom
         opened.map(async ({ registry, feed }) => ({ registry, ...(await outboxFiguresOf(db, feed)) })),
       );
     },
-    async purge(before, signal) {
+    /**
+     * Removes events of the followed registries that were recorded and last sent before a time (epoch
+     * milliseconds) and are not needed any more. Resolves to their number.
+     */
+    async purge(this: void, before: number, signal: AbortSignal): Promise<number> {
       let removed = 0;
       for (const registry of running.keys())
         for (const feed of await findAllFeeds(db, registry))
           removed += await purgeEvents(database, feed, before, signal);
       return removed;
     },
-    async stop() {
+    async stop(): Promise<void> {
       ending.abort();
       await Promise.all([polling.stop(), removing]);
       await lastRefresh;
@@ -185,8 +165,10 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
     const { code, message: reason } = error;
     const status = newFeedStatus(clock.now());
     setState(status, 'stopped', clock.now(), { code, reason });
-    const name = registryName(chainId, registry);
-    logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
+    logger.error(
+      { error, code, registry: registryName(chainId, registry) },
+      `a registry cannot be followed: ${reason}`,
+    );
     return {
       network,
       chainId,
@@ -201,15 +183,16 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
   }
 }
 
-function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts): DeliveredFeed {
+function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
   const { database, clock, observer, slots } = parts;
-  const { network, rpcUrl, address } = registry;
+  const { network, rpcUrl, address, startBlock, confirmations, pauses } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const client = createRpcClient(rpcUrl, network, 'bulk');
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
+  const read = { client, registryAddress: address, identity, startBlock, database, clock };
   const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
   const delivery = createFeedDelivery({
     database,
@@ -217,26 +200,16 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     logger,
     slots,
     targetOf,
-    restorePurged: (feed, blocks, signal) =>
-      restorePurged(
-        { client, registryAddress: address, identity, startBlock: registry.startBlock, database, clock },
-        feed,
-        { ...blocks, signal },
-      ),
+    restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
     onAttempt: (outcome) => observer.attempted(name, outcome),
   });
   let opened: string | undefined;
   const follower = followRegistry({
-    client,
-    registryAddress: address,
-    identity,
-    startBlock: registry.startBlock,
-    confirmations: registry.confirmations,
+    ...read,
+    confirmations,
     finalityDepth: config.finalityDepth,
-    pauses: registry.pauses,
+    pauses,
     progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
-    database,
-    clock,
     logger,
     mask: secretMasker(config.secrets),
     checkChain: createChainCheck(client, rpcUrl, network),
@@ -255,13 +228,17 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     chainId: network.chainId,
     registry: registryAddress,
     status: follower.status,
+    /** The feed's name, once it is known. */
     get opened() {
       return opened;
     },
+    /** The webhook of a channel now. Undefined: its events wait. */
     targetOf,
+    /** Call it after subscriptions have changed. */
     refresh: () => delivery.refresh(),
+    /** Reads a block again after it has been read, because an event of its transactions is missing. */
     readAgain: follower.readAgain,
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all([follower.stop(), delivery.stop()]);
       client.destroy();
     },

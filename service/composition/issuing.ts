@@ -7,39 +7,24 @@ import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import type { Issuer } from '../issuance/issue-document';
 import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
-import { createDatabaseJournal, type Journal } from '../journal/journal';
-import type { JournalScope } from '../journal/issuance';
+import { createDatabaseJournal } from '../journal/journal';
+import { mintFiguresOf } from '../journal/read-issuances';
 import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/queue-parts';
-import type { MintObserver } from '../minting/record-mints';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
-import type { IssuingSources, WalletReading } from '../observability/issuing-report';
+import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
 import { createMintSimulation } from '../registry/simulate-mint';
 
-/** Issuing, from a request to a mined token. */
-export interface Issuing {
-  /** The parts of issuing, or the names of the missing settings. */
-  issuer: Issuer | { missing: string[] };
-  /** Undefined while settings are missing. */
-  journal: Journal | undefined;
-  /** Sources for observation; undefined while settings are missing. */
-  watched: Watched | undefined;
-  /** Ends the threads and the queue. The next start finishes the mints in flight. */
-  stop(): Promise<void>;
-}
-
-interface Watched {
-  /** Scope of the journal's rows. */
-  scope: JournalScope;
-  signing: IssuingSources['signing'];
-  wallet: Pick<WalletReading, 'address' | 'readBalance' | 'readFees'>;
-}
+/** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
+export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
 
 /** The longest time a caller waits for a mint. Most callers have given up by then. */
 const LONGEST_WAIT_MS = 10 * 60_000;
+/** Milliseconds for which a balance is kept. */
+const KEEP_BALANCE_MS = 60_000;
+const KEEP_LOCAL_BALANCE_MS = 10_000;
 
 /**
  * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
@@ -51,22 +36,23 @@ export async function startIssuing(
     client: RpcClient;
     checkChain: () => Promise<void>;
     database: Database;
-    observer: MintObserver;
+    outcomes: MintOutcomes;
     logger: Logger;
     /** Times that tests shorten. */
     mintTiming?: Partial<MintTiming> | undefined;
   },
-): Promise<Issuing> {
+) {
   const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
   if (!preparation || !privateKey || !registryAddress)
     return {
       issuer: { missing: missingOf(config) },
       journal: undefined,
-      watched: undefined,
+      scope: undefined,
+      report: async () => undefined,
       stop: async () => undefined,
     };
-  const { client, checkChain, database, observer, logger, mintTiming = {} } = parts;
+  const { client, checkChain, database, outcomes, logger, mintTiming = {} } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
@@ -90,7 +76,7 @@ export async function startIssuing(
         readFees: () => readFees(fees),
         logger,
         mask: secretMasker(config.secrets),
-        observer,
+        observer: outcomes,
         timing: mintTiming,
       }),
   });
@@ -104,16 +90,23 @@ export async function startIssuing(
       checkChain,
     },
     journal,
-    watched: {
-      scope,
+    scope,
+    report: createIssuingReport({
+      mints: () => mintFiguresOf(database.db, scope),
+      lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
-      wallet: {
+      wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
         // The wallet is read so often that logging each warning would fill the log.
         readFees: () => readFees({ ...fees, warn: () => undefined }),
-      },
-    },
+        keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
+        clock: systemClock,
+        logger,
+      }),
+      clock: systemClock,
+    }),
+    /** Ends the threads and the queue. The next start finishes the mints in flight. */
     async stop() {
       await Promise.all([queue.stop(), pool.destroy()]);
     },

@@ -5,46 +5,17 @@ import { repeat } from '../base/waiting';
 import { shared } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import type { HttpAppOptions } from '../http/app';
-import { mintFiguresOf } from '../journal/read-issuances';
 import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
 import { failureLog, healthOf } from '../observability/health';
-import {
-  createIssuingReport,
-  createWalletReading,
-  type IssuingReport,
-  type MintOutcomes,
-} from '../observability/issuing-report';
+import type { MintOutcomes } from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
 import { logUnfollowed, type Unfollowed, unfollowedOf } from '../observability/unfollowed';
 import type { EventDelivery } from './event-delivery';
 import { type Issuing, ownRegistryOf } from './issuing';
 import type { Subscribing } from './subscribing';
 
-/**
- * Observes issuing and event delivery: it answers GET /health and GET /metrics, and compares the results of
- * both.
- */
-export interface Observing extends Pick<HttpAppOptions, 'health' | 'metrics'> {
-  /** Undefined while documents cannot be issued because settings are missing. */
-  issuing(this: void, withinMs: number): Promise<IssuingReport | undefined>;
-  unfollowed(this: void): Promise<Unfollowed>;
-  stop(): Promise<void>;
-}
-
-/** The observed parts and their counters. */
-export interface ObservingParts {
-  database: Database;
-  /** Created before issuing and event delivery, which report to it. */
-  metrics: Metrics;
-  outcomes: MintOutcomes;
-  issuing: Issuing;
-  eventDelivery: EventDelivery;
-  subscribing: Pick<Subscribing, 'health'>;
-  logger: Logger;
-  /** Times that tests shorten. */
-  timing: Partial<CheckTiming>;
-}
+/** The observation of issuing and event delivery. */
+export type Observing = ReturnType<typeof startObserving>;
 
 /** Health probes give up after a second, so GET /health does not wait longer for the database. */
 const HEALTH_WITHIN_MS = 500;
@@ -52,37 +23,36 @@ const HEALTH_WITHIN_MS = 500;
 const METRICS_WITHIN_MS = 5_000;
 /** The log shows failing subscriptions even if nobody asks for health or metrics. */
 const FAILURES_EVERY_MS = 60_000;
-/** Milliseconds for which a balance is kept. */
-const KEEP_BALANCE_MS = 60_000;
-const KEEP_LOCAL_BALANCE_MS = 10_000;
-
-/** Starts observing issuing and event delivery. It changes neither. */
-export function startObserving(config: Config, parts: ObservingParts): Observing {
+/**
+ * Observes issuing and event delivery: it answers GET /health and GET /metrics, and compares the results of
+ * both. It changes neither.
+ */
+export function startObserving(
+  config: Config,
+  parts: {
+    database: Database;
+    /** Created before issuing and event delivery, which report to it. */
+    metrics: Metrics;
+    outcomes: Pick<MintOutcomes, 'recent'>;
+    issuing: Pick<Issuing, 'scope' | 'report'>;
+    eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
+    subscribing: Pick<Subscribing, 'health'>;
+    logger: Logger;
+    /** Times that tests shorten. */
+    timing: Partial<CheckTiming>;
+  },
+) {
   const { database, metrics, outcomes, issuing, eventDelivery, subscribing, logger, timing } = parts;
-  const { watched } = issuing;
+  const { scope } = issuing;
   const registry = ownRegistryOf(config);
   const clock = systemClock;
   const findUnfollowed = (): Promise<Unfollowed> =>
     unfollowedOf(database, {
       chainId: config.network.chainId,
       registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
-      scope: watched?.scope,
+      scope,
     });
   const logFailures = failureLog(logger);
-  const readIssuing: Observing['issuing'] = watched
-    ? createIssuingReport({
-        mints: () => mintFiguresOf(database.db, watched.scope),
-        lastFailure: () => outcomes.lastFailure(),
-        signing: watched.signing,
-        wallet: createWalletReading({
-          ...watched.wallet,
-          keepMs: config.network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
-          clock,
-          logger,
-        }),
-        clock,
-      })
-    : async () => undefined;
   const readOutboxes = shared(eventDelivery.figures, { clock });
   const readUnfollowed = shared(findUnfollowed, { clock });
   const readSubscriptions = shared(
@@ -103,11 +73,11 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
     (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
   );
   const check =
-    watched &&
+    scope &&
     registry &&
     startContradictionCheck({
       db: database.db,
-      scope: watched.scope,
+      scope,
       confirmations: registry.confirmations,
       startBlock: registry.startBlock,
       blockTimeMs: registry.network.blockTimeMs,
@@ -121,9 +91,9 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
     });
   const failures = repeat(async () => void (await readSubscriptions(METRICS_WITHIN_MS)), FAILURES_EVERY_MS);
   return {
-    async health() {
+    async health(this: void) {
       const [report, unfollowed, subscriptions] = await Promise.all([
-        readIssuing(HEALTH_WITHIN_MS),
+        issuing.report(HEALTH_WITHIN_MS),
         readUnfollowed(HEALTH_WITHIN_MS),
         readSubscriptions(HEALTH_WITHIN_MS),
       ]);
@@ -134,21 +104,15 @@ export function startObserving(config: Config, parts: ObservingParts): Observing
       contentType: metrics.contentType,
       async text() {
         const [report, outboxes, unfollowed, subscriptions] = await Promise.all([
-          readIssuing(METRICS_WITHIN_MS),
+          issuing.report(METRICS_WITHIN_MS),
           readOutboxes(METRICS_WITHIN_MS),
           readUnfollowed(METRICS_WITHIN_MS),
           readSubscriptions(METRICS_WITHIN_MS),
         ]);
-        return metrics.text({
-          feeds: eventDelivery.feeds,
-          outboxes,
-          issuing: report,
-          unfollowed,
-          subscriptions,
-        });
+        const { feeds } = eventDelivery;
+        return metrics.text({ feeds, outboxes, issuing: report, unfollowed, subscriptions });
       },
     },
-    issuing: readIssuing,
     unfollowed: findUnfollowed,
     stop: async () => void (await Promise.all([told, check?.stop(), failures.stop()])),
   };

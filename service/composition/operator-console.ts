@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { type Answers, createAnswers } from '../answers/answers';
-import { type CheckingPool, createCheckingPool } from '../answers/checking-pool';
+import { createAnswers } from '../answers/answers';
+import { createCheckingPool } from '../answers/checking-pool';
 import type { Clock } from '../base/clock';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
-import type { Console } from '../console/console';
 import { factsOf } from '../console/facts';
 import { createOverview, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
@@ -15,42 +14,29 @@ import { subscriptionsHealth } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
-import { healthQueryOf } from './subscribing';
+import { healthQueryOf, sinkRulesOf } from './subscribing';
 
-/** The console with what the composition needs of it. */
-export interface OperatorConsole extends Console {
-  /** Counts an attempt to deliver. */
-  attempted(this: void, outcome: 'delivered' | 'failed' | 'dead'): void;
-  stop(this: void): void;
-}
-
-/** The answers to questions of programs and of the console. */
-export interface Answering {
-  answers: Answers;
-  /** It has to be stopped: the checks under way would keep the server open. */
-  checking: CheckingPool;
-}
-
-/** Undefined without a key: then nobody may ask. */
+/** The answers to questions of programs and of the console. Undefined without a key: then nobody may ask. */
 export function createAnswering(
   config: Config,
   parts: Pick<ConsoleParts, 'database' | 'issuing' | 'eventDelivery' | 'clock'>,
-): Answering | undefined {
+) {
   const { database, issuing, eventDelivery, clock } = parts;
   if (config.apiKey === undefined && config.adminApiKey === undefined) return undefined;
   const checking = createCheckingPool({
     contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
-    rules: { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local },
+    rules: sinkRulesOf(config),
   });
   const answers = createAnswers({
     config,
     db: database.db,
     feedOf: eventDelivery.feedOf,
     targetOf: (name, channel) => eventDelivery.feeds.find(({ opened }) => opened === name)?.targetOf(channel),
-    scope: issuing.watched?.scope,
+    scope: issuing.scope,
     checking,
     clock,
   });
+  /** The checks under way would keep the server open: they have to be stopped. */
   return { answers, checking };
 }
 
@@ -60,8 +46,8 @@ export interface ConsoleParts {
   database: Database;
   issuing: Issuing;
   eventDelivery: EventDelivery;
-  observing: Observing;
-  answering: Answering | undefined;
+  observing: Pick<Observing, 'unfollowed'>;
+  answering: ReturnType<typeof createAnswering>;
   clock: Clock;
 }
 
@@ -70,13 +56,16 @@ const SLOW_AFTER_MS = 60_000;
 /** The overview does not wait: it shows the last report until this one arrives. */
 const REPORT_WITHIN_MS = 60_000;
 
+/** The console with what the composition needs of it. */
+export type OperatorConsole = NonNullable<ReturnType<typeof startConsole>>;
+
 /** Starts the console. Undefined without ADMIN_API_KEY. */
-export function startConsole(config: Config, parts: ConsoleParts): OperatorConsole | undefined {
+export function startConsole(config: Config, parts: ConsoleParts) {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
   const { client, database, issuing, eventDelivery, observing, answering, clock } = parts;
   if (adminApiKey === undefined || answering === undefined) return undefined;
   const { db } = database;
-  const feeds = (): EventDelivery['feeds'] => eventDelivery.feeds;
+  const feeds = () => eventDelivery.feeds;
   const samples = startSamples(feeds, clock);
   const missing = 'missing' in issuing.issuer ? issuing.issuer.missing : [];
   let attempts = 0;
@@ -86,7 +75,7 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     missing,
     feeds,
     figures: eventDelivery.figures,
-    issuing: () => observing.issuing(REPORT_WITHIN_MS),
+    issuing: () => issuing.report(REPORT_WITHIN_MS),
     unfollowed: observing.unfollowed,
     failingBefore: () => clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
     async subscriptions() {
@@ -110,7 +99,8 @@ export function startConsole(config: Config, parts: ConsoleParts): OperatorConso
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
-    attempted(outcome) {
+    /** Counts an attempt to deliver. */
+    attempted(this: void, outcome: 'delivered' | 'failed' | 'dead'): void {
       attempts++;
       if (outcome === 'delivered') samples.delivered();
     },

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import type { Clock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { SinkRules } from '../base/sink-rules';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Webhook } from '../config/followed-registries';
@@ -15,62 +16,76 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { redeliver } from '../outbox/redeliver';
 import { listUndelivered } from '../outbox/undelivered';
-import { createSubscriptions, targetOf } from '../subscriptions/manage-subscriptions';
+import {
+  createSubscriptions,
+  targetOf,
+  type Subscriptions,
+  type SubscriptionsOptions,
+} from '../subscriptions/manage-subscriptions';
 import { definedBySettings, presentDefault } from '../subscriptions/present-subscription';
 import { createSecretsCipher } from '../subscriptions/secrets';
 import { defaultStateOf, setDefaultState, subscriptionOf } from '../subscriptions/stored-subscriptions';
-import {
-  subscriptionsHealth,
-  withFailures,
-  type HealthQuery,
-  type SubscriptionsHealth,
-} from '../subscriptions/subscription-health';
+import { subscriptionsHealth, withFailures, type HealthQuery } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 
-/** The subscriptions of the API, and the paths that manage them. */
-export interface Subscribing {
-  /**
-   * The target of a channel's deliveries. Undefined without a signing key, or if the subscription cannot be
-   * read: its events wait.
-   *
-   * @param webhook that of the settings for the channel's registry.
-   */
-  targetOf(this: void, channel: Channel, webhook: Webhook | undefined): ChannelTarget | undefined;
-  /** The states of all subscriptions. */
-  health(this: void): Promise<SubscriptionsHealth>;
-  /** Undefined without ADMIN_API_KEY. */
-  routes(eventDelivery: Pick<EventDelivery, 'feeds' | 'refresh'>): SubscriptionRoutes | undefined;
+/** The subscriptions, and the paths that manage them. */
+export type Subscribing = ReturnType<typeof createSubscribing>;
+
+/** The rules for the sinks of subscriptions that the API made. */
+export function sinkRulesOf({ allowPrivateSinks, network }: Config): SinkRules {
+  return { allowPrivate: allowPrivateSinks, allowLoopback: network.local };
 }
 
-/** The parts that subscriptions need. `lookup` is replaced in tests. */
-export interface SubscribingParts {
-  database: Database;
-  clock: Clock;
-  logger: Logger;
-  lookup?: LookupFunction;
+/** The subscriptions of the API that are stored in the database. */
+export function storedSubscriptions(
+  config: Config,
+  parts: Pick<SubscriptionsOptions, 'database' | 'clock' | 'lookup' | 'onChanged'>,
+): Subscriptions {
+  return createSubscriptions({
+    ...parts,
+    cipher: createSecretsCipher(config.secretsKey),
+    rules: sinkRulesOf(config),
+    signingKeys: config.signingKeys,
+    newId: randomUUID,
+  });
 }
 
-/** Composes the subscriptions. */
-export function createSubscribing(config: Config, parts: SubscribingParts): Subscribing {
+/** Composes the subscriptions. `lookup` is replaced in tests. */
+export function createSubscribing(
+  config: Config,
+  parts: { database: Database; clock: Clock; logger: Logger; lookup?: LookupFunction | undefined },
+) {
   const { database, clock, logger, lookup = lookUpName } = parts;
   const { db } = database;
   const { signingKeys } = config;
   const cipher = createSecretsCipher(config.secretsKey);
-  const rules = { allowPrivate: config.allowPrivateSinks, allowLoopback: config.network.local };
+  const guard = { rules: sinkRulesOf(config), lookup };
   return {
+    /** The states of all subscriptions. */
     health: async () => subscriptionsHealth(db, await healthQueryOf(config, db, clock.now())),
-    targetOf({ subscription, definition, secrets, state }, webhook) {
+    /**
+     * The target of a channel's deliveries. Undefined without a signing key, or if the subscription cannot be
+     * read: its events wait.
+     *
+     * @param webhook that of the settings for the channel's registry.
+     */
+    targetOf(
+      this: void,
+      { subscription, definition, secrets, state }: Channel,
+      webhook: Webhook | undefined,
+    ): ChannelTarget | undefined {
       if (signingKeys === undefined) return undefined;
       if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {
         const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
-        return targetOf(stored, signingKeys, { rules, lookup });
+        return targetOf(stored, signingKeys, guard);
       } catch (error) {
         logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);
         return undefined;
       }
     },
-    routes(eventDelivery) {
+    /** Undefined without ADMIN_API_KEY. */
+    routes(eventDelivery: Pick<EventDelivery, 'feeds' | 'refresh'>): SubscriptionRoutes | undefined {
       if (config.adminApiKey === undefined) return undefined;
       const onChanged = async (): Promise<void> => {
         await eventDelivery.refresh().catch((error: unknown) => {
@@ -78,16 +93,7 @@ export function createSubscribing(config: Config, parts: SubscribingParts): Subs
         });
       };
       return {
-        subscriptions: createSubscriptions({
-          database,
-          cipher,
-          rules,
-          signingKeys,
-          clock,
-          newId: randomUUID,
-          lookup,
-          onChanged,
-        }),
+        subscriptions: storedSubscriptions(config, { database, clock, lookup, onChanged }),
         async defaultSubscription() {
           const open = eventDelivery.feeds.flatMap(({ opened }) => opened ?? []);
           return presentDefault(config.registries, await defaultStateOf(db, open));

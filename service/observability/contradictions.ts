@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import type { InferResult, Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -8,7 +8,7 @@ import { registryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { MINTED_TYPE } from '../events/event-types';
-import { type IssuanceState, type JournalScope, scopeName } from '../journal/issuance';
+import { type JournalScope, scopeName } from '../journal/issuance';
 import { findFeeds } from '../outbox/feeds';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 
@@ -33,16 +33,21 @@ const CONTRADICTIONS = {
 
 type Contradiction = keyof typeof CONTRADICTIONS;
 
-/** The journal's entry of a token, and its place in the journal's order. */
-interface Entry {
-  tokenId: string;
-  position: number;
-  state: IssuanceState;
-  /** The error code of a failed mint. */
-  failure: string | null;
-  txHash: string | null;
-  block: number | null;
-}
+/** The journal's entries of a scope. */
+const entriesIn = (db: Kysely<Schema>, scope: JournalScope) =>
+  db
+    .selectFrom('issuances')
+    .select([
+      'token_id as tokenId',
+      'position',
+      'state',
+      'failure_code as failure',
+      'tx_hash as txHash',
+      'block_number as block',
+    ])
+    .where('scope', '=', scopeName(scope));
+
+type Entry = InferResult<ReturnType<typeof entriesIn>>[number];
 
 /** A recorded event of a mint. Its block had CONFIRMATIONS blocks on top when it was read. */
 interface Mint {
@@ -61,22 +66,17 @@ interface Feed {
  * Returns the contradiction between the journal's entry and the recorded mints of its token, or undefined if
  * both can be right. After a local chain was restarted, the block of a mint is unknown.
  */
-function contradictionIn(entry: Entry, mints: readonly Mint[], feed: Feed): Contradiction | undefined {
+function contradictionIn(
+  { state, txHash, block }: Entry,
+  mints: readonly Mint[],
+  { first, nextBlock }: Feed,
+): Contradiction | undefined {
   const isMade = mints.length > 0;
-  if (!isMined(entry)) {
-    if (!isMade) return undefined;
-    return entry.state === 'failed' ? 'FAILED_MINT_HAS_TOKEN' : 'OPEN_MINT_HAS_TOKEN';
-  }
-  if (!hasRead(feed, entry.block) || mints.some(({ txHash }) => txHash === entry.txHash)) return undefined;
+  if (state === 'failed') return isMade ? 'FAILED_MINT_HAS_TOKEN' : undefined;
+  if (state === 'signed' || state === 'submitted') return isMade ? 'OPEN_MINT_HAS_TOKEN' : undefined;
+  const hasRead = block !== null && block >= first && block < nextBlock;
+  if (!hasRead || mints.some((mint) => mint.txHash === txHash)) return undefined;
   return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
-}
-
-function isMined({ state }: Entry): boolean {
-  return state === 'mined' || state === 'final';
-}
-
-function hasRead({ first, nextBlock }: Feed, block: number | null): block is number {
-  return block !== null && block >= first && block < nextBlock;
 }
 
 /** Options of the contradiction check. */
@@ -124,21 +124,6 @@ const MOST_PAGES = 50;
 const MOST_KNOWN = 1_000;
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
-/** A contradiction between an entry and the recorded mints of its token. */
-interface Found {
-  contradiction: Contradiction;
-  entry: Entry;
-  minted: readonly Mint[];
-}
-
-/** A contradiction that was found. Times in epoch milliseconds. */
-interface Known {
-  contradiction: Contradiction;
-  since: number;
-  seenAt: number;
-  isTold: boolean;
-}
-
 /**
  * Compares the journal's entries with the events of their mints that the watcher has recorded. The two see
  * the chain at different times, so a contradiction is reported only if at least two checks saw it and it has
@@ -151,8 +136,11 @@ interface Known {
 export class ContradictionCheck {
   readonly #options: ContradictionCheckOptions;
   readonly #patienceMs: number;
-  /** Keyed by token id. */
-  readonly #known = new Map<string, Known>();
+  /** The contradictions that were found, by token id. Times in epoch milliseconds. */
+  readonly #known = new Map<
+    string,
+    { contradiction: Contradiction; since: number; seenAt: number; isTold: boolean }
+  >();
   /** Position in the journal from which the next check compares older documents. */
   #place = NEWEST;
 
@@ -172,21 +160,21 @@ export class ContradictionCheck {
     const feed = recentMints.size > 0 ? await this.#readFeed() : undefined;
     if (feed === undefined) return;
     const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
-    for await (const entries of this.#entriesOf(passed)) await this.#contradictionsIn(feed, entries);
+    await this.#compareTokens(feed, passed);
     for (const tokenId of passed) recentMints.delete(tokenId);
   }
 
   /** Compares a part of the journal. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
-    const now = this.#options.clock.now();
+    const { db, scope, clock } = this.#options;
+    const now = clock.now();
     const feed = await this.#readFeed();
     if (feed === undefined) return;
-    for await (const entries of this.#entriesOf([...this.#known.keys()]))
-      await this.#compare(feed, entries, now);
+    await this.#compareTokens(feed, [...this.#known.keys()], now);
     let place = NEWEST;
     for (let pages = 1; pages <= MOST_PAGES; pages++) {
       if (signal?.aborted) return;
-      const entries = await this.#entries()
+      const entries = await entriesIn(db, scope)
         .where('position', '<=', place)
         .orderBy('position', 'desc')
         .limit(PAGE)
@@ -222,63 +210,45 @@ export class ContradictionCheck {
     return { id: row.id, first, nextBlock: row.next_block };
   }
 
-  #entries() {
-    return this.#options.db
-      .selectFrom('issuances')
-      .select([
-        'token_id as tokenId',
-        'position',
-        'state',
-        'failure_code as failure',
-        'tx_hash as txHash',
-        'block_number as block',
-      ])
-      .where('scope', '=', scopeName(this.#options.scope));
-  }
-
-  async *#entriesOf(tokenIds: readonly string[]): AsyncGenerator<Entry[]> {
+  async #compareTokens(feed: Feed, tokenIds: readonly string[], now?: number): Promise<void> {
+    const { db, scope } = this.#options;
     for (let from = 0; from < tokenIds.length; from += PAGE) {
       const some = tokenIds.slice(from, from + PAGE);
-      yield this.#entries().where('token_id', 'in', some).execute();
+      await this.#compare(feed, await entriesIn(db, scope).where('token_id', 'in', some).execute(), now);
     }
   }
 
-  async #compare(feed: Feed, entries: readonly Entry[], now: number): Promise<void> {
-    for (const { contradiction, entry, minted } of await this.#contradictionsIn(feed, entries)) {
-      const { tokenId } = entry;
-      const known = this.#known.get(tokenId);
-      if (known?.contradiction !== contradiction) {
-        if (known === undefined && this.#known.size >= MOST_KNOWN) continue;
-        this.#known.set(tokenId, { contradiction, since: now, seenAt: now, isTold: false });
-        continue;
-      }
-      known.seenAt = now;
-      if (known.isTold || now - known.since < this.#patienceMs) continue;
-      known.isTold = true;
-      this.#tell(contradiction, entry, { minted, nextBlock: feed.nextBlock });
-    }
-  }
-
-  /** Lets the feed read the blocks of mints without events again, each time: a reading may fail. */
-  async #contradictionsIn(feed: Feed, entries: readonly Entry[]): Promise<Found[]> {
+  /**
+   * Lets the feed read the blocks of mints without events again, each time: a reading may fail.
+   *
+   * @param now contradictions are noted for this time. Undefined: they are not.
+   */
+  async #compare(feed: Feed, entries: readonly Entry[], now?: number): Promise<void> {
     const { db, readAgain } = this.#options;
-    // Nearly all mints agree with an event of their block. The others are looked for by their tokens.
-    const blocks = entries.flatMap(({ block }) => (hasRead(feed, block) ? block : []));
-    const inBlocks = await mintsOf(db, feed, { blocks });
-    const doubtful = entries.filter(
-      (entry) => !isMined(entry) || contradictionIn(entry, inBlocks.get(entry.tokenId) ?? [], feed),
-    );
-    const ofTokens = await mintsOf(db, feed, { tokenIds: doubtful.map(({ tokenId }) => tokenId) });
-    const found: Found[] = [];
-    for (const entry of doubtful) {
-      const minted = ofTokens.get(entry.tokenId) ?? [];
+    const tokenIds = entries.map(({ tokenId }) => tokenId);
+    const mints = await mintsOf(db, feed, tokenIds);
+    for (const entry of entries) {
+      const minted = mints.get(entry.tokenId) ?? [];
       const contradiction = contradictionIn(entry, minted, feed);
       if (contradiction === undefined) continue;
       if (contradiction === 'MINT_WITHOUT_EVENT' && entry.block !== null) readAgain(entry.block);
-      found.push({ contradiction, entry, minted });
+      if (now !== undefined && this.#hasLasted(contradiction, entry, now))
+        this.#tell(contradiction, entry, { minted, nextBlock: feed.nextBlock });
     }
     await nextTurn();
-    return found;
+  }
+
+  /** Notes a contradiction. Whether it is to be told now: once, when it has lasted. */
+  #hasLasted(contradiction: Contradiction, { tokenId }: Entry, now: number): boolean {
+    const known = this.#known.get(tokenId);
+    if (known?.contradiction !== contradiction) {
+      if (known !== undefined || this.#known.size < MOST_KNOWN)
+        this.#known.set(tokenId, { contradiction, since: now, seenAt: now, isTold: false });
+      return false;
+    }
+    known.seenAt = now;
+    if (known.isTold || now - known.since < this.#patienceMs) return false;
+    return (known.isTold = true);
   }
 
   #tell(contradiction: Contradiction, entry: Entry, watcher: { minted: readonly Mint[]; nextBlock: number }) {
@@ -296,36 +266,24 @@ export class ContradictionCheck {
   }
 }
 
-/** The recorded mints of these blocks or tokens, by token id. Those of orphaned blocks do not count. */
+/** The recorded mints of tokens, by token id. Those of orphaned blocks do not count. */
 async function mintsOf(
   db: Kysely<Schema>,
   feed: Feed,
-  { blocks = [], tokenIds = [] }: { blocks?: readonly number[]; tokenIds?: readonly string[] },
+  tokenIds: readonly string[],
 ): Promise<Map<string, Mint[]>> {
   const mints = new Map<string, Mint[]>();
-  if (blocks.length + tokenIds.length === 0) return mints;
+  if (tokenIds.length === 0) return mints;
+  const decimals = tokenIds.map((tokenId) => BigInt(`0x${tokenId}`).toString());
   const rows = await db
     .selectFrom('events')
+    .innerJoin('tokens', 'tokens.id', 'events.token')
     .select(['body', 'block_number'])
+    .where('tokens.feed', '=', feed.id)
+    .where('token_id', 'in', decimals)
     .where('type', '=', MINTED_TYPE)
     .where('audience', '=', 'all')
     .where('orphaned_at', 'is', null)
-    .$if(blocks.length > 0, (query) =>
-      query.where('feed', '=', feed.id).where('block_number', 'in', [...new Set(blocks)]),
-    )
-    .$if(tokenIds.length > 0, (query) =>
-      query.where('token', 'in', (eb) =>
-        eb
-          .selectFrom('tokens')
-          .select('id')
-          .where('feed', '=', feed.id)
-          .where(
-            'token_id',
-            'in',
-            tokenIds.map((tokenId) => BigInt(`0x${tokenId}`).toString()),
-          ),
-      ),
-    )
     .execute();
   for (const { body, block_number: block } of rows) {
     const { tokenId, transactionHash: txHash } = aboutOf(body);

@@ -10,45 +10,30 @@ export interface IssuingReport {
    * Numbers of mints by state, in all processes that share the database, and the last mint that failed in
    * this process. Undefined while the database cannot be asked.
    */
-  mints: (Omit<MintFigures, 'oldestAddedAt'> & MintsReport) | undefined;
+  mints:
+    | (Omit<MintFigures, 'oldestAddedAt'> & {
+        /** Age in seconds of the oldest mint that is neither mined nor failed. Undefined if there is none. */
+        oldestSeconds: number | undefined;
+        lastFailure: ReturnType<MintOutcomes['lastFailure']>;
+      })
+    | undefined;
   /** Documents that wait for a signing thread, busy threads, and all threads. */
   signing: { waiting: number; busy: number; threads: number };
   /** Undefined until it was first read. */
-  wallet: WalletFigures | undefined;
-}
-
-interface MintsReport {
-  /** Age of the oldest mint that is neither mined nor failed, in seconds. Undefined if there is none. */
-  oldestSeconds: number | undefined;
-  /** `at`: epoch milliseconds. */
-  lastFailure: { code: string; at: number } | undefined;
-}
-
-/** The wallet's balance, and how many mints it pays for. */
-export interface WalletFigures {
-  /** Checksummed. */
-  address: string;
-  balanceWei: bigint;
-  /** Number of mints that the balance covers at current fees. Undefined where gas is free. */
-  mintsAffordable: number | undefined;
-  /** Epoch milliseconds. */
-  readAt: number;
-}
-
-/** Sources of the report's figures. */
-export interface IssuingSources {
-  mints: () => Promise<MintFigures>;
-  lastFailure: () => MintsReport['lastFailure'];
-  signing: () => IssuingReport['signing'];
-  wallet: () => Promise<WalletFigures | undefined>;
-  clock: Clock;
+  wallet: Awaited<ReturnType<ReturnType<typeof createWalletReading>>>;
 }
 
 /**
  * Returns a function that creates the report. It takes at most the milliseconds given, even if a source
  * hangs.
  */
-export function createIssuingReport(sources: IssuingSources): (withinMs: number) => Promise<IssuingReport> {
+export function createIssuingReport(sources: {
+  mints: () => Promise<MintFigures>;
+  lastFailure: MintOutcomes['lastFailure'];
+  signing: () => IssuingReport['signing'];
+  wallet: () => Promise<IssuingReport['wallet']>;
+  clock: Clock;
+}): (withinMs: number) => Promise<IssuingReport> {
   const { lastFailure, signing, wallet, clock } = sources;
   const readMints = shared(sources.mints, { clock });
   return async (withinMs) => {
@@ -63,18 +48,6 @@ export function createIssuingReport(sources: IssuingSources): (withinMs: number)
   };
 }
 
-/** Sources of the wallet's figures. */
-export interface WalletReading {
-  address: string;
-  readBalance: () => Promise<bigint>;
-  /** Reads the fees of the next mint. */
-  readFees: () => Promise<TransactionFees>;
-  /** Milliseconds for which a reading is used before the next one. */
-  keepMs: number;
-  clock: Clock;
-  logger: Logger;
-}
-
 /** Gas limit of a mint without a remark: 297,000 plus the margin of 15% (transaction-terms.ts). */
 const GAS_OF_A_MINT = 350_000n;
 /** Maximum age of a reading that is returned. */
@@ -85,55 +58,63 @@ const LONGEST_KEPT_MS = 300_000;
  * old. A node that hangs does not delay the caller. It gives undefined if nothing was read within five
  * minutes.
  */
-export function createWalletReading(reading: WalletReading): IssuingSources['wallet'] {
+export function createWalletReading(reading: {
+  /** Checksummed. */
+  address: string;
+  readBalance: () => Promise<bigint>;
+  /** Reads the fees of the next mint. */
+  readFees: () => Promise<TransactionFees>;
+  /** Milliseconds for which a reading is used before the next one. */
+  keepMs: number;
+  clock: Clock;
+  logger: Logger;
+}) {
   const { address, readBalance, readFees, keepMs, clock, logger } = reading;
-  async function read(): Promise<WalletFigures> {
-    const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
-    // Nodes require the maximum cost of a transaction, not its actual cost.
-    const cost = GAS_OF_A_MINT * highestGasPrice(fees);
-    const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
-    return { address, balanceWei, mintsAffordable, readAt: clock.now() };
-  }
-  async function readOrTell(): Promise<WalletFigures> {
-    return read().catch((error: unknown) => {
+  async function read() {
+    try {
+      const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
+      // Nodes require the maximum cost of a transaction, not its actual cost.
+      const cost = GAS_OF_A_MINT * highestGasPrice(fees);
+      // Undefined where gas is free.
+      const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
+      return { address, balanceWei, mintsAffordable, readAt: clock.now() };
+    } catch (error) {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;
-    });
+    }
   }
-  const wallet = shared(readOrTell, { clock, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
+  const wallet = shared(read, { clock, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
   return () => wallet(0);
-}
-
-/** Counts the outcomes that the mint queue reports, and remembers the last failure and recent mints. */
-export interface MintOutcomes {
-  mined(tokenId: string, block: number): void;
-  failed(code: string): void;
-  reorganised(mints: number): void;
-  lastFailure(): MintsReport['lastFailure'];
-  /** The blocks of mints by token id. The check that looks for their events removes them. */
-  readonly recent: Map<string, number>;
 }
 
 /** The check of all mints finds those beyond this number, a minute later. */
 const MOST_RECENT = 10_000;
 
-/** Create it before the mint queue, which reports to it. */
+/** The outcomes of mints, counted. */
+export type MintOutcomes = ReturnType<typeof createMintOutcomes>;
+
+/**
+ * Counts the outcomes that the mint queue reports, and remembers the last failure and recent mints. Create it
+ * before the mint queue.
+ */
 export function createMintOutcomes(
-  metrics: { mintFailed(code: string): void; mintsReorganised(mints: number): void },
+  metrics: { mintFailed(this: void, code: string): void; mintsReorganised(this: void, mints: number): void },
   clock: Clock,
-): MintOutcomes {
-  let last: MintsReport['lastFailure'];
+) {
+  /** `at`: epoch milliseconds. */
+  let last: { code: string; at: number } | undefined;
+  /** The blocks of mints by token id. The check that looks for their events removes them. */
   const recent = new Map<string, number>();
   return {
     recent,
-    mined(tokenId, block) {
+    mined(tokenId: string, block: number): void {
       if (recent.size < MOST_RECENT) recent.set(tokenId, block);
     },
-    failed(code) {
+    failed(code: string): void {
       metrics.mintFailed(code);
       last = { code, at: clock.now() };
     },
-    reorganised: (mints) => metrics.mintsReorganised(mints),
+    reorganised: metrics.mintsReorganised,
     lastFailure: () => last,
   };
 }

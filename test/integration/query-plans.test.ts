@@ -145,7 +145,7 @@ describe('the SQLite queries', () => {
     await check.run();
     await check.run();
     await check.look();
-    expect(longWays(FEW_ROWS, 6)).to.deep.equal([]);
+    expect(longWays(FEW_ROWS, 5)).to.deep.equal([]);
   });
 
   it('read no older rows for a look at unfollowed registries', async () => {
