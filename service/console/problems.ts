@@ -31,7 +31,7 @@ const RECENT_MS = 3_600_000;
 /** Finds what is wrong. The errors come first. */
 export function problemsOf(observed: Observed): Problem[] {
   const problems = [
-    ...observed.feeds.flatMap((feed) => feedProblems(feed, observed.now)),
+    ...observed.feeds.flatMap((feed) => [...feedProblems(feed, observed.now)]),
     ...walletProblems(observed),
     ...deliveryProblems(observed),
     ...subscriptionProblems(observed),
@@ -43,35 +43,26 @@ export function problemsOf(observed: Observed): Problem[] {
   return [...problems.filter(isError), ...problems.filter((problem) => !isError(problem))];
 }
 
-function feedProblems({ network, registry, status }: FollowedFeed, now: number): Problem[] {
+function* feedProblems({ network, registry, status }: FollowedFeed, now: number): Iterable<Problem> {
   const { state, since, code, reason, catchUp } = status;
   const name = `${registry} on ${network}`;
   const why = sentenceEnd(reason ?? (state === 'stopped' ? 'see the log' : 'its node does not answer'));
-  if (state === 'stopped')
-    return [
-      {
-        severity: 'error',
-        message: `The events of ${name} are no longer read: ${why}`,
-        remedy: 'Correct the cause, then restart the service.',
-      },
-    ];
-  if (code === 'START_BLOCK_AHEAD')
-    return [
-      {
-        severity: 'warning',
-        message: `The events of ${name} are not read yet. ${why}`,
-        remedy: 'Nothing is recorded yet, so the feed begins where it is told after a restart.',
-      },
-    ];
-  if (state === 'failing' || (state === 'starting' && now - since >= FAILING_AFTER_MS)) {
+  if (state === 'stopped') {
+    const message = `The events of ${name} are no longer read: ${why}`;
+    yield { severity: 'error', message, remedy: 'Correct the cause, then restart the service.' };
+  } else if (code === 'START_BLOCK_AHEAD') {
+    const message = `The events of ${name} are not read yet. ${why}`;
+    const remedy = 'Nothing is recorded yet, so the feed begins where it is told after a restart.';
+    yield { severity: 'warning', message, remedy };
+  } else if (state === 'failing' || (state === 'starting' && now - since >= FAILING_AFTER_MS)) {
     const message = `The events of ${name} cannot be read: ${why}`;
     const severity = now - since >= FAILING_AFTER_MS ? 'error' : 'warning';
-    return [{ severity, message, remedy: 'The service tries again by itself. Check the node.' }];
+    yield { severity, message, remedy: 'The service tries again by itself. Check the node.' };
+  } else if (catchUp !== undefined && now - catchUp.since >= LAGGING_AFTER_MS) {
+    const blocks = catchUp.toBlock + 1 - (status.nextBlock ?? catchUp.fromBlock);
+    const message = `The service is ${blocks} blocks behind the chain of ${name}.`;
+    yield { severity: 'warning', message, remedy: 'It catches up by itself. A faster node shortens this.' };
   }
-  if (catchUp === undefined || now - catchUp.since < LAGGING_AFTER_MS) return [];
-  const blocks = catchUp.toBlock + 1 - (status.nextBlock ?? catchUp.fromBlock);
-  const message = `The service is ${blocks} blocks behind the chain of ${name}.`;
-  return [{ severity: 'warning', message, remedy: 'It catches up by itself. A faster node shortens this.' }];
 }
 
 /** Some reasons end with a full stop, some without. */
@@ -79,111 +70,101 @@ function sentenceEnd(reason: string): string {
   return `${reason.replace(/\.$/, '')}.`;
 }
 
-function walletProblems({ issuing }: Observed): Problem[] {
+function* walletProblems({ issuing }: Observed): Iterable<Problem> {
   const { wallet } = issuing ?? {};
   const left = wallet?.mintsAffordable;
-  if (wallet === undefined || left === undefined || left >= FEW_MINTS) return [];
+  if (wallet === undefined || left === undefined || left >= FEW_MINTS) return;
   const message =
     left === 0
       ? `The wallet ${wallet.address} cannot pay for a mint.`
       : `The wallet ${wallet.address} can pay for ${counted(left, 'more mint')} only.`;
-  return [{ severity: left === 0 ? 'error' : 'warning', message, remedy: 'Send it funds.' }];
+  yield { severity: left === 0 ? 'error' : 'warning', message, remedy: 'Send it funds.' };
 }
 
-function deliveryProblems({ registries, subscriptions }: Observed): Problem[] {
+function* deliveryProblems({ registries, subscriptions }: Observed): Iterable<Problem> {
   const sum = (key: 'waiting' | 'deadLetters'): number =>
     registries.reduce((total, registry) => total + (registry[key] ?? 0), 0);
   const dead = sum('deadLetters');
-  const problems: Problem[] = [];
   if (dead > 0)
-    problems.push({
+    yield {
       severity: 'error',
       message: `${counted(dead, 'dead letter')} ${dead === 1 ? 'is' : 'are'} not sent again.`,
       remedy: 'Correct the sink. Then choose its subscription in Deliveries, and deliver them again.',
       href: '#/deliveries?state=dead',
-    });
+    };
   const waiting = sum('waiting');
   const known = subscriptions && Object.values(subscriptions.byState).reduce((all, one) => all + one, 0);
   if (waiting > 0 && known === 0)
-    problems.push({
+    yield {
       severity: 'warning',
       message: `Nothing receives events: ${counted(waiting, 'event')} ${waiting === 1 ? 'waits' : 'wait'}.`,
       remedy: 'Set WEBHOOK_URL, or make a subscription.',
       href: '#/subscriptions',
-    });
-  return problems;
+    };
 }
 
-function subscriptionProblems({ subscriptions, failingBefore, now }: Observed): Problem[] {
-  return (subscriptions?.troubled ?? []).slice(0, MOST_NAMED).map(({ id, state, failingSince }): Problem => {
-    const href = '#/subscriptions';
-    if (state === 'gone')
-      return {
-        severity: 'error',
-        message: `The sink of the subscription ${id} answered that it is gone.`,
-        remedy: 'Resume the subscription when its sink accepts events again.',
-        href,
+function* subscriptionProblems({ subscriptions, failingBefore, now }: Observed): Iterable<Problem> {
+  const href = '#/subscriptions';
+  for (const { id, state, failingSince } of subscriptions?.troubled.slice(0, MOST_NAMED) ?? [])
+    if (state === 'gone') {
+      const message = `The sink of the subscription ${id} answered that it is gone.`;
+      const remedy = 'Resume the subscription when its sink accepts events again.';
+      yield { severity: 'error', message, remedy, href };
+    } else if (state === 'paused' || failingSince === undefined) {
+      const message = `The subscription ${id} is paused: its events wait.`;
+      yield { severity: 'warning', message, remedy: 'Resume it.', href };
+    } else {
+      const minutes = Math.floor((now - failingSince) / 60_000);
+      yield {
+        severity: failingSince <= failingBefore ? 'error' : 'warning',
+        message: `No delivery to the subscription ${id} has succeeded for ${counted(minutes, 'minute')}.`,
+        remedy: 'Look at the error of its last attempt, and correct the sink.',
+        href: `#/deliveries?state=failed&subscription=${encodeURIComponent(id)}`,
       };
-    if (state === 'paused' || failingSince === undefined)
-      return {
-        severity: 'warning',
-        message: `The subscription ${id} is paused: its events wait.`,
-        remedy: 'Resume it.',
-        href,
-      };
-    const minutes = Math.floor((now - failingSince) / 60_000);
-    const isFailing = failingSince <= failingBefore;
-    return {
-      severity: isFailing ? 'error' : 'warning',
-      message: `No delivery to the subscription ${id} has succeeded for ${counted(minutes, 'minute')}.`,
-      remedy: 'Look at the error of its last attempt, and correct the sink.',
-      href: `#/deliveries?state=failed&subscription=${encodeURIComponent(id)}`,
-    };
-  });
+    }
 }
 
 /** Subscriptions that are named. The others are on their own page. */
 const MOST_NAMED = 10;
 
-function mintProblems({ issuing, now }: Observed): Problem[] {
+function* mintProblems({ issuing, now }: Observed): Iterable<Problem> {
   const { lastFailure, oldestSeconds = 0 } = issuing?.mints ?? {};
-  const problems: Problem[] = [];
   if (oldestSeconds >= LONG_MINT_SECONDS)
-    problems.push({
+    yield {
       severity: 'warning',
       message: `A mint has not been mined for ${counted(Math.floor(oldestSeconds / 60), 'minute')}.`,
       remedy: 'Check the node, and whether the fees of the network have risen.',
-    });
+    };
   if (lastFailure !== undefined && now - lastFailure.at < RECENT_MS)
-    problems.push({
+    yield {
       severity: 'warning',
       message: `A mint failed at ${new Date(lastFailure.at).toISOString()} with ${lastFailure.code}.`,
       remedy: 'docs/error-codes.md explains the code, and the log has the reason.',
-    });
-  return problems;
+    };
 }
 
-function settingProblems({ missing }: Observed): Problem[] {
-  if (missing.length === 0) return [];
+function* settingProblems({ missing }: Observed): Iterable<Problem> {
+  if (missing.length === 0) return;
   const verb = missing.length === 1 ? 'is' : 'are';
   const message = `Documents cannot be issued: ${missing.join(', ')} ${verb} not configured.`;
-  return [{ severity: 'warning', message, remedy: 'Set them, then restart the service.' }];
+  yield { severity: 'warning', message, remedy: 'Set them, then restart the service.' };
 }
 
-function unfollowedProblems({ unfollowed }: Observed): Problem[] {
-  const deliveries = (unfollowed?.deliveries ?? []).map(({ registry }): Problem => ({
-    severity: 'warning',
-    message: `The events of ${registry} are not delivered, because no setting follows it.`,
-    remedy: 'Follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`.',
-  }));
-  const issuances = (unfollowed?.issuances ?? []).map(({ registry, issuer, unfinished }): Problem => ({
-    severity: 'warning',
-    message:
-      `${counted(unfinished, 'document')} of ${issuer} in ${registry} ` +
-      `${unfinished === 1 ? 'waits' : 'wait'} to be issued.`,
-    remedy: 'Start the service with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS.',
-  }));
-  return [...deliveries, ...issuances];
+function* unfollowedProblems({ unfollowed }: Observed): Iterable<Problem> {
+  for (const { registry } of unfollowed?.deliveries ?? [])
+    yield {
+      severity: 'warning',
+      message: `The events of ${registry} are not delivered, because no setting follows it.`,
+      remedy: 'Follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`.',
+    };
+  for (const { registry, issuer, unfinished } of unfollowed?.issuances ?? []) {
+    const documents = `${counted(unfinished, 'document')} of ${issuer} in ${registry}`;
+    yield {
+      severity: 'warning',
+      message: `${documents} ${unfinished === 1 ? 'waits' : 'wait'} to be issued.`,
+      remedy: 'Start the service with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS.',
+    };
+  }
 }
 
 function counted(count: number, what: string): string {

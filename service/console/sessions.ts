@@ -98,9 +98,10 @@ function roleOf(key: string, { adminApiKey, readKey }: ConsoleKeys): Role | unde
   return isReader ? 'reader' : undefined;
 }
 
-function isSame(given: string, right: string): boolean {
-  const [left, other] = [given, right].map((text) => createHash('sha256').update(text).digest());
-  return left !== undefined && other !== undefined && timingSafeEqual(left, other);
+/** Compares secrets. It takes the same time for every wrong one. */
+export function isSame(given: string, right: string): boolean {
+  const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(sha256(given), sha256(right));
 }
 
 /** The content of a token. It is used for the cookie of a session, and for a link that logs in once. */
@@ -110,13 +111,6 @@ export interface TokenFacts {
   expiresAt: number;
   /** Tells tokens apart. */
   id: string;
-}
-
-/** Makes and checks tokens under the keys of a service. */
-interface TokenSigner {
-  sign(facts: TokenFacts): string;
-  /** Undefined unless the token was signed under the same keys. The time is not checked. */
-  read(token: string): TokenFacts | undefined;
 }
 
 /** The keys that logging in needs. */
@@ -135,7 +129,7 @@ const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
  * every process; a changed key ends those of its role. A reader's tokens follow from the reader's
  * key alone: they let nobody test guesses of the admin's. A token of one use is never valid in the other.
  */
-function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session' | 'link'): TokenSigner {
+function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session' | 'link') {
   const keyOf = (role: Role, secret: string): Buffer =>
     Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES));
   const keys: Record<Role, Buffer | undefined> = {
@@ -144,13 +138,14 @@ function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session'
   };
   const macOf = (text: string, key: Buffer): Buffer => createHmac('sha256', key).update(text).digest();
   return {
-    sign({ role, expiresAt, id }) {
+    sign({ role, expiresAt, id }: TokenFacts): string {
       const key = keys[role];
       if (key === undefined) throw new Error(`There is no key for the role ${role}.`);
       const text = `${role}.${expiresAt}.${id}`;
       return `${text}.${macOf(text, key).toString('base64url')}`;
     },
-    read(token) {
+    /** Undefined unless the token was signed under the same keys. The time is not checked. */
+    read(token: string): TokenFacts | undefined {
       const [, role = '', expiresAt = '', id = '', mac = ''] = FORM.exec(token) ?? [];
       const key = role === 'operator' || role === 'reader' ? keys[role] : undefined;
       if (key === undefined) return undefined;
@@ -166,13 +161,6 @@ function newTokenId(randomBytes: (size: number) => Buffer): string {
   return randomBytes(ID_BYTES).toString('base64url');
 }
 
-/** Slows wrong attempts to log in down, for each address that they come from. */
-interface Attempts {
-  /** Milliseconds until the next wrong attempt; 0: now. */
-  waitOf(address: string): number;
-  failed(address: string): void;
-}
-
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 const FORGOTTEN_AFTER_MS = 10 * 60_000;
@@ -180,10 +168,10 @@ const FORGOTTEN_AFTER_MS = 10 * 60_000;
 const MOST_ADDRESSES = 1_000;
 
 /**
- * Remembers wrong attempts: each doubles the time that the next has to wait. Ten minutes without another
- * forget them.
+ * Slows wrong attempts to log in down, for each address that they come from: each doubles the time that the
+ * next has to wait. Ten minutes without another forget them.
  */
-function createAttempts(clock: Clock): Attempts {
+function createAttempts(clock: Clock) {
   const failures = new Map<string, { times: number; at: number }>();
 
   function failuresOf(address: string): { times: number; at: number } | undefined {
@@ -194,13 +182,14 @@ function createAttempts(clock: Clock): Attempts {
   }
 
   return {
-    waitOf(address) {
+    /** Milliseconds until the next wrong attempt; 0: now. */
+    waitOf(address: string): number {
       const found = failuresOf(address);
       if (found === undefined) return 0;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** (found.times - 1), LONGEST_WAIT_MS);
       return Math.max(0, found.at + wait - clock.now());
     },
-    failed(address) {
+    failed(address: string): void {
       const times = (failuresOf(address)?.times ?? 0) + 1;
       failures.delete(address);
       failures.set(address, { times, at: clock.now() });

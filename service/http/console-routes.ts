@@ -76,7 +76,12 @@ const KEY_WRONG =
 
 /** Answers logging in and out, and the links that log in once. */
 function answerSessions({ router, answer }: OperationRouter, sessions: Sessions): void {
-  router.post<SmallJsonState>(SESSION, ownPage(sessions), declaredBody, smallJson, (ctx) => {
+  /** Lets requests of other pages not log in. */
+  const ownPage: Middleware = async (ctx, next) => {
+    pageSession(ctx, sessions);
+    await next();
+  };
+  router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson, (ctx) => {
     const outcome = sessions.logIn(logInOf(ctx.state.body), ctx.req.socket.remoteAddress ?? '');
     if (outcome === 'wrong') throw new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
     if ('waitMs' in outcome) throw tooManyAttempts(ctx, outcome.waitMs);
@@ -104,14 +109,6 @@ function answerSessions({ router, answer }: OperationRouter, sessions: Sessions)
     ctx.status = 201;
     ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
   });
-}
-
-/** Lets requests of other pages not log in. */
-function ownPage(sessions: Sessions): Middleware {
-  return async (ctx, next) => {
-    pageSession(ctx, sessions);
-    await next();
-  };
 }
 
 /** Pages of other sites do not send the cookie. The public operations of the service need it too. */

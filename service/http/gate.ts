@@ -1,6 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
-import type { Sessions, TokenFacts } from '../console/sessions';
+import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { CONSOLE_HEADERS } from './middleware/cors';
 import { HttpError } from './middleware/errors';
@@ -79,17 +78,8 @@ function sessionEnded(): HttpError {
   return new HttpError(401, 'CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
 }
 
-/**
- * Whether the request has `Authorization: Bearer <key>`. The comparison takes the same time for every wrong
- * key.
- */
-export function hasBearerKey(ctx: Context, key: string): boolean {
-  const credentials = ctx.get('Authorization').replace(BEARER, 'Bearer ');
-  return timingSafeEqual(sha256(credentials), sha256(`Bearer ${key}`));
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+function hasBearerKey(ctx: Context, key: string): boolean {
+  return isSame(ctx.get('Authorization').replace(BEARER, 'Bearer '), `Bearer ${key}`);
 }
 
 /**
