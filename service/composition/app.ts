@@ -20,7 +20,7 @@ import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
 import { startIssuing } from './issuing';
-import type { MintTiming } from '../minting/queue-parts';
+import type { MintTiming } from '../minting/mint';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
 import { startObserving } from './observing';

@@ -12,7 +12,7 @@ import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
 import { createMintQueue } from '../minting/mint-queue';
-import type { MintTiming } from '../minting/queue-parts';
+import type { MintTiming } from '../minting/mint';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
 import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
 import { createMintSimulation } from '../registry/simulate-mint';

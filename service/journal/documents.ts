@@ -2,17 +2,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors';
 import { untilNothingIsLeft } from '../database/batches';
-import type { Schema } from '../database/schema';
+import type { IssuancesTable, Schema } from '../database/schema';
 import type { DocumentBytes } from './issuance';
 
 // A document is stored in parts. A long one is noted in `loose_documents` before its first part is stored,
 // and again before its parts are removed, so that a crash leaves no part that nothing finds.
 
-/** Identifies the document of one issuance. */
-export interface DocumentKey {
-  scope: string;
-  tokenId: string;
-}
+/** Names the rows of one issuance, in each table. */
+export type RowsKey = Pick<IssuancesTable, 'scope' | 'token_id'>;
 
 /**
  * Bytes of one part, which one statement stores. SQLite blocks the event loop for about 1 ms per part, and
@@ -39,20 +36,22 @@ export function partsOf(document: Uint8Array): Uint8Array[] {
 
 export async function storePart(
   db: Kysely<Schema>,
-  { scope, tokenId }: DocumentKey,
+  key: RowsKey,
   part: number,
   bytes: Uint8Array,
 ): Promise<void> {
-  await db.insertInto('document_parts').values({ scope, token_id: tokenId, part, bytes }).execute();
+  await db
+    .insertInto('document_parts')
+    .values({ ...key, part, bytes })
+    .execute();
 }
 
 /** The document of an issuance. Undefined when the token has no issuance. */
-export async function documentOf(db: Kysely<Schema>, key: DocumentKey): Promise<DocumentBytes | undefined> {
+export async function documentOf(db: Kysely<Schema>, key: RowsKey): Promise<DocumentBytes | undefined> {
   const row = await db
     .selectFrom('issuances')
     .select('document_bytes')
-    .where('scope', '=', key.scope)
-    .where('token_id', '=', key.tokenId)
+    .where((eb) => eb.and(key))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const length = row.document_bytes;
@@ -65,21 +64,15 @@ export async function documentOf(db: Kysely<Schema>, key: DocumentKey): Promise<
  * @param length of the whole document in bytes.
  * @throws ServiceError DOCUMENT_INCOMPLETE when parts are missing, as when the document is purged meanwhile.
  */
-async function* readParts(
-  db: Kysely<Schema>,
-  { scope, tokenId }: DocumentKey,
-  length: number,
-): AsyncGenerator<Uint8Array> {
+async function* readParts(db: Kysely<Schema>, key: RowsKey, length: number): AsyncGenerator<Uint8Array> {
   for (let part = 0, read = 0; read < length; part++) {
     const row = await db
       .selectFrom('document_parts')
       .select('bytes')
-      .where('scope', '=', scope)
-      .where('token_id', '=', tokenId)
-      .where('part', '=', part)
+      .where((eb) => eb.and({ ...key, part }))
       .executeTakeFirst();
     if (row === undefined) {
-      const message = `The document of token ${tokenId} ends after ${read} of ${length} bytes.`;
+      const message = `The document of token ${key.token_id} ends after ${read} of ${length} bytes.`;
       throw new ServiceError('DOCUMENT_INCOMPLETE', message);
     }
     const bytes = row.bytes instanceof ArrayBuffer ? new Uint8Array(row.bytes) : row.bytes;
@@ -93,12 +86,11 @@ async function* readParts(
  * Notes a document whose parts are stored before its issuance. The note finds the parts if the issuance never
  * follows.
  */
-export async function beginStoring(
-  db: Kysely<Schema>,
-  { scope, tokenId }: DocumentKey,
-  now: number,
-): Promise<void> {
-  await db.insertInto('loose_documents').values({ scope, token_id: tokenId, begun_at: now }).execute();
+export async function beginStoring(db: Kysely<Schema>, key: RowsKey, now: number): Promise<void> {
+  await db
+    .insertInto('loose_documents')
+    .values({ ...key, begun_at: now })
+    .execute();
 }
 
 /**
@@ -107,15 +99,14 @@ export async function beginStoring(
  *
  * @throws ServiceError STORING_INTERRUPTED when another process took the document for one that a crash left.
  */
-export async function endStoring(db: Kysely<Schema>, { scope, tokenId }: DocumentKey): Promise<void> {
+export async function endStoring(db: Kysely<Schema>, key: RowsKey): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('loose_documents')
-    .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
+    .where((eb) => eb.and(key))
     .where('begun_at', 'is not', null)
     .executeTakeFirst();
   if (numDeletedRows === 1n) return;
-  const message = `Storing the document of token ${tokenId} took so long that its parts were removed.`;
+  const message = `Storing the document of token ${key.token_id} took so long that its parts were removed.`;
   throw new ServiceError('STORING_INTERRUPTED', message, { retryable: true });
 }
 
@@ -124,12 +115,11 @@ export async function endStoring(db: Kysely<Schema>, { scope, tokenId }: Documen
  * another process removed the earlier ones. A document that has its issuance by now stays; the update waits
  * for the transaction that inserts it.
  */
-export async function giveUpStoring(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
+export async function giveUpStoring(db: Kysely<Schema>, key: RowsKey): Promise<void> {
   await db
     .updateTable('loose_documents')
     .set({ begun_at: null })
-    .where('scope', '=', key.scope)
-    .where('token_id', '=', key.tokenId)
+    .where((eb) => eb.and(key))
     .execute();
   await removeDocument(db, key);
 }
@@ -181,7 +171,7 @@ export async function removeUnfinished(db: Kysely<Schema>, scope: string, now: n
       .orderBy('token_id')
       .limit(BATCH)
       .execute();
-    for (const { token_id } of unfinished) await removeDocument(db, { scope, tokenId: token_id });
+    for (const { token_id } of unfinished) await removeDocument(db, { scope, token_id });
     return unfinished.length;
   });
 }
@@ -191,36 +181,33 @@ export async function removeUnfinished(db: Kysely<Schema>, scope: string, now: n
  * was added twice, it may be noted again after it got its issuance; its parts stay unless that issuance
  * failed.
  */
-async function removeDocument(db: Kysely<Schema>, key: DocumentKey): Promise<void> {
-  const { scope, tokenId } = key;
+async function removeDocument(db: Kysely<Schema>, key: RowsKey): Promise<void> {
   const issuance = await db
     .selectFrom('issuances')
     .select('token_id')
-    .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
+    .where((eb) => eb.and(key))
     .where('state', '!=', 'failed')
     .executeTakeFirst();
   if (issuance === undefined) await untilNothingIsLeft(() => removeSomeParts(db, key));
-  await db.deleteFrom('loose_documents').where('scope', '=', scope).where('token_id', '=', tokenId).execute();
+  await db
+    .deleteFrom('loose_documents')
+    .where((eb) => eb.and(key))
+    .execute();
 }
 
 /** Removes the first parts of a document. Returns how many. */
-async function removeSomeParts(db: Kysely<Schema>, { scope, tokenId }: DocumentKey): Promise<number> {
-  const some = await db
-    .selectFrom('document_parts')
-    .select('part')
-    .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
-    .orderBy('part')
-    .limit(DELETED_AT_ONCE)
-    .execute();
-  const last = some.at(-1);
-  if (last !== undefined)
-    await db
-      .deleteFrom('document_parts')
-      .where('scope', '=', scope)
-      .where('token_id', '=', tokenId)
-      .where('part', '<=', last.part)
-      .execute();
-  return some.length;
+async function removeSomeParts(db: Kysely<Schema>, key: RowsKey): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('document_parts')
+    .where((eb) => eb.and(key))
+    .where('part', 'in', (eb) =>
+      eb
+        .selectFrom('document_parts')
+        .select('part')
+        .where((one) => one.and(key))
+        .orderBy('part')
+        .limit(DELETED_AT_ONCE),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
 }

@@ -1,4 +1,4 @@
-import type { Database } from '../database/database';
+import { registryName } from '../base/registry-name';
 
 /**
  * The state of a document after it is signed:
@@ -94,13 +94,6 @@ export interface DocumentBytes {
   parts: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
-/** The rows of one journal in a database. */
-export interface JournalRows {
-  database: Database;
-  /** From scopeName. */
-  scope: string;
-}
-
 /**
  * Identifies one journal: other issuers and registries may share the database. The wallet that mints is not
  * part of it.
@@ -128,4 +121,3 @@ export function parseScope(name: string): JournalScope {
   const [chainId, registryAddress = '', ...issuer] = name.split(':');
   return { chainId: Number(chainId), registryAddress, issuer: issuer.join(':') };
 }
-import { registryName } from '../base/registry-name';

@@ -1,65 +1,229 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Transaction } from 'kysely';
 import type { Clock } from '../base/clock';
+import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
-import { addIssuance } from './add-issuance';
-import { documentOf } from './documents';
+import type { Schema } from '../database/schema';
+import {
+  beginStoring,
+  documentOf,
+  dropDocuments,
+  endStoring,
+  giveUpStoring,
+  partsOf,
+  removeUnfinished,
+  storePart,
+  type RowsKey,
+} from './documents';
 import {
   scopeName,
-  type Failure,
   type IdempotentRequest,
+  type Issuance,
   type JournalScope,
-  type MinedMint,
-  type MintTransaction,
   type SignedDocument,
 } from './issuance';
-import {
-  enterChain,
-  finalSince,
-  highestFinal,
-  keepTransactions,
-  noteFailed,
-  noteFinal,
-  noteMined,
-  noteSubmitted,
-  noteUnmined,
-  signedIssuances,
-  unfinishedIssuances,
-} from './mint-progress';
-import { purgeIssuances, removeIssuance } from './purge-issuances';
-import { findIssuance, listIssuances, type IssuancesQuery } from './read-issuances';
+import { createMintProgress } from './mint-progress';
+import { findIssuance, issuanceOf, listIssuances, type IssuancesQuery } from './read-issuances';
 
 /**
  * The record of issued and unfinished documents. A document is in the database before any of its transactions
  * is sent, so no crash loses a document whose token exists. Every promise resolves when the change is
- * durable. The functions that it calls say what each method does.
+ * durable.
  */
 export type Journal = ReturnType<typeof createDatabaseJournal>;
 
+/** Issuances per transaction. It is small because a running service waits for each transaction. */
+const PURGED_AT_ONCE = 100;
+
 /** The journal of one issuer, chain and registry in a database: the same statements on both engines. */
 export function createDatabaseJournal(database: Database, journalScope: JournalScope, clock: Clock) {
-  const { db } = database;
+  const { db, transact } = database;
   const scope = scopeName(journalScope);
-  const rows = { database, scope };
+
+  const find = (tokenId: string): Promise<Issuance | undefined> =>
+    findIssuance(db, scope, { token_id: tokenId });
+  const findByKey = (key: string): Promise<Issuance | undefined> =>
+    findIssuance(db, scope, { idempotency_key: key });
+
+  /** Inserts the issuance; false when another one has the key. */
+  async function insert(
+    transaction: Transaction<Schema>,
+    signed: SignedDocument,
+    request: IdempotentRequest | undefined,
+    now: number,
+  ): Promise<boolean> {
+    const inserted = await transaction
+      .insertInto('issuances')
+      .values((eb) => ({
+        scope,
+        token_id: signed.tokenId,
+        position: eb.fn.coalesce(
+          eb
+            .selectFrom('issuances')
+            .select((one) => one('position', '+', 1).as('next'))
+            .where('scope', '=', scope)
+            .orderBy('position', 'desc')
+            .limit(1),
+          eb.lit(1),
+        ),
+        credential_id: signed.credentialId,
+        beneficiary: signed.beneficiary,
+        holder: signed.holder,
+        remark: signed.remark,
+        bl_number: signed.blNumber ?? null,
+        document_bytes: signed.document.length,
+        state: 'signed',
+        idempotency_key: request?.key ?? null,
+        request_hash: request?.requestHash ?? null,
+        created_at: now,
+      }))
+      .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing())
+      .returning('token_id')
+      .executeTakeFirst();
+    return inserted !== undefined;
+  }
+
+  /**
+   * Whether the issuance exists after a failure, as when the answer to a commit was lost. If it does not
+   * exist, its stored parts are removed; if the database cannot be asked, the next purge removes them.
+   */
+  async function wasStored(key: RowsKey): Promise<boolean> {
+    try {
+      await giveUpStoring(db, key);
+      return (await find(key.token_id)) !== undefined;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Stores a document and its issuance, with the state `signed`. All parts but the last are stored first, one
+   * statement each. One transaction then stores the last part and the issuance, so a document of one part
+   * costs one commit, and every issuance has its whole document.
+   *
+   * @returns undefined when the document was stored; otherwise the issuance that already has the
+   *   Idempotency-Key, and nothing is stored.
+   */
+  async function add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined> {
+    const key = { scope, token_id: signed.tokenId };
+    const now = clock.now();
+    const taken = request && (await findByKey(request.key));
+    if (taken) return taken;
+    const parts = partsOf(signed.document);
+    const last = parts.length - 1;
+    try {
+      if (last > 0) await beginStoring(db, key, now);
+      for (const [part, bytes] of parts.slice(0, last).entries()) {
+        await storePart(db, key, part, bytes);
+        await nextTurn();
+      }
+      for (;;) {
+        const isStored = await transact(async (transaction) => {
+          if (!(await insert(transaction, signed, request, now))) return false;
+          await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
+          if (last > 0) await endStoring(transaction, key);
+          return true;
+        });
+        if (isStored || request === undefined) return undefined;
+        const other = await findByKey(request.key);
+        // Another issuance had the key, and has freed it by now.
+        if (other === undefined) continue;
+        if (last > 0) await giveUpStoring(db, key);
+        return other;
+      }
+    } catch (error) {
+      if (await wasStored(key)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Issuances that no node is known to have, in the order of adding. */
+  async function signed(): Promise<Issuance[]> {
+    const rows = await db
+      .selectFrom('issuances')
+      .selectAll()
+      .where('scope', '=', scope)
+      .where('ended_at', 'is', null)
+      .where('state', '=', 'signed')
+      .orderBy('position')
+      .execute();
+    return rows.map(issuanceOf);
+  }
+
+  /**
+   * Removes issuances that ended before a time (epoch milliseconds), and documents that were only partly
+   * stored. It ends early when the signal aborts.
+   *
+   * @returns the number of removed issuances.
+   */
+  async function purge(endedBefore: number, signal?: AbortSignal): Promise<number> {
+    let removed = 0;
+    await untilNothingIsLeft(async () => {
+      const ended = await db
+        .selectFrom('issuances')
+        .select('token_id')
+        .where('scope', '=', scope)
+        .where('ended_at', '<', endedBefore)
+        .orderBy('ended_at')
+        .limit(PURGED_AT_ONCE)
+        .execute();
+      const tokenIds = ended.map(({ token_id }) => token_id);
+      if (tokenIds.length > 0) removed += await removeRows(tokenIds, endedBefore);
+      // Another process may have removed them meanwhile, and left others.
+      return tokenIds.length;
+    }, signal);
+    if (!signal?.aborted) await removeUnfinished(db, scope, clock.now());
+    return removed;
+  }
+
+  /** Removes one issuance that is final or failed, whatever its age, with its document. */
+  async function remove(tokenId: string): Promise<'removed' | 'unfinished' | 'unknown'> {
+    const row = await db
+      .selectFrom('issuances')
+      .select('ended_at')
+      .where((eb) => eb.and({ scope, token_id: tokenId }))
+      .executeTakeFirst();
+    if (row === undefined) return 'unknown';
+    if (row.ended_at === null) return 'unfinished';
+    await removeRows([tokenId], Number.MAX_SAFE_INTEGER);
+    await removeUnfinished(db, scope, clock.now());
+    return 'removed';
+  }
+
+  /**
+   * Deletes the rows and notes the documents whose parts are to be deleted, in one transaction, so a crash
+   * leaves no issuance without its document.
+   */
+  async function removeRows(tokenIds: readonly string[], endedBefore: number): Promise<number> {
+    return db.transaction().execute(async (transaction) => {
+      const gone = await transaction
+        .deleteFrom('issuances')
+        .where('scope', '=', scope)
+        .where('token_id', 'in', tokenIds)
+        .where('ended_at', '<', endedBefore)
+        .returning(['token_id', 'document_bytes'])
+        .execute();
+      if (gone.length === 0) return 0;
+      const goneIds = gone.map(({ token_id }) => token_id);
+      await transaction
+        .deleteFrom('mint_transactions')
+        .where('scope', '=', scope)
+        .where('token_id', 'in', goneIds)
+        .execute();
+      await dropDocuments(transaction, scope, gone);
+      return gone.length;
+    });
+  }
+
   return {
-    add: (signed: SignedDocument, request?: IdempotentRequest) =>
-      addIssuance(rows, { signed, request, now: clock.now() }),
-    find: (tokenId: string) => findIssuance(db, scope, { token_id: tokenId }),
-    findByKey: (key: string) => findIssuance(db, scope, { idempotency_key: key }),
+    ...createMintProgress(database, scope, clock),
+    add,
+    find,
+    findByKey,
     list: (query: IssuancesQuery) => listIssuances(db, scope, query),
-    documentOf: (tokenId: string) => documentOf(db, { scope, tokenId }),
-    unfinished: () => unfinishedIssuances(rows),
-    signed: () => signedIssuances(rows),
-    keepTransactions: (transactions: readonly MintTransaction[]) => keepTransactions(rows, transactions),
-    submitted: (tokenIds: readonly string[]) => noteSubmitted(rows, tokenIds),
-    mined: (tokenId: string, mined: MinedMint, isFinal: boolean) =>
-      noteMined(rows, tokenId, mined, isFinal ? clock.now() : undefined),
-    final: (tokenIds: readonly string[]) => noteFinal(rows, tokenIds, clock.now()),
-    unmined: (tokenId: string) => noteUnmined(rows, tokenId),
-    failed: (tokenId: string, failure: Failure) => noteFailed(rows, tokenId, failure, clock.now()),
-    enterChain: (genesisHash: string) => enterChain(rows, genesisHash),
-    highestFinal: (below?: number) => highestFinal(rows, below),
-    finalSince: (blockNumber: number) => finalSince(rows, blockNumber),
-    purge: (endedBefore: number, signal?: AbortSignal) =>
-      purgeIssuances(db, scope, { endedBefore, now: clock.now(), signal }),
-    remove: (tokenId: string) => removeIssuance(db, scope, tokenId, clock.now()),
+    documentOf: (tokenId: string) => documentOf(db, { scope, token_id: tokenId }),
+    signed,
+    purge,
+    remove,
   };
 }

@@ -36,21 +36,6 @@ export async function findIssuance(
   return row && issuanceOf(row);
 }
 
-/** Length of a token's document in bytes; undefined when the token has no issuance. */
-export async function documentLength(
-  db: Kysely<Schema>,
-  scope: string,
-  tokenId: string,
-): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('issuances')
-    .select('document_bytes')
-    .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
-    .executeTakeFirst();
-  return row?.document_bytes;
-}
-
 /** Selects issuances. Times are in epoch milliseconds. */
 export interface IssuancesQuery {
   state?: Issuance['state'] | undefined;

@@ -25,7 +25,7 @@ const MOST_BLOCKS = 100;
  */
 export async function followMints(parts: QueueParts): Promise<void> {
   const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet, width } = parts;
-  const { registryAddress } = terms;
+  const { registryAddress } = parts;
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
   const resend = createMintResending(parts);
   const finality = createMintFinality(parts);
@@ -91,10 +91,10 @@ export async function followMints(parts: QueueParts): Promise<void> {
     const head = await chain.head();
     logsRead = head;
     if (from === undefined || head < from || head - from >= MOST_BLOCKS) return;
-    const tokenIds = landed.map(({ mint }) => mint.issuance.tokenId);
+    const tokenIds = landed.map(({ mint }) => mint.tokenId);
     const found = await chain.mintedBetween(from, head, tokenIds).catch(() => new Map<string, MinedMint>());
     for (const { mint } of landed) {
-      const mined = found.get(mint.issuance.tokenId);
+      const mined = found.get(mint.tokenId);
       if (mined !== undefined) recorder.mined(mint, mined);
     }
   }
@@ -114,7 +114,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
     const deep = await chain.deep();
     if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
-    const mined = (await chain.existsAt(mint.issuance.tokenId, deep)) && (await chain.findMint(mint));
+    const mined = (await chain.existsAt(mint.tokenId, deep)) && (await chain.findMint(mint));
     if (mined) return recorder.mined(mint, mined);
     if (mined === undefined || !states.isHeld(pending)) return;
     if (own.state === 'reverted') return judgeReverted(pending, own.hash, own.usedGas);

@@ -1,7 +1,7 @@
 import { type Refusal, classifyRefusal, isDefinite, type Broadcast } from '../chain/broadcast';
 import { nodeErrorOf } from '../chain/refusals';
 import { ChainError, messageOf } from '../base/errors';
-import { newestOf, type PendingTransaction, type SignedMint, type Mint } from './mint';
+import { type PendingTransaction, type SignedMint, type Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 import { raiseFees } from './transaction-terms';
 import { saysTokenExists } from '../registry/simulate-mint';
@@ -121,7 +121,7 @@ export async function handleRejections(
   let pauses = false;
   for (const { pending, outcome, wasTaken } of held) {
     if (states.stateOf(pending.mint) !== 'ready' || !states.isHeld(pending)) continue;
-    const newest = newestOf(pending);
+    const newest = pending.newest;
     if (outcome.state === 'open') {
       // A node may have it, so it is watched; it is sent again if it is not mined in time.
       states.pending(pending);
@@ -183,7 +183,7 @@ async function apply(
       return;
     case 'send again later':
       // It may be mined during the pause, so it is watched as pending.
-      if (newestOf(pending).mayBeTaken) states.pending(pending);
+      if (pending.newest.mayBeTaken) states.pending(pending);
       return;
     case 'watch':
       return states.pending(pending);
@@ -193,7 +193,7 @@ async function apply(
       // The ready transactions whose nonces others used too are signed again now. One at a time, this queue
       // would fall behind again.
       for (const ready of states.held('ready'))
-        if (ready.nonce < count && !newestOf(ready).mayBeTaken)
+        if (ready.nonce < count && !ready.newest.mayBeTaken)
           signAnew(parts, ready, 'somebody else used its nonce');
       return;
     case 'send those before again':
@@ -241,8 +241,8 @@ function release({ states, nonces, timing }: QueueParts, { mint, nonce }: Pendin
 /** Signs a mint again with another nonce. */
 export function signAnew({ states, logger }: QueueParts, pending: PendingTransaction, why: string): void {
   const { mint, nonce } = pending;
-  const { tokenId } = mint.issuance;
-  logger.warn({ tokenId, nonce, txHash: newestOf(pending).hash }, `mint signed again: ${why}`);
+  const { tokenId } = mint;
+  logger.warn({ tokenId, nonce, txHash: pending.newest.hash }, `mint signed again: ${why}`);
   states.wait(mint);
 }
 
@@ -273,7 +273,7 @@ export async function offerMore(
   { terms, recorder }: QueueParts,
   pending: PendingTransaction,
 ): Promise<SignedMint | undefined> {
-  const { nonce, gasLimit, fees: offered } = newestOf(pending);
+  const { nonce, gasLimit, fees: offered } = pending.newest;
   const fees = raiseFees(offered, await terms.fees());
   const signed = fees && (await terms.sign(pending.mint, { nonce, gasLimit, fees }));
   if (signed === undefined || !(await recorder.keep([signed]))) return undefined;
@@ -288,7 +288,7 @@ function logRejection(
   cause: unknown,
 ): void {
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
-  const { tokenId } = mint.issuance;
+  const { tokenId } = mint;
   logger.warn({ tokenId, nonce, attempts, reason }, `mint rejected: ${remedy}`);
 }
 
@@ -304,7 +304,7 @@ const OTHERS_PAUSE_MS = 1_000;
  */
 export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): Promise<void> {
   const { chain, recorder, states, timing, logger } = parts;
-  const { tokenId } = mint.issuance;
+  const { tokenId } = mint;
   const mined = await chain.findMint(mint);
   if (mined !== undefined) return recorder.mined(mint, mined);
   const mayFail = !mint.wasMined && !saysTokenExists(error);
@@ -326,7 +326,7 @@ async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolea
     const used = await chain.count(wallet, deep);
     if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
   }
-  return chain.existsAt(mint.issuance.tokenId, deep);
+  return chain.existsAt(mint.tokenId, deep);
 }
 
 /**
@@ -342,7 +342,7 @@ export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown
     return states.defer(mint, OTHERS_PAUSE_MS);
   const error = notFunded(cause);
   if (!mint.isRecovered && !(await mayStillBeMade(parts, mint))) return giveUp(parts, mint, error);
-  logger.warn({ tokenId: mint.issuance.tokenId, error }, 'mint waits until the wallet is funded');
+  logger.warn({ tokenId: mint.tokenId, error }, 'mint waits until the wallet is funded');
   states.defer(mint, timing.deferMs);
 }
 

@@ -108,7 +108,7 @@ export class MintChain {
    *   log, as a node that is behind; also any error of the node.
    */
   async findMint(mint: Mint): Promise<MinedMint | undefined> {
-    const { tokenId } = mint.issuance;
+    const { tokenId } = mint;
     const verdict = await this.verdictOn(mint, mint.transactions);
     if (verdict.state === 'mined') return verdict.mined;
     if (!(await this.existsAt(tokenId, 'latest'))) return undefined;

@@ -1,21 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Wallet } from 'ethers';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import type { TransactionFees } from '../chain/fees';
-import type { Network } from '../chain/networks';
-import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
-import type { Logger } from '../base/logger';
 import { followMints } from './follow-mints';
-import type { Mint } from './mint';
-import { MintChain } from './mint-chain';
-import { MintStates } from './mint-states';
-import { Nonces, TransactionTerms } from './transaction-terms';
+import type { Mint, MintQueueOptions } from './mint';
 import { prepareMints } from './prepare-mints';
 import { pause } from '../base/waiting';
-import { BroadcastWidth, timingFor, type MintTiming, type QueueParts } from './queue-parts';
-import { MintRecorder, type MintJournal, type MintObserver } from './record-mints';
+import { createQueueParts, type QueueParts } from './queue-parts';
 import { sendMints } from './send-mints';
 
 /**
@@ -35,28 +25,6 @@ export interface MintQueue {
   stop(): Promise<void>;
 }
 
-/** Everything that a queue needs. */
-export interface MintQueueOptions {
-  client: RpcClient;
-  network: Network;
-  /** Blocks on top of a mint's block that make it final. */
-  confirmations: number;
-  privateKey: string;
-  registryAddress: string;
-  journal: MintJournal;
-  /** Rejects when the node cannot be asked or belongs to another chain. */
-  checkChain: () => Promise<void>;
-  /** Fees of the next transaction. */
-  readFees: () => Promise<TransactionFees>;
-  logger: Logger;
-  /** Masks secrets in the failure messages that the journal keeps. */
-  mask: (text: string) => string;
-  observer: MintObserver;
-  /** Times that tests shorten. */
-  timing?: Partial<MintTiming>;
-}
-
-const SHORTEST_FEE_AGE_MS = 1_000;
 const NODE_PAUSE_MS = 1_000;
 /** A node that hangs must not hold up a stop: the journal has everything that is in flight. */
 const LONGEST_STOP_MS = 5_000;
@@ -68,7 +36,7 @@ const LONGEST_STOP_MS = 5_000;
  */
 export function createMintQueue(options: MintQueueOptions): MintQueue {
   const stop = new AbortController();
-  const parts = createParts(options, stop.signal);
+  const parts = createQueueParts(options, stop.signal);
   const { states, recorder, logger } = parts;
   const recovered = recover(parts, options.checkChain);
 
@@ -97,7 +65,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
     async stop() {
       stop.abort();
       for (const sleep of Object.values(states.sleeps)) sleep.wake();
-      const reject = ({ outcome, issuance }: Mint): void => outcome.reject(stoppedMinting(issuance.tokenId));
+      const reject = ({ outcome, tokenId }: Mint): void => outcome.reject(stoppedMinting(tokenId));
       // Mints that are being settled may reach the journal during the stop.
       states
         .unsettled()
@@ -106,43 +74,6 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
       await Promise.race([running, sleep(LONGEST_STOP_MS, undefined, { ref: false })]);
       states.unsettled().forEach(reject);
     },
-  };
-}
-
-function createParts(options: MintQueueOptions, stopping: AbortSignal): QueueParts {
-  const { client, network, registryAddress, confirmations, journal, logger, mask, observer } = options;
-  const wallet = new Wallet(options.privateKey, client);
-  const nonces = new Nonces();
-  const states = new MintStates(nonces);
-  return {
-    client,
-    network,
-    wallet,
-    states,
-    nonces,
-    chain: new MintChain(client, registryAddress, confirmations),
-    recorder: new MintRecorder({
-      states,
-      journal,
-      logger,
-      mask,
-      observer,
-      stopping,
-      isFinalAtOnce: confirmations === 0,
-    }),
-    terms: new TransactionTerms({
-      client,
-      wallet,
-      chainId: network.chainId,
-      registryAddress,
-      registry: TradeTrustTokenStandard__factory.connect(registryAddress, wallet),
-      readFees: options.readFees,
-      keepFeesMs: Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS),
-    }),
-    width: new BroadcastWidth(network.local),
-    timing: timingFor(client, network, options.timing),
-    logger,
-    stopping,
   };
 }
 

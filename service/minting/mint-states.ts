@@ -1,6 +1,6 @@
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import { createWakeableSleep } from '../base/waiting';
-import { lastPending, newMint, newOutcome, readSignedMint, type Mint, type PendingTransaction } from './mint';
+import { lastPending, Mint, newOutcome, readSignedMint, type PendingTransaction } from './mint';
 import type { Nonces } from './transaction-terms';
 
 /** The state of a mint. */
@@ -85,7 +85,7 @@ export class MintStates {
 
   /** Adds a mint that the queue does not have yet. */
   add(issuance: Issuance, isRecovered: boolean): Mint {
-    const mint = newMint(issuance, this.#order++, isRecovered);
+    const mint = new Mint(issuance, this.#order++, isRecovered);
     this.#mints.set(issuance.tokenId, mint);
     this.#outcomes.delete(issuance.tokenId);
     this.#states.set(mint, 'preparing');
@@ -193,9 +193,9 @@ export class MintStates {
   }
 
   /** Forgets a settled mint once the journal has its result. */
-  forget({ issuance, outcome }: Mint): void {
-    this.#mints.delete(issuance.tokenId);
-    this.#outcomes.set(issuance.tokenId, outcome.promise);
+  forget({ tokenId, outcome }: Mint): void {
+    this.#mints.delete(tokenId);
+    this.#outcomes.set(tokenId, outcome.promise);
     const [oldest = ''] = this.#outcomes.keys();
     if (this.#outcomes.size > MOST_REMEMBERED) this.#outcomes.delete(oldest);
   }

@@ -1,8 +1,12 @@
-import { newDeferred, type Deferred } from '../base/waiting';
 import { Transaction } from 'ethers';
-import type { TransactionFees } from '../chain/fees';
 import type { ChainError } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { newDeferred, type Deferred } from '../base/waiting';
+import type { TransactionFees } from '../chain/fees';
+import type { Network } from '../chain/networks';
+import type { RpcClient } from '../chain/rpc-client';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
+import type { MintProgress } from '../journal/mint-progress';
 
 // A mint is one attempt to make one token. A signed mint is a transaction that makes it. A pending
 // transaction is a mint under one nonce: a signed mint and its replacements with higher fees.
@@ -21,21 +25,10 @@ export interface SignedMint extends MintTransaction {
   wasSent: boolean;
 }
 
-/** The result of a mint for its callers: the hash of the transaction that made the token, or the error. */
-export type Outcome = Deferred<string>;
-
 /** One token, from when it is added to the queue until it is final or failed. */
-export interface Mint {
-  readonly issuance: Issuance;
-  /** Position in the queue: lower ones first. */
-  readonly order: number;
-  /**
-   * Whether an earlier run of the service began it. Nobody waits for it, so it does not fail for lack of
-   * funds.
-   */
-  readonly isRecovered: boolean;
+export class Mint {
   /** The oldest first. */
-  transactions: SignedMint[];
+  transactions: SignedMint[] = [];
   /** Whether its token ever existed. Then its document was handed out, and the mint never fails. */
   wasMined: boolean;
   /** Set while it is mined. */
@@ -43,77 +36,80 @@ export interface Mint {
   /** When its block was first missing from the chain, by `performance.now()`. */
   goneSince: number | undefined;
   /** How often its gas could not be estimated. */
-  deferrals: number;
+  deferrals = 0;
   /** How often its gas was estimated again. */
-  estimates: number;
+  estimates = 0;
   /**
    * The nodes' repeated refusal. It becomes the mint's failure once no sent transaction can make the token.
    */
   refusal: ChainError | undefined;
   /** Whether the wallet could not pay for it when it was last sent or estimated. */
-  isUnfunded: boolean;
+  isUnfunded = false;
   /** Whether the journal has the mint as `submitted`. */
   isNoted: boolean;
-  outcome: Outcome;
+  outcome = newOutcome();
   /** The mint's last journal write; the next one waits for it. */
-  recorded: Promise<void>;
+  recorded = Promise.resolve();
+
+  /**
+   * @param order position in the queue: lower ones first.
+   * @param isRecovered whether an earlier run of the service began it. Nobody waits for it, so it does not
+   *   fail for lack of funds.
+   */
+  constructor(
+    readonly issuance: Issuance,
+    readonly order: number,
+    readonly isRecovered: boolean,
+  ) {
+    this.wasMined = issuance.txHash !== undefined;
+    this.isNoted = issuance.state === 'submitted';
+  }
+
+  get tokenId(): string {
+    return this.issuance.tokenId;
+  }
 }
 
-/** A mint under a nonce. */
-export interface PendingTransaction {
-  readonly mint: Mint;
-  readonly nonce: number;
-  /** The newest replaces the others. */
-  versions: [SignedMint, ...SignedMint[]];
+/** A mint under a nonce, which all versions have. */
+export class PendingTransaction {
   /** When the newest version was sent, by `performance.now()`. */
-  sentAt: number;
+  sentAt = performance.now();
   /** Consecutive sends that no node acknowledged. */
-  attempts: number;
+  attempts = 0;
   /** When its nonce was first seen as used without a mined token, by `performance.now()`. */
   missingSince: number | undefined;
   /** How often it was replaced because it was not mined in time. */
-  replacements: number;
+  replacements = 0;
+
+  /** @param versions the oldest first. */
+  constructor(
+    readonly mint: Mint,
+    readonly versions: [SignedMint, ...SignedMint[]],
+  ) {}
+
+  get nonce(): number {
+    return this.versions[0].nonce;
+  }
+
+  /** The newest version replaces the others. */
+  get newest(): SignedMint {
+    return this.versions.at(-1) ?? this.versions[0];
+  }
 }
 
-export function newMint(issuance: Issuance, order: number, isRecovered: boolean): Mint {
-  return {
-    issuance,
-    order,
-    isRecovered,
-    transactions: [],
-    wasMined: issuance.txHash !== undefined,
-    mined: undefined,
-    goneSince: undefined,
-    deferrals: 0,
-    estimates: 0,
-    refusal: undefined,
-    isUnfunded: false,
-    isNoted: issuance.state === 'submitted',
-    outcome: newOutcome(),
-    recorded: Promise.resolve(),
-  };
-}
-
-/** An unresolved outcome. */
-export function newOutcome(): Outcome {
+/** The result of a mint for its callers: the hash of the transaction that made the token, or the error. */
+export function newOutcome(): Deferred<string> {
   const outcome = newDeferred<string>();
   // Without a caller, a rejection would be unhandled.
   outcome.promise.catch(() => undefined);
   return outcome;
 }
 
-/** A pending transaction of a mint, not sent yet. All versions have the same nonce. */
-export function newPending(mint: Mint, versions: PendingTransaction['versions']): PendingTransaction {
-  const [{ nonce }] = versions;
-  const sentAt = performance.now();
-  return { mint, nonce, versions, sentAt, attempts: 0, missingSince: undefined, replacements: 0 };
-}
-
 /** The pending transaction with the nonce that this wallet last signed for the mint, if any. */
 export function lastPending(mint: Mint, wallet: string): PendingTransaction | undefined {
   const own = mint.transactions.filter(({ from }) => from === wallet);
   const [first, ...others] = own.filter(({ nonce }) => nonce === own.at(-1)?.nonce);
-  return first && newPending(mint, [first, ...others]);
+  return first && new PendingTransaction(mint, [first, ...others]);
 }
 
 /**
@@ -128,7 +124,53 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
   return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true, wasSent: true };
 }
 
-/** The newest version of a pending transaction, which replaces the others. */
-export function newestOf({ versions }: PendingTransaction): SignedMint {
-  return versions.at(-1) ?? versions[0];
+/** Receives the events that the service counts. */
+export interface MintObserver {
+  /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
+  mined(tokenId: string, block: number): void;
+  /** A mint failed with this error code. */
+  failed(code: string): void;
+  /** A reorganisation deeper than CONFIRMATIONS removed the blocks of this many mints. */
+  reorganised(mints: number): void;
+}
+
+/** Everything that a queue needs. */
+export interface MintQueueOptions {
+  client: RpcClient;
+  network: Network;
+  /** Blocks on top of a mint's block that make it final. */
+  confirmations: number;
+  privateKey: string;
+  registryAddress: string;
+  journal: MintProgress;
+  /** Rejects when the node cannot be asked or belongs to another chain. */
+  checkChain: () => Promise<void>;
+  /** Fees of the next transaction. */
+  readFees: () => Promise<TransactionFees>;
+  logger: Logger;
+  /** Masks secrets in the failure messages that the journal keeps. */
+  mask: (text: string) => string;
+  observer: MintObserver;
+  /** Times that tests shorten. */
+  timing?: Partial<MintTiming>;
+}
+
+/** The queue's waiting times in milliseconds, and its limits. */
+export interface MintTiming {
+  /** Between two polls of the chain while a transaction is pending. */
+  pollMs: number;
+  /** How long a contradicting answer is attributed to a node that is behind. */
+  patienceMs: number;
+  /** Between two checks whether the node still has the transaction with the lowest nonce. */
+  presenceMs: number;
+  /** A transaction that is not mined within this time is replaced: five blocks, and a minute at least. */
+  replaceAfterMs: number;
+  /** How often a transaction is replaced although its fees are high enough. */
+  mostReplacements: number;
+  /** Before a mint that the wallet cannot pay for is tried again. */
+  deferMs: number;
+  /** How long a chain without the registry counts as being set up. */
+  registryMs: number;
+  /** Between two checks whether the blocks of final mints are still on the chain. */
+  finalCheckMs: number;
 }

@@ -2,7 +2,7 @@ import { classifyRefusal } from '../chain/broadcast';
 import { isReverted, nodeErrorOf } from '../chain/refusals';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
-import { lastPending, newestOf, newPending, type Mint, type PendingTransaction } from './mint';
+import { lastPending, type Mint, PendingTransaction } from './mint';
 import { pause } from '../base/waiting';
 import { giveUp, shortOfFunds } from './handle-rejections';
 import type { QueueParts } from './queue-parts';
@@ -48,7 +48,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     const last = states.held().findLast(({ mint }) => states.stateOf(mint) !== 'sending');
     if (last === undefined || last.nonce < hole) return;
     states.wait(last.mint);
-    if (!newestOf(last).mayBeTaken) nonces.free(last.nonce);
+    if (!last.newest.mayBeTaken) nonces.free(last.nonce);
   }
 
   async function prepare(batch: readonly Mint[]): Promise<void> {
@@ -68,7 +68,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     try {
       return await work;
     } catch (error) {
-      const { tokenId } = mint.issuance;
+      const { tokenId } = mint;
       logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
       states.defer(mint, NODE_PAUSE_MS);
       return undefined;
@@ -146,9 +146,9 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       const signed: PendingTransaction[] = [];
       for (const [mint, gasLimit] of limits) {
         const nonce = given[signed.length] ?? 0;
-        signed.push(newPending(mint, [await terms.sign(mint, { nonce, gasLimit, fees })]));
+        signed.push(new PendingTransaction(mint, [await terms.sign(mint, { nonce, gasLimit, fees })]));
       }
-      if ((await recorder.keep(signed.map(newestOf))) && epoch === nonces.epoch)
+      if ((await recorder.keep(signed.map(({ newest }) => newest))) && epoch === nonces.epoch)
         for (const one of signed) states.ready(one);
     } finally {
       nonces.settle(given);

@@ -1,54 +1,40 @@
-import type { Wallet } from 'ethers';
+import { Wallet } from 'ethers';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
-import type { Logger } from '../base/logger';
-import type { MintChain } from './mint-chain';
-import type { MintRecorder } from './record-mints';
-import type { MintStates } from './mint-states';
-import type { Nonces, TransactionTerms } from './transaction-terms';
+import type { MintQueueOptions, MintTiming } from './mint';
+import { MintChain } from './mint-chain';
+import { MintStates } from './mint-states';
+import { MintRecorder } from './record-mints';
+import { Nonces, TransactionTerms } from './transaction-terms';
 
 /** The parts of a queue, passed to each of its functions. Each part owns its own state; none is replaced. */
-export interface QueueParts {
-  readonly client: RpcClient;
-  readonly network: Network;
-  readonly wallet: Wallet;
-  readonly states: MintStates;
-  readonly nonces: Nonces;
-  readonly chain: MintChain;
-  readonly recorder: MintRecorder;
-  readonly terms: TransactionTerms;
-  readonly width: BroadcastWidth;
-  readonly timing: MintTiming;
-  readonly logger: Logger;
-  /** Aborts when the queue stops. */
-  readonly stopping: AbortSignal;
-}
+export type QueueParts = Readonly<ReturnType<typeof createQueueParts>>;
 
-/** The queue's waiting times in milliseconds, and its limits. */
-export interface MintTiming {
-  /** Between two polls of the chain while a transaction is pending. */
-  pollMs: number;
-  /** How long a contradicting answer is attributed to a node that is behind. */
-  patienceMs: number;
-  /** Between two checks whether the node still has the transaction with the lowest nonce. */
-  presenceMs: number;
-  /** A transaction that is not mined within this time is replaced: five blocks, and a minute at least. */
-  replaceAfterMs: number;
-  /** How often a transaction is replaced although its fees are high enough. */
-  mostReplacements: number;
-  /** Before a mint that the wallet cannot pay for is tried again. */
-  deferMs: number;
-  /** How long a chain without the registry counts as being set up. */
-  registryMs: number;
-  /** Between two checks whether the blocks of final mints are still on the chain. */
-  finalCheckMs: number;
+/** @param stopping aborts when the queue stops. */
+export function createQueueParts(options: MintQueueOptions, stopping: AbortSignal) {
+  const { client, network, registryAddress, confirmations } = options;
+  const wallet = new Wallet(options.privateKey, client);
+  const nonces = new Nonces();
+  const states = new MintStates(nonces);
+  return {
+    ...options,
+    stopping,
+    wallet,
+    nonces,
+    states,
+    chain: new MintChain(client, registryAddress, confirmations),
+    recorder: new MintRecorder({ ...options, states, stopping }),
+    terms: new TransactionTerms(options, wallet),
+    width: new BroadcastWidth(network.local),
+    timing: timingFor(client, network, options.timing),
+  };
 }
 
 /** A local node may mine ten blocks a second, and polling it is cheap. */
 const LOCAL_POLL_MS = 50;
 
 /** The times for a network. A local node is never behind; others may be behind by a few blocks. */
-export function timingFor(
+function timingFor(
   client: RpcClient,
   { blockTimeMs, local }: Network,
   shortened: Partial<MintTiming> = {},

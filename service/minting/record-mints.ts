@@ -1,35 +1,9 @@
 import { type ChainError, codeOf, messageOf } from '../base/errors';
-import type { Journal } from '../journal/journal';
 import type { Failure, MinedMint } from '../journal/issuance';
-import type { Logger } from '../base/logger';
-import type { Mint, PendingTransaction, SignedMint } from './mint';
+import type { MintProgress } from '../journal/mint-progress';
+import type { Mint, PendingTransaction, SignedMint, MintQueueOptions } from './mint';
 import type { MintStates } from './mint-states';
 import { pause } from '../base/waiting';
-
-/** The journal methods that the queue uses. */
-export type MintJournal = Pick<
-  Journal,
-  | 'unfinished'
-  | 'keepTransactions'
-  | 'submitted'
-  | 'mined'
-  | 'final'
-  | 'unmined'
-  | 'failed'
-  | 'enterChain'
-  | 'highestFinal'
-  | 'finalSince'
->;
-
-/** Receives the events that the service counts. */
-export interface MintObserver {
-  /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
-  mined(tokenId: string, block: number): void;
-  /** A mint failed with this error code. */
-  failed(code: string): void;
-  /** A reorganisation deeper than CONFIRMATIONS removed the blocks of this many mints. */
-  reorganised(mints: number): void;
-}
 
 const JOURNAL_PAUSE_MS = 1_000;
 
@@ -40,21 +14,10 @@ const JOURNAL_PAUSE_MS = 1_000;
 export class MintRecorder {
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(
-    private readonly options: {
-      states: MintStates;
-      journal: MintJournal;
-      logger: Logger;
-      mask: (text: string) => string;
-      observer: MintObserver;
-      stopping: AbortSignal;
-      /** CONFIRMATIONS is 0. */
-      isFinalAtOnce: boolean;
-    },
-  ) {}
+  constructor(private readonly options: MintQueueOptions & { states: MintStates; stopping: AbortSignal }) {}
 
   /** Repeats a journal operation until it succeeds; undefined when the queue stops first. */
-  async persist<T>(work: (journal: MintJournal) => Promise<T>): Promise<T | undefined> {
+  async persist<T>(work: (journal: MintProgress) => Promise<T>): Promise<T | undefined> {
     const { journal, logger, stopping } = this.options;
     while (!stopping.aborted) {
       try {
@@ -82,20 +45,21 @@ export class MintRecorder {
     for (const mint of mints) mint.isNoted = true;
     this.#record(mints, async (journal) => {
       const open = mints.filter((mint) => mint.mined === undefined && states.stateOf(mint) !== 'settled');
-      if (open.length > 0) await journal.submitted(open.map(tokenIdOf));
+      if (open.length > 0) await journal.submitted(open.map(({ tokenId }) => tokenId));
     });
   }
 
   /** The token exists. */
   mined(mint: Mint, mined: MinedMint): void {
-    const { states, isFinalAtOnce: isFinal, logger, observer } = this.options;
+    const { states, confirmations, logger, observer } = this.options;
+    const isFinal = confirmations === 0;
     if (states.stateOf(mint) === 'settled' || mint.mined?.block.hash === mined.block.hash) return;
     states.mined(mint, mined);
     if (isFinal) states.settle(mint);
     // If the block goes away meanwhile, the mint gets a new outcome.
     const { outcome } = mint;
     this.#record([mint], async (journal) => {
-      const tokenId = tokenIdOf(mint);
+      const tokenId = mint.tokenId;
       const { txHash, block } = mined;
       await journal.mined(tokenId, mined, isFinal);
       observer.mined(tokenId, block.number);
@@ -110,7 +74,7 @@ export class MintRecorder {
     const { states } = this.options;
     for (const mint of mints) states.settle(mint);
     this.#record(mints, async (journal) => {
-      await journal.final(mints.map(tokenIdOf));
+      await journal.final(mints.map(({ tokenId }) => tokenId));
       for (const mint of mints) states.forget(mint);
     });
   }
@@ -118,7 +82,7 @@ export class MintRecorder {
   /** The block of the mint is gone. */
   unmined(mint: Mint): void {
     const { states, logger } = this.options;
-    const tokenId = tokenIdOf(mint);
+    const tokenId = mint.tokenId;
     logger.warn({ tokenId, ...mint.mined }, 'mint sent again: the block that it was mined in is gone');
     states.unmined(mint);
     mint.isNoted = true;
@@ -131,7 +95,7 @@ export class MintRecorder {
     if (states.stateOf(mint) === 'settled') return;
     states.settle(mint);
     this.#record([mint], async (journal) => {
-      const tokenId = tokenIdOf(mint);
+      const tokenId = mint.tokenId;
       await journal.failed(tokenId, this.#failureOf(error));
       logger.error({ tokenId, error }, 'mint failed');
       observer.failed(error.code);
@@ -161,7 +125,7 @@ export class MintRecorder {
   }
 
   /** Writes the changes of a mint one after the other. */
-  #record(mints: readonly Mint[], work: (journal: MintJournal) => Promise<void>): void {
+  #record(mints: readonly Mint[], work: (journal: MintProgress) => Promise<void>): void {
     if (mints.length === 0) return;
     const before = Promise.all(mints.map(({ recorded }) => recorded));
     const recorded = before
@@ -175,7 +139,7 @@ export class MintRecorder {
   /** Drops mints that the journal does not have, or has as failed. */
   #drop(mints: readonly Mint[], error: unknown): void {
     const { states, logger } = this.options;
-    logger.error({ error, tokenIds: mints.map(tokenIdOf) }, messageOf(error));
+    logger.error({ error, tokenIds: mints.map(({ tokenId }) => tokenId) }, messageOf(error));
     for (const mint of mints) {
       mint.outcome.reject(error as Error);
       states.settle(mint);
@@ -193,8 +157,4 @@ export class MintRecorder {
     const whole = remedy === undefined || message.includes(remedy) ? message : `${message} ${remedy}`;
     return { code, message: this.options.mask(whole) };
   }
-}
-
-function tokenIdOf({ issuance }: Mint): string {
-  return issuance.tokenId;
 }

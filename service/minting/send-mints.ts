@@ -1,6 +1,6 @@
 import { broadcast, knows, isDefinite } from '../chain/broadcast';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
-import { newestOf, type PendingTransaction } from './mint';
+import { type PendingTransaction } from './mint';
 import { pause } from '../base/waiting';
 import type { QueueParts } from './queue-parts';
 import { highestGasPrice } from '../chain/fees';
@@ -48,7 +48,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
 
   /** Sends a transaction; undefined when a node has it. */
   async function send(pending: PendingTransaction): Promise<NotAcknowledged | undefined> {
-    const newest = newestOf(pending);
+    const newest = pending.newest;
     const wasTaken = newest.mayBeTaken;
     newest.mayBeTaken = true;
     newest.wasSent = true;
@@ -60,7 +60,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     pending.mint.isUnfunded = false;
     if (states.stateOf(pending.mint) !== 'sending' || !states.isHeld(pending)) return undefined;
     const { mint, nonce } = pending;
-    logger.debug({ tokenId: mint.issuance.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
+    logger.debug({ tokenId: mint.tokenId, nonce, txHash: newest.hash }, 'mint submitted');
     states.pending(pending);
     if (width.minesAtOnce) states.sleeps.following.wake();
     return undefined;
@@ -107,7 +107,7 @@ export function createMintResending(
     for (const pending of waiting) {
       const isLost = pending === next || !(await isKnown(pending));
       if (!isLost || states.stateOf(pending.mint) !== 'pending') continue;
-      const { tokenId, nonce, hash: txHash } = newestOf(pending);
+      const { tokenId, nonce, hash: txHash } = pending.newest;
       logger.warn({ tokenId, nonce, txHash }, 'mint sent again: the node has lost it');
       states.ready(pending);
     }
@@ -145,14 +145,14 @@ export function createMintResending(
     terms.forgetFees();
     const needed = highestGasPrice(await terms.fees());
     for (const [index, pending] of overdue.entries()) {
-      const isCheap = highestGasPrice(newestOf(pending).fees) < needed;
+      const isCheap = highestGasPrice(pending.newest.fees) < needed;
       const mayRaise = index === 0 && pending.replacements < timing.mostReplacements;
       if (isCheap || mayRaise) await replace(pending);
     }
   }
 
   async function replace(pending: PendingTransaction): Promise<void> {
-    const { nonce, hash: replaced } = newestOf(pending);
+    const { nonce, hash: replaced } = pending.newest;
     // The next replacement offers more than this one, even if this one is refused.
     const signed = await offerMore(parts, pending);
     if (signed === undefined) return;

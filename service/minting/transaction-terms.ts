@@ -1,10 +1,9 @@
 import { keccak256, type Wallet } from 'ethers';
-import type { TradeTrustTokenStandard } from '../../typechain-types';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { highestGasPrice, type TransactionFees } from '../chain/fees';
-import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
-import type { Mint, SignedMint } from './mint';
+import type { Mint, SignedMint, MintQueueOptions } from './mint';
 
 /**
  * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
@@ -101,6 +100,7 @@ export class Nonces {
 }
 
 const KEEP_GAS_MS = 5 * 60_000;
+const SHORTEST_FEE_AGE_MS = 1_000;
 /**
  * Percent of the estimate. Ids and addresses with more zero bytes cost up to 864 gas less than others, a
  * fiftieth of this margin.
@@ -113,22 +113,13 @@ export class TransactionTerms {
   readonly #limits = new Map<number, Kept<bigint>>();
   #fees: Kept<TransactionFees> | undefined;
 
-  constructor(
-    private readonly options: {
-      client: RpcClient;
-      wallet: Wallet;
-      chainId: number;
-      registryAddress: string;
-      registry: TradeTrustTokenStandard;
-      /** Fees of the next transaction. */
-      readFees: () => Promise<TransactionFees>;
-      /** Milliseconds for which fees are kept. */
-      keepFeesMs: number;
-    },
-  ) {}
+  readonly #registry: TradeTrustTokenStandard;
 
-  get registryAddress(): string {
-    return this.options.registryAddress;
+  constructor(
+    private readonly options: MintQueueOptions,
+    private readonly wallet: Wallet,
+  ) {
+    this.#registry = TradeTrustTokenStandard__factory.connect(options.registryAddress, wallet);
   }
 
   /**
@@ -160,8 +151,9 @@ export class TransactionTerms {
 
   /** The fees of the next transactions. A failed read is not kept. */
   fees(): Promise<TransactionFees> {
-    if (isFresh(this.#fees, this.options.keepFeesMs)) return this.#fees.value;
-    this.#fees = { value: this.options.readFees(), at: performance.now() };
+    const { network, readFees } = this.options;
+    if (isFresh(this.#fees, Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS))) return this.#fees.value;
+    this.#fees = { value: readFees(), at: performance.now() };
     this.#fees.value.catch(() => this.forgetFees());
     return this.#fees.value;
   }
@@ -178,10 +170,17 @@ export class TransactionTerms {
   ): Promise<SignedMint> {
     const { tokenId, beneficiary, holder, remark } = mint.issuance;
     const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
-    const { wallet, registry, registryAddress: to, chainId } = this.options;
-    const data = registry.interface.encodeFunctionData('mint', [...args]);
-    const raw = await wallet.signTransaction({ to, data, chainId, nonce, gasLimit, ...fees });
-    const from = wallet.address;
+    const { registryAddress: to, network } = this.options;
+    const data = this.#registry.interface.encodeFunctionData('mint', [...args]);
+    const raw = await this.wallet.signTransaction({
+      to,
+      data,
+      chainId: network.chainId,
+      nonce,
+      gasLimit,
+      ...fees,
+    });
+    const from = this.wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
     const unsent: SignedMint = { ...signed, mayBeTaken: false, wasSent: false };
     mint.transactions.push(unsent);
@@ -189,10 +188,10 @@ export class TransactionTerms {
   }
 
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
-    const { client, registry, registryAddress } = this.options;
+    const { client, registryAddress } = this.options;
     // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
     if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
-    const gas = await registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
+    const gas = await this.#registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
     return (gas * MARGIN) / 100n;
   }
 }

@@ -3,7 +3,7 @@ import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import type { IssuanceState } from '../../service/journal/issuance';
-import type { MintQueueOptions } from '../../service/minting/mint-queue';
+import type { MintQueueOptions } from '../../service/minting/mint';
 import { eventually } from '../helpers/eventually';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
 import {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { newPending, type Mint, type PendingTransaction, type SignedMint } from '../../service/minting/mint';
+import { PendingTransaction, type Mint, type SignedMint } from '../../service/minting/mint';
 import { MintStates, type MintState } from '../../service/minting/mint-states';
 import { Nonces } from '../../service/minting/transaction-terms';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -23,7 +23,7 @@ const signed = (mint: Mint, nonce: number): SignedMint => {
 class Scene {
   readonly states = new MintStates(new Nonces());
   readonly mint = this.states.add(newIssuance(), false);
-  readonly pending: PendingTransaction = newPending(this.mint, [signed(this.mint, 5)]);
+  readonly pending = new PendingTransaction(this.mint, [signed(this.mint, 5)]);
 
   constructor(state: MintState) {
     const { states, mint, pending } = this;
@@ -115,7 +115,7 @@ describe('the state of a mint', () => {
   it('is waiting again when another mint takes its nonce', () => {
     const { states, mint } = new Scene('pending');
     const other = states.add(newIssuance(), false);
-    states.ready(newPending(other, [signed(other, 5)]));
+    states.ready(new PendingTransaction(other, [signed(other, 5)]));
     expect(states.held().map((held) => held.mint)).to.deep.equal([other]);
     expect(states.stateOf(mint)).to.equal('waiting');
   });
@@ -139,7 +139,8 @@ describe('the state of a mint', () => {
     const mints = Array.from({ length: 3 }, () => states.add(newIssuance(), false));
     for (const mint of [...mints].reverse()) states.wait(mint);
     expect(states.takeWaiting(9)).to.deep.equal(mints);
-    for (const [index, mint] of mints.entries()) states.ready(newPending(mint, [signed(mint, 9 - index)]));
+    for (const [index, mint] of mints.entries())
+      states.ready(new PendingTransaction(mint, [signed(mint, 9 - index)]));
     expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
   });
 

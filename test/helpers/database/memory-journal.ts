@@ -5,12 +5,12 @@ import type {
   MintTransaction,
   Unfinished,
 } from '../../../service/journal/issuance';
-import type { MintJournal } from '../../../service/minting/record-mints';
+import type { MintProgress } from '../../../service/journal/mint-progress';
 
 /**
  * A journal of mints in memory. Its content survives a queue, as a database survives the service's process.
  */
-export interface MemoryJournal extends MintJournal {
+export interface MemoryJournal extends MintProgress {
   /** Adds an issuance, as `Journal.add` does. */
   add(issuance: Issuance): Issuance;
   issuances: Map<string, Issuance>;

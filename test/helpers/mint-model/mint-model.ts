@@ -1,7 +1,7 @@
 import { type Issuance, scopeName } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
-import type { MintTiming } from '../../../service/minting/queue-parts';
+import type { MintTiming } from '../../../service/minting/mint';
 import { Caller } from './caller';
 import { FaultPlan } from './faults';
 import { History } from './history';

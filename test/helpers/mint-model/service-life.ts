@@ -5,7 +5,7 @@ import type { Transport } from '../../../service/chain/transport';
 import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
-import type { MintTiming } from '../../../service/minting/queue-parts';
+import type { MintTiming } from '../../../service/minting/mint';
 import { startRpcProxy, type RpcProxy } from '../chain/rpc-proxy';
 import type { SeededRandom } from '../seeded-random';
 import { DEPLOYER_KEY } from '../chain/local-setup';

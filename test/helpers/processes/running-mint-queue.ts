@@ -6,7 +6,8 @@ import { createChainCheck, createRpcClient } from '../../../service/chain/rpc-cl
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { mintTopics } from '../../../service/minting/mint-chain';
-import { createMintQueue, type MintQueueOptions } from '../../../service/minting/mint-queue';
+import type { MintQueueOptions } from '../../../service/minting/mint';
+import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
 import { track } from '../resources';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
