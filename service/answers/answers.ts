@@ -10,7 +10,7 @@ import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
 import { scopeName, type JournalScope } from '../journal/issuance';
-import { findIssuance } from '../journal/read-issuances';
+import { issuanceOf } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -236,18 +236,15 @@ export async function issuingProgress(
   tokenId: string,
   headBlock: number | undefined,
 ): Promise<IssuingProgress | undefined> {
-  const name = scopeName(scope);
-  const issuance = await findIssuance(db, name, { token_id: tokenId });
-  if (issuance === undefined) return undefined;
-  const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuance;
   const row = await db
     .selectFrom('issuances')
-    .select('block_number')
-    .where('scope', '=', name)
-    .where('token_id', '=', tokenId)
+    .selectAll()
+    .where((eb) => eb.and({ scope: scopeName(scope), token_id: tokenId }))
     .executeTakeFirst();
-  const block = row?.block_number ?? undefined;
-  const isMined = (state === 'mined' || state === 'final') && block !== undefined;
+  if (row === undefined) return undefined;
+  const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuanceOf(row);
+  const block = row.block_number;
+  const isMined = (state === 'mined' || state === 'final') && block !== null;
   const confirmedBlocks = isMined && headBlock !== undefined ? Math.max(0, headBlock - block) : null;
   return { tokenId, blNumber, state, createdAt: timeAt(createdAt), txHash, confirmedBlocks, failure };
 }

@@ -57,21 +57,24 @@ export function eventsByOperation(
   seesDeliveries: boolean,
 ): (operation: Mined) => EventOfToken[] {
   const keyOf = ({ transactionHash, blockNumber }: Mined): string => `${transactionHash}/${blockNumber}`;
-  const byOperation = new Map<string, EventOfToken[]>();
-  for (const { eventId: id, type, body, blockNumber, isOrphaned, deliveries } of newestFirst.toReversed()) {
-    if (isOrphaned || type === RETRACTED_TYPE) continue;
-    const key = keyOf({ transactionHash: aboutOf(body).transactionHash, blockNumber });
-    const others = byOperation.get(key) ?? [];
-    byOperation.set(key, others);
-    const shown = deliveries.map(({ subscription, state, attempts }) => ({
-      subscription,
-      state,
-      attempts: attempts.length,
-      error: attempts.at(-1)?.error ?? null,
-    }));
-    others.push({ id, type, ...(seesDeliveries && { deliveries: shown }) });
-  }
-  return (operation) => byOperation.get(keyOf(operation)) ?? [];
+  const known = newestFirst
+    .toReversed()
+    .filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE)
+    .map(({ eventId: id, type, body, blockNumber, deliveries }) => {
+      const shown = deliveries.map(({ subscription, state, attempts }) => ({
+        subscription,
+        state,
+        attempts: attempts.length,
+        error: attempts.at(-1)?.error ?? null,
+      }));
+      const { transactionHash } = aboutOf(body);
+      const key = keyOf({ transactionHash, blockNumber });
+      return { key, event: { id, type, ...(seesDeliveries && { deliveries: shown }) } };
+    });
+  return (operation: Mined) => {
+    const wanted = keyOf(operation);
+    return known.filter(({ key }) => key === wanted).map(({ event }) => event);
+  };
 }
 
 export function timeAt(milliseconds: number): string {
