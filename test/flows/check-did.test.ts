@@ -1,6 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
@@ -12,45 +10,21 @@ import { type DidKeyPair } from '../../service/base/did-key-pair';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { tdoc } from '../helpers/processes/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { track } from '../helpers/resources';
+import { serve, type TestServer } from '../helpers/http-server';
 import { startService } from '../helpers/processes/running-service';
-
-/** A host that answers as each test wants. */
-interface LyingHost {
-  domain: string;
-  answer: RequestListener;
-  stop(): Promise<void>;
-}
-
-async function startLyingHost(): Promise<LyingHost> {
-  const host: LyingHost = {
-    domain: '',
-    answer: (_, response) => response.end(),
-    stop: async () => undefined,
-  };
-  const server: Server = createServer((request, response) => host.answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  host.domain = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const untrack = track(`lying host ${host.domain}`);
-  host.stop = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    untrack();
-  };
-  return host;
-}
 
 describe('npx tdoc did --check', () => {
   const folder = temporaryFolder();
-  let host: LyingHost;
+  let host: TestServer;
+  let answer: RequestListener;
   let keyPair: DidKeyPair;
   let document: DidDocument;
   let didFile: string;
 
   /** A key pair for the host's DID, and did.json as `npx tdoc did` writes it. */
   before(async () => {
-    host = await startLyingHost();
-    const did = `did:web:${host.domain.replace(':', '%3A')}`;
+    host = await serve((request, response) => answer(request, response));
+    const did = `did:web:127.0.0.1%3A${host.port}`;
     const pair = await generate({ id: `${did}#keys-1`, controller: did, curve: 'P-256' });
     keyPair = (await pair.export({ publicKey: true, secretKey: true })) as DidKeyPair;
     document = didDocumentOf(keyPair);
@@ -58,16 +32,16 @@ describe('npx tdoc did --check', () => {
   });
   beforeEach(() => {
     writeFileSync(didFile, JSON.stringify(document));
-    serve(document);
+    publish(document);
   });
   after(async () => {
-    await host?.stop();
+    await host?.close();
     folder.remove();
   });
 
-  function serve(body: unknown, headers: Record<string, string> = {}, status = 200): void {
+  function publish(body: unknown, headers: Record<string, string> = {}, status = 200): void {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    host.answer = (_request, response) => {
+    answer = (_request, response) => {
       response.writeHead(status, { 'content-type': 'application/did+json', ...headers }).end(text);
     };
   }
@@ -78,7 +52,7 @@ describe('npx tdoc did --check', () => {
   ): Promise<{ areEqual?: boolean | undefined; text: string }> {
     const settings = {
       ENV_FILE: join(folder.path, 'none.env'),
-      DOMAIN: host.domain,
+      DOMAIN: `127.0.0.1:${host.port}`,
       DID_DOCUMENT_PATH: didFile,
       DID_KEY_PAIRS: JSON.stringify(keyPair),
       ...more,
@@ -132,27 +106,12 @@ describe('npx tdoc did --check', () => {
   });
 
   it('reports "unknown" when the host answers 503', async () => {
-    serve('', {}, 503);
+    publish('', {}, 503);
     const down = await check();
     expect(down.areEqual).to.equal(undefined);
     expect(down.text)
       .to.match(/unknown .*answers 503/)
       .and.to.match(/could be compared$/);
-  });
-
-  it('reports a failed TLS handshake with the host', async () => {
-    const server = createTlsServer({});
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const untrack = track('TLS server without a certificate');
-    try {
-      const { areEqual, text } = await check({ DOMAIN: `127.0.0.1:${port}`, DID_KEY_PAIRS: '' });
-      expect(areEqual).to.equal(false);
-      expect(text).to.match(/unknown .*(handshake|SSL)/i);
-    } finally {
-      await new Promise((resolve) => server.close(resolve));
-      untrack();
-    }
   });
 
   it('reports a host that answers 404, no JSON, a wrong content type or a redirect', async () => {
@@ -162,12 +121,12 @@ describe('npx tdoc did --check', () => {
       [document, { 'content-type': 'text/html' }, 200, /content type text\/html/],
       ['', { location: 'http://issuer.invalid/did.json' }, 302, /redirects to http:/],
     ] as const) {
-      serve(body, headers, status);
+      publish(body, headers, status);
       const { areEqual, text } = await check();
       expect(areEqual, text).to.equal(false);
       expect(text).to.match(message);
     }
-    host.answer = (request, response) => {
+    answer = (request, response) => {
       if (request.url === '/elsewhere')
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document));
       else response.writeHead(301, { location: '/elsewhere' }).end();
@@ -193,13 +152,13 @@ describe('npx tdoc did --check', () => {
       [{ ...document, 'x\u202e': 1 }, /\/x\\u202e should not be there/],
       [[], /\(the whole\) is \[\]/],
     ] as const) {
-      serve(changed);
+      publish(changed);
       const served = await check();
       expect(served.areEqual, served.text).to.equal(false);
       expect(served.text)
         .to.match(message)
         .and.match(/ok +\/.*lying-did\.json/);
-      serve(document);
+      publish(document);
       writeFileSync(didFile, JSON.stringify(changed));
       const filed = await check();
       expect(filed.areEqual).to.equal(false);
@@ -219,7 +178,7 @@ describe('npx tdoc did --check', () => {
       { ...document, note: `key: ${secretKeyMultibase}` },
       { ...document, verificationMethod: [{ ...method, publicKeyJwk: { kty: 'EC', d: 'very-secret' } }] },
     ]) {
-      serve(leak);
+      publish(leak);
       const { areEqual, text } = await check();
       expect(areEqual).to.equal(false);
       expect(text)
@@ -268,7 +227,7 @@ describe('npx tdoc did --check', () => {
   });
 
   it('compares the host with did.json without a key, and reports when there is neither', async () => {
-    serve({ ...document, id: 'did:web:another' });
+    publish({ ...document, id: 'did:web:another' });
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/differs +http.*\/id is "did:web:another"/);
     rmSync(didFile);
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/neither a key nor a document/);

@@ -1,7 +1,15 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import type { Devnet } from '../../devnet/start-devnet';
@@ -10,18 +18,18 @@ import { inheritedEnvironment } from '../../service/config/config';
 import { eventually } from '../helpers/eventually';
 import { readDocument } from '../helpers/pages/markdown';
 import { ask } from '../helpers/processes/command-answer';
-import { installPackage, PACKAGE } from '../helpers/processes/package-install';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { track } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
+
+/** The name of this package. */
+const PACKAGE = 'transferable-document-service';
 
 /** The same program with `require`. Only modules may await at their top. */
 function asCommonJs(program: string): string {
   const required = program.replaceAll(/^import (\{.*\}) from (.*);$/gm, 'const $1 = require($2);');
   return `void (async () => {\n${required}\n})();\n`;
 }
-
-const asModule = (program: string): string => program;
 
 describe('the packed package', () => {
   const folder = temporaryFolder();
@@ -86,7 +94,7 @@ describe('the packed package', () => {
     }
 
     for (const [kind, extension, as] of [
-      ['ES modules', 'mjs', asModule],
+      ['ES modules', 'mjs', (program: string): string => program],
       ['CommonJS', 'cjs', asCommonJs],
     ] as const) {
       it(`in ${kind}`, async () => {
@@ -134,3 +142,25 @@ console.log(typeof startDevnet);`),
     }
   });
 });
+
+/**
+ * Installs the packed tarball of the build into the `node_modules` of a folder, without the network: its
+ * production dependencies, and the named packages, are links to those of this project.
+ */
+function installPackage(folder: string, ...others: string[]): void {
+  // The type declarations take seconds.
+  const args = [join(PROJECT_ROOT, 'cli/package.cjs'), '--without-types', folder];
+  execFileSync(process.execPath, args);
+  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '';
+  const target = join(folder, 'node_modules', PACKAGE);
+  mkdirSync(target, { recursive: true });
+  execFileSync('tar', ['-xzf', join(folder, tarball), '-C', target, '--strip-components=1']);
+  const { dependencies } = JSON.parse(readFileSync(join(target, 'package.json'), 'utf8')) as {
+    dependencies: object;
+  };
+  for (const name of [...Object.keys(dependencies), ...others]) {
+    const link = join(folder, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(PROJECT_ROOT, 'node_modules', name), link, 'junction');
+  }
+}

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
@@ -9,6 +7,7 @@ import { readSettings } from '../../service/config/config';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
 import { startNode } from '../helpers/chain/node';
 import { track } from '../helpers/resources';
 import { installContracts } from '../../devnet/local-chain';
@@ -23,8 +22,7 @@ describe('registry admin commands on Amoy', () => {
   const wallet = Wallet.createRandom();
   let node: HardhatNode;
   let chain: JsonRpcProvider;
-  let station: Server;
-  let stationStatus = 200;
+  let station: FakeGasStation;
   let untrack: () => unknown;
   let settings: Record<string, string>;
 
@@ -33,17 +31,14 @@ describe('registry admin commands on Amoy', () => {
     untrack = track(`node on ${node.url}`);
     chain = nodeClient(node.url, AMOY);
     await installContracts(chain, publishedContractsOf(AMOY));
-    station = createServer((_request, response) => {
-      const standard = { maxFee: 41.5, maxPriorityFee: 30.25 };
-      response.writeHead(stationStatus).end(JSON.stringify({ standard }));
-    });
-    await new Promise<void>((resolve) => station.listen(0, '127.0.0.1', resolve));
+    station = await startFakeGasStation();
+    station.tell({ maxFee: 41.5, maxPriorityFee: 30.25 });
     settings = {
       ENV_FILE: join(folder.path, 'amoy.env'),
       WALLET_PRIVATE_KEY: wallet.privateKey,
       NET: 'amoy',
       RPC_URL: node.url,
-      GAS_STATION_URL: `http://127.0.0.1:${(station.address() as AddressInfo).port}`,
+      GAS_STATION_URL: station.url,
     };
     await fund(ONE_POL);
     await hardhatInProcess(['deploy', '--network', 'amoy'], settings);
@@ -53,7 +48,7 @@ describe('registry admin commands on Amoy', () => {
     chain?.destroy();
     await node?.stop();
     untrack?.();
-    station?.close();
+    await station?.close();
     folder.remove();
   });
 
@@ -76,9 +71,8 @@ describe('registry admin commands on Amoy', () => {
   });
 
   it("use the node's estimate when the gas station fails, and warn", async () => {
-    stationStatus = 500;
+    station.fail();
     const { code, stderr } = await run(['role', 'revoke', '--role', 'minter', '--account', DEPLOYER]);
-    stationStatus = 200;
     expect(code, stderr).to.equal(0);
     expect(stderr).to.contain('warning: The gas station gives no usable fees');
   });

@@ -1,7 +1,6 @@
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
-import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -16,10 +15,8 @@ import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
-import { track } from '../helpers/resources';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { checkEvent } from '../helpers/receiver/schema-problems';
-import { post, type Delivery } from '../helpers/receiver/signed-delivery';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
 
 const PREFIX = 'com.service.etr.';
@@ -143,55 +140,6 @@ describe('docs/webhooks.md', () => {
       expect(headers).to.include({ [name.toLowerCase()]: value });
   });
 
-  it('has a Node.js program that accepts genuine deliveries and refuses changed ones', async () => {
-    const folder = folderWithKey('node');
-    writeFileSync(join(folder, 'verify.mjs'), code('With Node.js', 'js'));
-    const program = spawn(process.execPath, ['verify.mjs'], {
-      cwd: folder,
-      env: { ...inheritedEnvironment(), PORT: '0' },
-    });
-    const untrack = track('the program of docs/webhooks.md');
-    let output = '';
-    program.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-    program.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const ended = once(program, 'close').then(untrack);
-    try {
-      const port = await eventually('the program listens', () => {
-        if (program.exitCode !== null) throw new Error(output);
-        return /listening on (\d+)/.exec(output)?.[1];
-      });
-      const url = `http://127.0.0.1:${port}/`;
-      const { genuine, changed } = sample();
-      expect(await post(url, genuine)).to.include({ status: 200 });
-      expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
-      expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
-      await eventually('the event is printed', () => output.includes(events[0]?.id ?? 'none'));
-    } finally {
-      program.kill();
-      await ended;
-    }
-  });
-
-  it('has openssl commands that accept genuine deliveries and refuse changed ones', function () {
-    if (spawnSync('openssl', ['version']).error) {
-      console.log('      openssl is not installed');
-      return this.skip();
-    }
-    const folder = folderWithKey('openssl');
-    const run = ({ body, headers }: Delivery): string => {
-      writeFileSync(join(folder, 'body.json'), body);
-      const env = { ...inheritedEnvironment(), SIGNATURE: headers['x-service-signature'] ?? '' };
-      return execFileSync('sh', ['-c', code('With openssl', 'sh')], {
-        cwd: folder,
-        env,
-        stdio: 'pipe',
-      }).toString();
-    };
-    const { genuine, changed } = sample();
-    expect(run(genuine)).to.contain('Signature Verified Successfully');
-    expect(() => run(changed)).to.throw();
-  });
-
   it('has published keys as the service answers them, one of them that of the test delivery', async () => {
     const example = JSON.parse(code('The published keys', 'json')) as Jwks;
     const answer = await fetch(`${devnet.serviceUrl}/.well-known/jwks.json`);
@@ -203,8 +151,7 @@ describe('docs/webhooks.md', () => {
   });
 
   it('has a Node.js module that finds the key of a delivery among the published ones', async () => {
-    const folder = folderWithKey('published');
-    writeFileSync(join(folder, 'published-keys.mjs'), code('The published keys', 'js'));
+    writeFileSync(join(place.path, 'published-keys.mjs'), code('The published keys', 'js'));
     const kid = String(receiver.deliveries[0]?.headers['x-service-key-id']);
     const [known, unknown] = [kid, 'unknown'].map(
       (id) => `await publicKeyOf('${id}', '${devnet.serviceUrl}/.well-known/jwks.json')`,
@@ -213,26 +160,8 @@ describe('docs/webhooks.md', () => {
       process.stdout.write((${known}).export({ type: 'spki', format: 'pem' }) + (${unknown}));`;
     const command = ['--input-type=module', '--eval', program];
     // Not synchronously: the service in this process has to answer.
-    const options = { cwd: folder, env: inheritedEnvironment() };
+    const options = { cwd: place.path, env: inheritedEnvironment() };
     const { stdout } = await promisify(execFile)(process.execPath, command, options);
     expect(stdout).to.equal(`${readFileSync(devnet.publicKeyFile, 'utf8')}undefined`);
   });
-
-  /** A real delivery as it came, and the same with one byte of the body changed. */
-  function sample(): { genuine: Delivery; changed: Delivery } {
-    const [first] = receiver.deliveries;
-    if (!first) throw new Error('nothing was delivered');
-    const headers = { 'x-service-signature': first.headers['x-service-signature'] ?? '' };
-    const body = Buffer.from(first.body);
-    body[body.length - 3]! ^= 1;
-    return { genuine: { body: first.body, headers }, changed: { body, headers } };
-  }
-
-  /** A new folder with the service's public key in it. */
-  function folderWithKey(name: string): string {
-    const folder = join(place.path, name);
-    mkdirSync(folder);
-    copyFileSync(devnet.publicKeyFile, join(folder, 'webhook-public-key.pem'));
-    return folder;
-  }
 });

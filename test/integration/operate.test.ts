@@ -1,10 +1,8 @@
-import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { askTdoc } from '../helpers/processes/command-answer';
-import { track } from '../helpers/resources';
+import { serve, type TestServer } from '../helpers/http-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const REGISTRY = `0x${'5b'.repeat(20)}`;
@@ -14,11 +12,10 @@ describe('tdoc operate', () => {
   const folder = temporaryFolder();
   const ask = (...args: string[]) =>
     askTdoc(['operate', ...args], { ENV_FILE: `${folder.path}/none.env` }, { cwd: folder.path });
-  let publicNode: Server;
-  let untrack: () => void;
+  let publicNode: TestServer;
 
   before(async () => {
-    publicNode = createServer((request, response) => {
+    publicNode = await serve((request, response) => {
       void json(request).then((body) => {
         const { id, method } = body as { id: number; method: string };
         const outcome =
@@ -29,19 +26,15 @@ describe('tdoc operate', () => {
         response.end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }));
       });
     });
-    await new Promise<void>((resolve) => publicNode.listen(0, '127.0.0.1', resolve));
-    untrack = track('a public node');
   });
 
   after(async () => {
-    await new Promise((resolve) => publicNode.close(resolve));
-    untrack();
+    await publicNode.close();
     folder.remove();
   });
 
   it('is refused with exit code 1 on a node of a public network', async () => {
-    const url = `http://127.0.0.1:${(publicNode.address() as AddressInfo).port}`;
-    const { code, stdout } = await ask('pause', '--rpc', url, '--registry', REGISTRY, '--json');
+    const { code, stdout } = await ask('pause', '--rpc', publicNode.url, '--registry', REGISTRY, '--json');
     expect(code).to.equal(1);
     expect(JSON.parse(stdout)).to.include({ outcome: 'refused', code: 'NODE_NOT_LOCAL' });
   });

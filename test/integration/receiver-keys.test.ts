@@ -1,18 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { publishedKeys, type FindKey } from '../../receiver/verify';
 import { publicJwkOf, type PublicJwk } from '../../service/base/signing-keys';
-import { track } from '../helpers/resources';
+import { serve, type TestServer } from '../helpers/http-server';
 
 const newJwk = (): PublicJwk => publicJwkOf(generateKeyPairSync('ed25519').privateKey);
 
 describe('published keys of the service in the receiver', () => {
   const [first, second] = [newJwk(), newJwk()];
-  let server: Server;
-  let url: string;
-  let untrack: () => void;
+  let server: TestServer;
   let asked: number;
   let answer: { status: number; body: string; headers?: Record<string, string> };
   let now: number;
@@ -31,24 +27,16 @@ describe('published keys of the service in the receiver', () => {
     );
 
   before(async () => {
-    server = createServer((_request, response) => {
+    server = await serve((_request, response) => {
       asked++;
       response.writeHead(answer.status, answer.headers).end(answer.body);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/.well-known/jwks.json`;
-    untrack = track(`keys at ${url}`);
   });
-
-  after(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    untrack();
-  });
+  after(() => server.close());
 
   beforeEach(() => {
     [asked, now] = [0, 1_000];
-    findKey = publishedKeys(url, () => now);
+    findKey = publishedKeys(`${server.url}/.well-known/jwks.json`, () => now);
     publish(first);
   });
 

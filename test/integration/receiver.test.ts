@@ -123,7 +123,7 @@ describe('receiver over HTTP', () => {
     expect(problems).to.deep.equal(bodies.map(() => '400 Not an event'));
   });
 
-  it('stores retractions, test events, and events that are new or have no pair once, by their ids', async () => {
+  it('stores retractions, test events, and events of new types or without a pair once, by id', async () => {
     const split = { ...event, type: 'com.service.etr.split', data: { transactionHash: '0x12', logIndex: 1 } };
     const others = [sampleRetraction(1), sampleRetraction(2), sampleTest(1), sampleTest(2), split];
     await send(...others, split);

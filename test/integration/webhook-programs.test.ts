@@ -77,6 +77,11 @@ describe('programs of docs/webhooks.md and of the API description', () => {
     await expectToVerify('python3', ['verify.py']);
   });
 
+  it('in Node.js: the receiver accepts genuine deliveries and refuses changed ones', async () => {
+    writeFileSync(join(folder, 'verify.mjs'), code('With Node.js', 'js'));
+    await expectToVerify(process.execPath, ['verify.mjs']);
+  });
+
   it('in the API description: the receiver accepts genuine deliveries and refuses changed ones', async () => {
     const signingKeys = { key: signingKeyOf(privateKey), next: undefined };
     const service = await startHttpApp({ signingKeys });
@@ -112,13 +117,15 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
     expect(isGenuine({ ...genuine, headers: old })).to.equal('False');
   });
 
-  it('for Standard Webhooks with openssl: the commands accept genuine deliveries alone', function () {
+  it('with openssl, also for Standard Webhooks: the commands accept genuine deliveries alone', function () {
     needs(this, 'openssl is missing', 'openssl', ['version']);
+    const own = code('With openssl', 'sh');
     const [ofV1 = '', ofV1a = ''] = codeBlocks(section('Standard Webhooks with openssl'), 'sh');
     const run = (commands: string, { body, headers }: Delivery): string => {
       writeFileSync(join(folder, 'body.json'), body);
       const env = {
         ...inheritedEnvironment(),
+        SIGNATURE: headers['x-service-signature'],
         WEBHOOK_ID: headers['webhook-id'],
         WEBHOOK_TIMESTAMP: headers['webhook-timestamp'],
         WEBHOOK_SIGNATURE: headers['webhook-signature'],
@@ -126,10 +133,13 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
       };
       return spawnSync('sh', ['-c', commands], { cwd: folder, env }).stdout.toString();
     };
-    expect(run(ofV1, genuine)).to.equal('genuine\n');
-    expect(run(ofV1a, genuine)).to.contain('Signature Verified Successfully');
-    expect(run(ofV1, changed)).to.equal('forged\n');
-    expect(run(ofV1a, changed)).to.contain('Signature Verification Failure');
+    for (const [delivery, answer, verified] of [
+      [genuine, 'genuine\n', 'Signature Verified Successfully'],
+      [changed, 'forged\n', 'Signature Verification Failure'],
+    ] as const) {
+      expect(run(ofV1, delivery)).to.equal(answer);
+      for (const commands of [ofV1a, own]) expect(run(commands, delivery)).to.contain(verified);
+    }
   });
 
   /** Starts a receiver, and expects it to accept the genuine deliveries only, and to print their events. */

@@ -9,10 +9,10 @@ import { createRegistryFinder } from '../../service/registry/registry-contracts'
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { newTokenId } from '../helpers/chain/direct-mint';
 import { liveThrough } from '../helpers/chain/token-life';
-import { trustVcChain } from '../helpers/credentials/endorsement-chain';
+import { trustVcLibrary } from '../helpers/credentials/trustvc-library';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const { encrypt, decrypt, fetchEndorsementChain } = trustVcChain;
+const { encrypt, decrypt, fetchEndorsementChain } = trustVcLibrary;
 const ID = 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001';
 
 /** TrustVC's names of the operations; it leaves nominations out. */

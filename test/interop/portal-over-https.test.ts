@@ -14,7 +14,7 @@ import { tdoc } from '../helpers/processes/command-output';
 import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
 import { realSources } from '../helpers/credentials/real-sources';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import type { Fragment } from '../helpers/credentials/trustvc-portal';
+import type { Fragment } from '../helpers/credentials/trustvc-library';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const run = promisify(execFile);

@@ -59,7 +59,7 @@ describe('files that only their owner may read', () => {
     expect(await modesWhileOpen(copy)).to.deep.equal(PRIVATE);
   });
 
-  it("include the receiver's events file and its folder, even if others could read the file before", async () => {
+  it("include the receiver's events file and folder, even if others could read the file before", async () => {
     const file = join(folder.path, 'events.jsonl');
     writeFileSync(file, '');
     chmodSync(file, 0o644);

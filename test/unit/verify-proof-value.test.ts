@@ -1,11 +1,18 @@
+import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import { from } from '@digitalbazaar/ecdsa-multikey';
+import { createSignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { expect } from 'chai';
+import * as jsigs from 'jsonld-signatures';
 import * as encoding from '../../node_modules/@digitalbazaar/ecdsa-sd-2023-cryptosuite/lib/proofValue.js';
 import { codeOf } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
+import { MANDATORY_POINTERS, type SignedCredential } from '../../service/issuance/sign';
 import { readProofValue } from '../../service/verification/proof-value';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
+import { withoutProof } from '../helpers/credentials/statements';
+import type { TestIssuer } from '../helpers/credentials/test-issuer';
 import { seededRandom } from '../helpers/seeded-random';
-import { signWithMembers } from '../helpers/credentials/signed-proof';
 import {
   failuresOf,
   outcomesOf,
@@ -91,78 +98,67 @@ describe('the proofValue of a proof', () => {
     });
   }
 
-  for (const [name, { changed, problem }] of Object.entries<{ changed: () => JsonObject; problem: string }>({
-    'with a sixth component': {
-      changed: () => withBytes(derived, DERIVED, array([...components, integer(0)])),
-      problem: 'has 6 components, not 5',
-    },
-    'with a sixth component in an array of indefinite length': {
-      changed: () => withBytes(derived, DERIVED, openEnded(4, [...components, integer(0)])),
-      problem: 'has 6 components, not 5',
-    },
-    'with only four of the components': {
-      changed: () => withBytes(derived, DERIVED, array(components.slice(0, 4))),
-      problem: 'has 4 components, not 5',
-    },
-    'with something after the components': {
-      changed: () => withBytes(derived, DERIVED, array(components), integer(0)),
-      problem: 'something follows it',
-    },
-    'if it is cut off': {
-      changed: () => withBytes(derived, bytesOf(derived).subarray(0, -1)),
-      problem: 'it ends too early',
-    },
-    'with labels in an array': {
-      changed: () => withLabels(array(labels.map(([, label]) => bytes(label)))),
-      problem: 'labelMap is not a map of integers to 32 bytes each',
-    },
-    'with text as the keys of labels': {
-      changed: () => withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
-      problem: 'labelMap is not a map of integers to 32 bytes each',
-    },
-    'with a label of 31 bytes': {
-      changed: () => withLabels(map(entries([...labels, [100, Buffer.alloc(31)]]))),
-      problem: 'labelMap is not a map of integers to 32 bytes each',
-    },
-    'with two labels of the same key': {
-      changed: () => withLabels(map(entries([...labels, ...labels.slice(0, 1)]))),
-      problem: 'has a key twice',
-    },
-    'with padding': {
-      changed: () => withProof(derived, { proofValue: `${proofOf(derived).proofValue as string}=` }),
-      problem: 'not base64url without padding',
-    },
-    'with a space at its end': {
-      changed: () => withProof(derived, { proofValue: `${proofOf(derived).proofValue as string} ` }),
-      problem: 'not base64url without padding',
-    },
-    'with a space in its middle': {
-      changed: () => {
-        const value = proofOf(derived).proofValue as string;
-        return withProof(derived, { proofValue: `${value.slice(0, 41)} ${value.slice(41)}` });
-      },
-      problem: 'not base64url without padding',
-    },
-    'with + and / for - and _': {
-      changed: () => {
-        const value = (proofOf(derived).proofValue as string).replaceAll('-', '+').replaceAll('_', '/');
-        return withProof(derived, { proofValue: value });
-      },
-      problem: 'not base64url without padding',
-    },
-    'with a sixth component in a base proof': {
-      changed: () => {
-        const payload = Buffer.from(bytesOf(parts.base).subarray(BASE.length));
-        payload[0] = head(4, 6)[0]!;
-        return withBytes(parts.base, BASE, payload, integer(0));
-      },
-      problem: 'has 6 components, not 5',
-    },
-    'with padding in a base proof': {
-      changed: () => withProof(parts.base, { proofValue: `${proofOf(parts.base).proofValue as string}=` }),
-      problem: 'not base64url without padding',
-    },
-  })) {
+  const valueOf = (credential: JsonObject): string => proofOf(credential).proofValue as string;
+  const withValue = (credential: JsonObject, change: (value: string) => string): JsonObject =>
+    withProof(credential, { proofValue: change(valueOf(credential)) });
+  const sixth = (): Buffer[] => [...components, integer(0)];
+  const LABELS = 'labelMap is not a map of integers to 32 bytes each';
+  const ENCODING = 'not base64url without padding';
+  const malformed: [name: string, changed: () => JsonObject, problem: string][] = [
+    ['with a sixth component', () => withBytes(derived, DERIVED, array(sixth())), 'has 6 components, not 5'],
+    [
+      'with an open-ended sixth',
+      () => withBytes(derived, DERIVED, openEnded(4, sixth())),
+      'has 6 components, not 5',
+    ],
+    [
+      'with four components',
+      () => withBytes(derived, DERIVED, array(components.slice(0, 4))),
+      'has 4 components, not 5',
+    ],
+    [
+      'if something follows it',
+      () => withBytes(derived, DERIVED, array(components), integer(0)),
+      'something follows it',
+    ],
+    ['if it is cut off', () => withBytes(derived, bytesOf(derived).subarray(0, -1)), 'it ends too early'],
+    ['with labels in an array', () => withLabels(array(labels.map(([, label]) => bytes(label)))), LABELS],
+    [
+      'with text as the keys of labels',
+      () => withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
+      LABELS,
+    ],
+    [
+      'with a label of 31 bytes',
+      () => withLabels(map(entries([...labels, [100, Buffer.alloc(31)]]))),
+      LABELS,
+    ],
+    [
+      'with a label twice',
+      () => withLabels(map(entries([...labels, ...labels.slice(0, 1)]))),
+      'has a key twice',
+    ],
+    ['with padding', () => withValue(derived, (value) => `${value}=`), ENCODING],
+    ['with a space at its end', () => withValue(derived, (value) => `${value} `), ENCODING],
+    [
+      'with a space inside',
+      () => withValue(derived, (value) => `${value.slice(0, 41)} ${value.slice(41)}`),
+      ENCODING,
+    ],
+    [
+      'in base64',
+      () => withValue(derived, (value) => value.replaceAll('-', '+').replaceAll('_', '/')),
+      ENCODING,
+    ],
+    [
+      'with a sixth component in a base proof',
+      () =>
+        withBytes(parts.base, BASE, head(4, 6), bytesOf(parts.base).subarray(BASE.length + 1), integer(0)),
+      'has 6 components, not 5',
+    ],
+    ['with padding in a base proof', () => withValue(parts.base, (value) => `${value}=`), ENCODING],
+  ];
+  for (const [name, changed, problem] of malformed) {
     it(`is invalid ${name}`, async () => {
       const { outcome, failures } = await judge(changed());
       expect(outcome).to.equal('invalid');
@@ -190,10 +186,8 @@ describe('the proofValue of a proof', () => {
   });
 
   it('is checked before a credential is derived', async () => {
-    const value = `${proofOf(parts.base).proofValue as string}=`;
-    const error: unknown = await parts
-      .derive(withProof(parts.base, { proofValue: value }), [''])
-      .catch((thrown: unknown) => thrown);
+    const padded = withValue(parts.base, (value) => `${value}=`);
+    const error: unknown = await parts.derive(padded, ['']).catch((thrown: unknown) => thrown);
     expect(codeOf(error)).to.equal('PROOF_UNSUPPORTED');
   });
 });
@@ -237,3 +231,57 @@ describe('the previousProof of a proof', () => {
     );
   });
 });
+
+describe('a proof that expires', () => {
+  const EXPIRES = '2026-02-10T00:00:00Z';
+  let parts: VerificationParts;
+  let forms: JsonObject[];
+
+  before(async () => {
+    parts = await prepareVerification();
+    const base = { ...(await signWithMembers(parts.issuer, { expires: EXPIRES })) };
+    forms = [base, await parts.derive(base, [''])];
+  });
+
+  const integrity = async (credential: JsonObject, time: string) => {
+    const clock = { now: () => Date.parse(time) };
+    return (await parts.verify(credential, { clock })).documentIntegrity;
+  };
+
+  it('is valid before its expiry and invalid from then on, although its signature verifies', async () => {
+    for (const credential of forms) {
+      expect((await integrity(credential, '2026-02-09T00:00:00Z')).outcome).to.equal('valid');
+      const { outcome, checks } = await integrity(credential, EXPIRES);
+      expect(outcome).to.equal('invalid');
+      expect(checks.find(({ check }) => check === 'proof')?.found).to.contain(EXPIRES);
+      expect(checks.find(({ check }) => check === 'signature')?.outcome).to.equal('valid');
+    }
+  });
+
+  it("gives 'could not tell' after its expiry if that is spelled as an IRI", async () => {
+    const date = { '@type': 'http://www.w3.org/2001/XMLSchema#dateTime', '@value': EXPIRES };
+    for (const credential of forms) {
+      const proof: JsonObject = {
+        ...(credential.proof as object),
+        'https://w3id.org/security#expiration': date,
+      };
+      delete proof.expires;
+      const spelled = { ...credential, proof };
+      const { outcome, checks } = await integrity(spelled, '2026-02-20T00:00:00Z');
+      expect(checks.find(({ check }) => check === 'signature')?.outcome).to.equal('valid');
+      expect(outcome).to.equal('could not tell');
+    }
+  });
+});
+
+/** A credential whose proof has these additional members and signs them. */
+async function signWithMembers(issuer: TestIssuer, members: JsonObject): Promise<SignedCredential> {
+  const key = await from({ '@context': 'https://w3id.org/security/multikey/v1', ...issuer.keyPair });
+  const cryptosuite = createSignCryptosuite({ mandatoryPointers: MANDATORY_POINTERS });
+  const suite = new DataIntegrityProof({ signer: key.signer(), cryptosuite });
+  return jsigs.sign<SignedCredential>(withoutProof(await issuer.sign()), {
+    suite: Object.assign(suite, { proof: members }),
+    purpose: new jsigs.purposes.AssertionProofPurpose(),
+    documentLoader: createDocumentLoader(issuer.contextUrl),
+  });
+}
