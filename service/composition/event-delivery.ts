@@ -21,7 +21,7 @@ import { findAllFeeds } from '../outbox/feeds';
 import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
 import { newFeedStatus, setState } from '../watcher/feed-status';
-import { followRegistry } from '../watcher/follow-registry';
+import { RegistryFollower } from '../watcher/follow-registry';
 import { restorePurged } from '../watcher/restore-purged';
 
 /** The event delivery of one registry. */
@@ -204,7 +204,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     onAttempt: (outcome) => observer.attempted(name, outcome),
   });
   let opened: string | undefined;
-  const follower = followRegistry({
+  const follower = new RegistryFollower({
     ...read,
     confirmations,
     finalityDepth: config.finalityDepth,
@@ -237,7 +237,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     /** Call it after subscriptions have changed. */
     refresh: () => delivery.refresh(),
     /** Reads a block again after it has been read, because an event of its transactions is missing. */
-    readAgain: follower.readAgain,
+    readAgain: (block: number): void => follower.readAgain(block),
     async stop(): Promise<void> {
       await Promise.all([follower.stop(), delivery.stop()]);
       client.destroy();

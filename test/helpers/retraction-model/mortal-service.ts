@@ -9,7 +9,7 @@ import { createJointTransactions } from '../../../service/database/sqlite-driver
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
-import { followRegistry } from '../../../service/watcher/follow-registry';
+import { RegistryFollower } from '../../../service/watcher/follow-registry';
 import { openState, type State } from '../database/engines';
 import { addSubscription } from '../database/subscriber';
 import type { UnreliableReceiver } from './unreliable-receiver';
@@ -80,7 +80,7 @@ export class MortalService {
     });
     const client = createRpcClient(rpcUrl, NETWORK, 'bulk');
     const { chainKey, chainId } = NETWORK;
-    const follower = followRegistry({
+    const follower = new RegistryFollower({
       client,
       registryAddress,
       identity: { chainKey, chainId, registryAddress: registryAddress.toLowerCase() },
