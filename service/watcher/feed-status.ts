@@ -72,27 +72,17 @@ interface CatchUp {
   since: number;
 }
 
-/** The progress of a catch-up. */
-interface CatchUpProgress {
-  blocksRead: number;
-  /** Number of blocks in the whole catch-up. */
-  blocks: number;
-  blocksPerSecond: number;
-  /** Undefined until a block has been read. */
-  secondsLeft: number | undefined;
-}
-
 /** Tracks the catch-ups of a feed and logs their progress. */
 export type CatchUpReport = ReturnType<typeof reportCatchUp>;
 
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
 
-/** The progress of a feed's catch-up. Undefined if there is none, or it has just begun. */
-export function progressOf(
-  { catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>,
-  now: number,
-): CatchUpProgress | undefined {
+/**
+ * The progress of a feed's catch-up. Undefined if there is none, or it has just begun. `secondsLeft`:
+ * undefined until a block has been read.
+ */
+export function progressOf({ catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>, now: number) {
   if (catchUp === undefined || nextBlock === undefined) return undefined;
   const milliseconds = now - catchUp.since;
   if (milliseconds < SHORTEST_MS) return undefined;

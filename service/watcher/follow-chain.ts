@@ -21,22 +21,20 @@ import { readByReceipts, readRange, type RangeRead } from './read-range';
  *   it.
  */
 export type Sighting = { headBlock: number; nextBlock: number } & (
-  | ({ kind: 'range' } & BlockRange)
+  | {
+      kind: 'range';
+      fromBlock: number;
+      toBlock: number;
+      events: RegistryEvent[];
+      /** The blocks with events, the first and the last. Ascending. */
+      blocks: KeptBlock[];
+      /** Number of the oldest kept block. */
+      oldestKept: number;
+    }
   | { kind: 'unchanged'; isAllThere: boolean }
   | { kind: 'mismatch' }
   | { kind: 'reorganised'; ancestor: KeptBlock }
 );
-
-/** A range of blocks that were read together. */
-interface BlockRange {
-  fromBlock: number;
-  toBlock: number;
-  events: RegistryEvent[];
-  /** The blocks with events, the first and the last. Ascending. */
-  blocks: KeptBlock[];
-  /** Number of the oldest kept block. */
-  oldestKept: number;
-}
 
 /** Options of `followChain`. */
 export interface ChainFollowing {
@@ -50,7 +48,7 @@ export interface ChainFollowing {
   finalityDepth: number;
   /** How many blocks the provider accepts in one request. */
   span: BlockSpan;
-  alarm: Pick<BlockAlarm, 'wait' | 'quicken'>;
+  alarm: Pick<ReturnType<typeof createBlockAlarm>, 'wait' | 'quicken'>;
   signal: AbortSignal;
 }
 
@@ -245,26 +243,21 @@ async function findAncestor(client: RpcClient, kept: readonly KeptBlock[], head:
   }
   const ancestor = candidates[onChain];
   if (ancestor) return ancestor;
-  throw tooDeep(kept);
-}
-
-/** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
-async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
-  if (hash === undefined) return true;
-  return (await existingBlock(client, number)).hash === hash;
-}
-
-function tooDeep(kept: readonly KeptBlock[]): ChainError {
-  const [oldest] = kept;
   const message =
-    `The chain was reorganised deeper than the finality depth: block ${oldest?.number} ` +
+    `The chain was reorganised deeper than the finality depth: block ${kept[0]?.number} ` +
     'is not the one that was read, and earlier blocks are no longer known. ' +
     'Nothing is delivered until an operator acts.';
   const remedy =
     'Compare what was delivered with the chain; ' +
     'then start with a new DATA_DIR (or database) and a larger FINALITY_DEPTH. ' +
     'Keep the old one: it has the issued documents and the subscriptions.';
-  return new ChainError('CHAIN_REORGANISED', message, { remedy });
+  throw new ChainError('CHAIN_REORGANISED', message, { remedy });
+}
+
+/** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
+async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
+  if (hash === undefined) return true;
+  return (await existingBlock(client, number)).hash === hash;
 }
 
 /**
@@ -286,41 +279,33 @@ export function newestUpTo(kept: readonly KeptBlock[], number: number): KeptBloc
   return kept.findLast((block) => block.number <= number);
 }
 
-/** Decides when to ask the chain for new blocks. */
-export interface BlockAlarm {
-  /**
-   * Resolves when the node has reported a block since the last call, when the pause is over, or when the
-   * signal aborts.
-   */
-  wait(signal: AbortSignal): Promise<void>;
-  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
-  quicken(): void;
-  /** Ends the pause, or the next one. */
-  wake(this: void): void;
-  stop(): void;
-}
-
 /** Factor by which each pause without an event is longer than the one before. */
 const GROWTH = 1.5;
 
 /**
- * Creates an alarm. Over a WebSocket the node reports new blocks (`newHeads`), but subscriptions can fail
- * silently, so the chain is polled as well. Providers limit calls per day and most registries are idle most
- * of the time: the pause grows as long as nothing happens.
+ * Creates an alarm, which decides when to ask the chain for new blocks. Over a WebSocket the node reports new
+ * blocks (`newHeads`), but subscriptions can fail silently, so the chain is polled as well. Providers limit
+ * calls per day and most registries are idle most of the time: the pause grows as long as nothing happens.
  */
-export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses): BlockAlarm {
+export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses) {
   const sleeper = createWakeableSleep();
   let pauseMs = shortest;
   const unsubscribe = client.onNewHead?.(sleeper.wake);
   return {
-    async wait(signal) {
+    /**
+     * Resolves when the node has reported a block since the last call, when the pause is over, or when the
+     * signal aborts.
+     */
+    async wait(signal: AbortSignal): Promise<void> {
       signal.addEventListener('abort', sleeper.wake);
       if (!signal.aborted) await sleeper.sleep(pauseMs);
       signal.removeEventListener('abort', sleeper.wake);
       sleeper.reset();
       pauseMs = Math.min(pauseMs * GROWTH, longest);
     },
+    /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
     quicken: () => void (pauseMs = shortest),
+    /** Ends the pause, or the next one. */
     wake: sleeper.wake,
     stop: () => unsubscribe?.(),
   };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { keccak256 } from 'ethers';
 import pMap from 'p-map';
 import {
@@ -64,7 +65,7 @@ export async function readRange(
   const [read, logs] = await Promise.all([
     blocksOf(client, genuine, first, last),
     isSingle && mayLackLogs(last, own, contracts)
-      ? logsOfBlock(client, last)
+      ? transactionsIn(client, last).then((all) => logsOfTransactions(client, all))
       : logsOfTransactions(
           client,
           genuine.map(({ log }) => log),
@@ -136,10 +137,6 @@ function isInBloom(bloom: Buffer, address: string): boolean {
 async function transactionsIn(client: RpcClient, { hash }: ChainBlock): Promise<TransactionInBlock[]> {
   const hashes = await transactionsOf(client, hash);
   return hashes.map((transactionHash) => ({ transactionHash, blockHash: hash }));
-}
-
-async function logsOfBlock(client: RpcClient, block: ChainBlock): Promise<ChainLog[]> {
-  return logsOfTransactions(client, await transactionsIn(client, block));
 }
 
 /**
@@ -215,18 +212,8 @@ function eventsOf(
 
 function positionAmong(ofTransaction: readonly ChainLog[], log: ChainLog): number {
   const position = log.index - (ofTransaction[0]?.index ?? 0);
-  const found = ofTransaction[position];
-  if (found && isSame(found, log)) return position;
+  if (isDeepStrictEqual(ofTransaction[position], log)) return position;
   throw differing(`The node gives other logs for transaction ${log.transactionHash} than for its block.`);
-}
-
-function isSame(left: ChainLog, right: ChainLog): boolean {
-  return (
-    left.index === right.index &&
-    left.address === right.address &&
-    left.data === right.data &&
-    left.topics.join() === right.topics.join()
-  );
 }
 
 function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {
