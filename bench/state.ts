@@ -1,4 +1,5 @@
 import { openSqlite } from '../service/database/open-sqlite';
+import { migrate } from '../service/database/migrate';
 import { openPostgres } from '../service/database/open-postgres';
 import type { Database } from '../service/database/database';
 import { createLogger, type Logger } from '../service/base/logger';
@@ -28,7 +29,7 @@ async function withSqlite(use: (database: Database) => Promise<void>): Promise<v
 async function withPostgres(use: (database: Database) => Promise<void>): Promise<void> {
   const postgres = await postgresDatabase();
   if (!postgres) return;
-  const database = await openPostgres(postgres.url, silent);
+  const database = await openPostgres(postgres.url, migrate, silent);
   try {
     await use(database);
   } finally {

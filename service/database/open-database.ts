@@ -1,6 +1,7 @@
 import type { Logger } from '../base/logger';
 import type { Database } from './database';
-import { openPostgres, openPostgresBesideService } from './open-postgres';
+import { expectMigrated, migrate } from './migrate';
+import { openPostgres } from './open-postgres';
 import { openSqlite, openSqliteBesideService } from './open-sqlite';
 
 /** Location of the service's database. */
@@ -12,12 +13,14 @@ interface DatabaseLocation {
 
 /** Opens the service's database and brings its tables up to date. */
 export function openDatabase({ databaseUrl, dataDir }: DatabaseLocation, logger: Logger): Promise<Database> {
-  return databaseUrl === undefined ? openSqlite(dataDir, { logger }) : openPostgres(databaseUrl, logger);
+  return databaseUrl === undefined
+    ? openSqlite(dataDir, { logger })
+    : openPostgres(databaseUrl, migrate, logger);
 }
 
 /** Opens the service's database for a command. The service may be running. */
 export function openDatabaseBesideService({ databaseUrl, dataDir }: DatabaseLocation): Promise<Database> {
   return databaseUrl === undefined
     ? openSqliteBesideService(dataDir)
-    : openPostgresBesideService(databaseUrl);
+    : openPostgres(databaseUrl, expectMigrated);
 }

@@ -12,7 +12,7 @@ import { ConfigurationError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
 import type { Database, ExclusiveRight } from './database';
-import { expectMigrated, migrate } from './migrate';
+import type { migrate } from './migrate';
 import type { Schema } from './schema';
 
 const MOST_CONNECTIONS = 10;
@@ -36,24 +36,11 @@ const NUMBERS: CustomTypesConfig = {
  * Connects to PostgreSQL. Several services may share the database: they share the deliveries, and one of them
  * reads each feed's chain.
  *
+ * @param prepare checks the tables, or brings them up to date.
+ * @param logger absent in commands.
  * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are thrown by the statements.
  */
-export async function openPostgres(url: string, logger: Logger): Promise<Database> {
-  return open(url, migrate, (error) =>
-    logger.warn({ error }, `a database connection was lost: ${messageOf(error)}`),
-  );
-}
-
-/** Opens the database of a service for a command, without changing its tables. */
-export async function openPostgresBesideService(url: string): Promise<Database> {
-  return open(url, expectMigrated, () => undefined);
-}
-
-async function open(
-  url: string,
-  prepare: (db: Kysely<Schema>, place: string) => Promise<void>,
-  onLost: (error: Error) => void,
-): Promise<Database> {
+export async function openPostgres(url: string, prepare: typeof migrate, logger?: Logger): Promise<Database> {
   const connection: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
@@ -68,7 +55,7 @@ async function open(
   const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
   // A broken connection is replaced. If it was in use, its statement fails. Without these listeners the error
   // would end the process.
-  pool.on('error', onLost);
+  pool.on('error', (error) => logger?.warn({ error }, `a database connection was lost: ${messageOf(error)}`));
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
   try {
@@ -135,7 +122,8 @@ export async function takeRight(
 ): Promise<ExclusiveRight | undefined> {
   const client = new Client({ ...connection, query_timeout: BEAT_WITHIN_MS });
   const ended = new AbortController();
-  const lose = (): void => ended.abort(lostError(right));
+  const message = `The database connection that holds the right ${right} was lost.`;
+  const lose = (): void => ended.abort(new ServiceError('LEADERSHIP_LOST', message, { retryable: true }));
   client.on('error', lose);
   client.on('end', lose);
   try {
@@ -173,11 +161,6 @@ function beat(client: Client, lose: () => void): () => Promise<void> {
     clearInterval(timer);
     await endWithin(client);
   };
-}
-
-function lostError(right: string): ServiceError {
-  const message = `The database connection that holds the right ${right} was lost.`;
-  return new ServiceError('LEADERSHIP_LOST', message, { retryable: true });
 }
 
 /** Closes the connection. If that hangs, it is left to the operating system. */

@@ -4,12 +4,10 @@ import {
   closeSync,
   constants,
   existsSync,
-  fstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   statSync,
-  type BigIntStats,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Kysely } from 'kysely';
@@ -43,7 +41,7 @@ export async function openSqlite(
 ): Promise<Database> {
   prepareFolder(folder);
   const release = lock(folder);
-  return open(folder, { prepare: migrate, release, patienceMs, logger });
+  return open(folder, migrate, release, patienceMs, logger);
 }
 
 /**
@@ -61,22 +59,15 @@ export async function openSqliteBesideService(folder: string): Promise<Database>
     const message = `There is no database in ${folder}. ${remedy}`;
     throw new ConfigurationError('DATABASE_MISSING', message, { cause, remedy });
   }
-  return open(folder, { prepare: expectMigrated, release: () => undefined, patienceMs: PATIENCE_MS });
+  return open(folder, expectMigrated);
 }
 
 async function open(
   folder: string,
-  {
-    prepare,
-    release,
-    patienceMs,
-    logger,
-  }: {
-    prepare: (db: Kysely<Schema>, place: string) => Promise<void>;
-    release: () => void;
-    patienceMs: number;
-    logger?: Logger | undefined;
-  },
+  prepare: typeof migrate,
+  release = () => undefined as void,
+  patienceMs = PATIENCE_MS,
+  logger?: Logger,
 ): Promise<Database> {
   const path = join(folder, STATE_FILE);
   const file = openFile(path, release);
@@ -186,20 +177,13 @@ const LOOK_EVERY_MS = 1_000;
 /** SQLite's default: pages in the write-ahead log after which they are copied into the database's file. */
 const CHECKPOINT_PAGES = 1_000;
 
-/** Notices that the files of an open database were removed, moved or replaced. */
-interface FileWatch {
-  isRemoved(): boolean;
-  stop(): void;
-}
-
 /**
  * Looks once a second whether the files at `path` are still those that `file` has open. A process keeps
  * removed files open and goes on without an error, but its next start would find nothing.
  */
-function watchFiles(file: Sqlite.Database, path: string, logger: Logger | undefined): FileWatch {
-  const database = { path, identity: identityOf(path) };
-  const log = { path: `${path}-wal`, identity: identityOf(`${path}-wal`) };
-  const index = { path: `${path}-shm`, identity: identityOf(`${path}-shm`) };
+function watchFiles(file: Sqlite.Database, path: string, logger: Logger | undefined) {
+  const opened = (name: string): OpenFile => ({ path: name, identity: identityOf(name) });
+  const [database, log, index] = [opened(path), opened(`${path}-wal`), opened(`${path}-shm`)];
   let isRemoved = false;
   const look = (): void => {
     if ([database, log, index].every(isInPlace) !== isRemoved) return;
@@ -223,10 +207,7 @@ interface OpenFile {
 }
 
 function identityOf(path: string): string | undefined {
-  return shown(statSync(path, { bigint: true, throwIfNoEntry: false }));
-}
-
-function shown(stats: BigIntStats | undefined): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
@@ -251,10 +232,13 @@ function removed(path: string, command: string | undefined): ServiceError {
   return new ServiceError('DATABASE_REMOVED', message, { remedy });
 }
 
+/** The open files of this process, also those that were removed. */
+const OPEN_FILES = '/proc/self/fd';
+
 /** A command for the shell. Undefined where the system does not show the open files of a process. */
 function rescue(files: readonly OpenFile[]): string | undefined {
   const copies = files.map(({ path, identity }) => {
-    const descriptor = descriptorOf(identity);
+    const descriptor = identity && descriptorOf(identity);
     if (descriptor === undefined) return undefined;
     const keep = existsSync(path) ? `mv ${quoted(path)} ${quoted(`${path}.replaced`)} && ` : '';
     return `${keep}cp /proc/${process.pid}/fd/${descriptor} ${quoted(path)}`;
@@ -264,22 +248,14 @@ function rescue(files: readonly OpenFile[]): string | undefined {
   return `(umask 077 && mkdir -p ${folder} && ${copies.join(' && ')} && kill ${process.pid})`;
 }
 
-function descriptorOf(identity: string | undefined): number | undefined {
+/** The descriptor with which the folder was read is closed already, and has no identity. */
+function descriptorOf(identity: string): string | undefined {
   try {
-    return readdirSync('/proc/self/fd')
-      .map(Number)
-      .find((descriptor) => isOpenAs(descriptor, identity));
+    return readdirSync(OPEN_FILES).find(
+      (descriptor) => identityOf(join(OPEN_FILES, descriptor)) === identity,
+    );
   } catch {
     return undefined;
-  }
-}
-
-/** The descriptor with which the folder was read is closed already. */
-function isOpenAs(descriptor: number, identity: string | undefined): boolean {
-  try {
-    return shown(fstatSync(descriptor, { bigint: true })) === identity;
-  } catch {
-    return false;
   }
 }
 
