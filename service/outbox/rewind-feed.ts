@@ -8,26 +8,8 @@ import { recipientsOf } from './channels';
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 import { attemptsOf, bytesOfId, eventsAfter, idOf, idOfBytes, startOf, type Told } from './stored-events';
 
-/** An event that was delivered, or may have been, before its block was orphaned. */
-interface OrphanedEvent {
-  eventId: string;
-  type: string;
-  tokenId: string;
-  blockNumber: number;
-  transactionHash: string;
-  /** `attempted`: no attempt succeeded, but the receiver may still have got one. */
-  outcome: 'delivered' | 'attempted';
-}
-
 /** The result of a rewind. */
-export interface Rewound {
-  /**
-   * Number of undelivered events that were withdrawn. They are sent only if their transactions are mined
-   * again.
-   */
-  withdrawn: number;
-  orphaned: OrphanedEvent[];
-}
+export type Rewound = Awaited<ReturnType<typeof note>>;
 
 /** An event of a block that is orphaned. */
 type OrphanedRow = OrphanedAnnouncement & { type: string; token_id: string };
@@ -61,7 +43,8 @@ export async function rewindFeed(
         .where(isOfBlock)
         .execute();
       const tokens = [...new Set(rows.map(({ token }) => token))];
-      const queues = await lockQueues(database, transaction, feed, tokens);
+      const channels = recipients.map(({ channel }) => channel);
+      const queues = await lockQueues(database, transaction, channels, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
       const orphans = new Set(rows.map(idOf));
       const told = await attemptsOf(transaction, [...orphans]);
@@ -69,7 +52,14 @@ export async function rewindFeed(
       for (const queue of queues)
         for (const event of await removeFromQueue(transaction, queue, orphans, now))
           cutOff.push({ event, channel: queue.channel, isDelivered: false });
-      await dropDeadLetters(transaction, queues, [...orphans]);
+      for (const channel of new Set(queues.map((queue) => queue.channel)))
+        await inBatches([...orphans], (some) =>
+          transaction
+            .deleteFrom('dead_letters')
+            .where('channel', '=', channel)
+            .where('event', 'in', some)
+            .execute(),
+        );
       const retracting = recipients.flatMap(({ channel, hasRetractions }) => (hasRetractions ? channel : []));
       await retract(transaction, feed, rows, retracting, cutOff, now);
       const rewound = await note(transaction, feed, rows, [...told, ...cutOff], now);
@@ -91,21 +81,13 @@ export async function rewindFeed(
 /** Thrown to roll the transaction back. */
 class InFlight extends Error {}
 
-async function dropDeadLetters(
-  db: Transaction<Schema>,
-  queues: readonly { channel: number }[],
-  events: readonly number[],
-): Promise<void> {
-  const channels = [...new Set(queues.map(({ channel }) => channel))];
-  for (const channel of channels)
-    await inBatches(events, (some) =>
-      db.deleteFrom('dead_letters').where('channel', '=', channel).where('event', 'in', some).execute(),
-    );
-}
-
 /**
  * Records orphans. Events that were sent, or may have been, are marked and kept, so that they are recognised
  * if they are mined again. The others are deleted.
+ *
+ * @returns the number of undelivered events that were withdrawn, which are sent only if their transactions
+ *   are mined again; and the events that were delivered, or may have been: `attempted` ones have no
+ *   successful attempt, but the receiver may still have got one.
  */
 async function note(
   db: Transaction<Schema>,
@@ -113,60 +95,55 @@ async function note(
   rows: readonly OrphanedRow[],
   told: readonly Told[],
   now: number,
-): Promise<Rewound> {
+) {
   const originals = rows.filter(({ original }) => original === null);
   const originalOf = new Map(rows.map(({ id, original }) => [id, original ?? id]));
   const delivered = new Set(told.flatMap((one) => (one.isDelivered ? originalOf.get(one.event) : [])));
   // A retraction shows that an event may have been received, also if no attempt was ever recorded.
   const kept = new Set([...told.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
-  const orphaned: OrphanedEvent[] = [];
-  for (const row of rows) {
-    if (!kept.has(row.id)) {
-      await db.deleteFrom('events').where('id', '=', row.id).execute();
-      continue;
-    }
-    await db.updateTable('events').set({ orphaned_at: now }).where('id', '=', row.id).execute();
-    if (row.original !== null) continue;
-    const outcome = delivered.has(row.id) ? 'delivered' : 'attempted';
-    await noteOrphan(db, feed, row, outcome, now);
-    orphaned.push({
+  const deleted = rows.filter(({ id }) => !kept.has(id));
+  await inBatches(deleted.map(idOf), (some) => db.deleteFrom('events').where('id', 'in', some).execute());
+  const marked = rows.filter(({ id }) => kept.has(id));
+  await inBatches(marked.map(idOf), (some) =>
+    db.updateTable('events').set({ orphaned_at: now }).where('id', 'in', some).execute(),
+  );
+  const orphaned = originals.filter(({ id }) => kept.has(id));
+  const outcomeOf = ({ id }: OrphanedRow): 'delivered' | 'attempted' =>
+    delivered.has(id) ? 'delivered' : 'attempted';
+  const orphans = orphaned.map((row) => ({
+    feed,
+    event_id: bytesOfId(idOfBytes(row.event_id)),
+    block_number: row.block_number,
+    block_hash: row.block_hash,
+    outcome: outcomeOf(row),
+    body: row.body,
+    orphaned_at: now,
+  }));
+  await inBatches(orphans, (some) =>
+    db
+      .insertInto('orphans')
+      .values(some)
+      .onConflict((conflict) =>
+        // A branch may become canonical again, and be orphaned again.
+        conflict.columns(['feed', 'event_id', 'block_hash']).doUpdateSet((eb) => ({
+          outcome: eb.ref('excluded.outcome'),
+          orphaned_at: now,
+          mined_again_in: null,
+        })),
+      )
+      .execute(),
+  );
+  return {
+    withdrawn: originals.filter(({ id }) => !delivered.has(id)).length,
+    orphaned: orphaned.map((row) => ({
       eventId: idOfBytes(row.event_id),
       type: row.type,
       tokenId: row.token_id,
       blockNumber: row.block_number,
       transactionHash: (JSON.parse(row.body) as CloudEvent).data.transactionHash,
-      outcome,
-    });
-  }
-  const undelivered = originals.filter(({ id }) => !delivered.has(id));
-  return { withdrawn: undelivered.length, orphaned };
-}
-
-async function noteOrphan(
-  db: Transaction<Schema>,
-  feed: number,
-  { event_id, block_number, block_hash, body }: OrphanedRow,
-  outcome: OrphanedEvent['outcome'],
-  now: number,
-): Promise<void> {
-  await db
-    .insertInto('orphans')
-    .values({
-      feed,
-      event_id: bytesOfId(idOfBytes(event_id)),
-      block_number,
-      block_hash,
-      outcome,
-      body,
-      orphaned_at: now,
-    })
-    .onConflict((conflict) =>
-      // A branch may become canonical again, and be orphaned again.
-      conflict
-        .columns(['feed', 'event_id', 'block_hash'])
-        .doUpdateSet({ outcome, orphaned_at: now, mined_again_in: null }),
-    )
-    .execute();
+      outcome: outcomeOf(row),
+    })),
+  };
 }
 
 /** Channels that were filled beyond the block are filled again from there. */
@@ -189,18 +166,12 @@ type Queue = Selectable<QueuesTable>;
 async function lockQueues(
   { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
-  feed: number,
+  channels: readonly number[],
   tokens: readonly number[],
 ): Promise<Queue[]> {
-  const channels = await db
-    .selectFrom('channels')
-    .select('id')
-    .where('feed', '=', feed)
-    .orderBy('id')
-    .execute();
   const inOrder = [...tokens].sort((left, right) => left - right);
   const locked: Queue[] = [];
-  for (const { id: channel } of channels)
+  for (const channel of channels)
     locked.push(
       ...(await inBatches(inOrder, (some) =>
         db

@@ -124,14 +124,19 @@ export async function addSubscription(
       .select((eb) => eb.fn.countAll().as('count'))
       .where('definition', 'is not', null)
       .executeTakeFirstOrThrow();
-    if (Number(count) >= MOST_SUBSCRIPTIONS) throw tooMany();
+    if (Number(count) >= MOST_SUBSCRIPTIONS)
+      throw new RequestError(
+        'SUBSCRIPTIONS_TOO_MANY',
+        `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`,
+      );
     const { id } = await transaction
       .insertInto('subscriptions')
       .values({ ...columns, name: subscription.id, created_at: now, changed_at: now })
       .returning('id')
       .executeTakeFirstOrThrow();
-    const fill = firstFill(subscription.config.startFrom);
-    const current = new Set(fill === null ? [] : await findFeeds(transaction));
+    const { startFrom } = subscription.config;
+    const fill = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
+    const current = new Set(startFrom === 'now' ? [] : await findFeeds(transaction));
     const feeds = await transaction.selectFrom('feeds').select(['id', 'feed']).orderBy('id').execute();
     const channels = feeds.map(({ id: feed, feed: name }) => ({
       subscription: id,
@@ -141,17 +146,6 @@ export async function addSubscription(
     }));
     if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
   });
-}
-
-/** The block before the first one whose stored events are enqueued. Null if no stored events are. */
-function firstFill(startFrom: Subscription['config']['startFrom']): number | null {
-  if (startFrom === 'now') return null;
-  return startFrom === 'beginning' ? FIRST_FILL : startFrom - 1;
-}
-
-function tooMany(): RequestError {
-  const message = `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`;
-  return new RequestError('SUBSCRIPTIONS_TOO_MANY', message);
 }
 
 /** Replaces a subscription, and sets the state of its channels if it changed. False if there is none. */
