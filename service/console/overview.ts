@@ -142,20 +142,12 @@ function issuingView(
   };
 }
 
-/** Measurements of the last half hour, for plots. They need no database. */
-export interface Samples {
-  /** Counts a successful delivery. */
-  delivered(this: void): void;
-  plots(this: void): Overview['plots'];
-  stop(this: void): void;
-}
-
 const EVERY_MS = 10_000;
 const MOST_SAMPLES = 180;
 const SAMPLES_A_MINUTE = 6;
 
-/** Takes a sample every ten seconds until `stop`. */
-export function startSamples(feeds: () => readonly FollowedFeed[], clock: Clock): Samples {
+/** Samples the last half hour for plots, every ten seconds until `stop`. It needs no database. */
+export function startSamples(feeds: () => readonly FollowedFeed[], clock: Clock) {
   const lag: Sample[] = [];
   const deliveriesPerMinute: Sample[] = [];
   /** The deliveries of the last minute, by sample. */
@@ -171,8 +163,9 @@ export function startSamples(feeds: () => readonly FollowedFeed[], clock: Clock)
   }, EVERY_MS);
   timer.unref();
   return {
+    /** Counts a successful delivery. */
     delivered: () => void deliveries++,
-    plots: () => ({ lag: [...lag], deliveriesPerMinute: [...deliveriesPerMinute] }),
+    plots: (): Overview['plots'] => ({ lag: [...lag], deliveriesPerMinute: [...deliveriesPerMinute] }),
     stop: () => clearInterval(timer),
   };
 }
