@@ -1,65 +1,47 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLocalSetup } from '../test/helpers/chain/local-setup';
-import { create } from '../test/helpers/processes/create-call';
-import { BILL_OF_LADING } from '../devnet/bill-of-lading';
-import { startCountingReceiver } from './counting-receiver';
-import { median } from './median';
-import { startProbedService, type ProbedService } from './probed-service';
+import { compare, type Figures, type Size } from './measure';
+import { onNewChain, withReceiver, withService, type ProbedService } from './processes';
 
 const CONSOLES = 10;
-const ROUNDS = 5;
 const ROUND_MS = 8_000;
 const DOCUMENTS_A_SECOND = 5;
 const ADMIN_API_KEY = 'key-of-the-bench';
 
-/**
- * Compares the processor time of a busy service while ten consoles are open with that while none is. Five
- * documents a second are issued and their events delivered. The two take turns.
- */
-export async function run(): Promise<void> {
-  const local = await createLocalSetup();
-  const receiver = await startCountingReceiver();
-  const settings = { ...local.settings, WEBHOOK_URL: receiver.url, ADMIN_API_KEY };
-  const service = await startProbedService(settings);
-  try {
-    const owner = await local.account(1);
-    const issue = (): Promise<unknown> =>
-      create(service.url, { owner, holder: owner, credentialSubject: BILL_OF_LADING });
-    const costs = { none: [] as number[], ten: [] as number[] };
-    await busy(service, issue);
-    for (let round = 0; round < ROUNDS; round++) {
-      costs.none.push(await busy(service, issue));
-      const close = await openConsoles(service.url);
-      costs.ten.push(await busy(service, issue));
-      close();
-    }
-    const [none, ten] = [median(costs.none), median(costs.ten)];
-    console.log(
-      `${DOCUMENTS_A_SECOND} documents a second, no console: ${none.toFixed(0)} ms of CPU a second`,
-    );
-    console.log(`${CONSOLES} consoles open: ${ten.toFixed(0)} ms; ratio ${(ten / none).toFixed(2)}`);
-  } finally {
-    await service.end('SIGTERM');
-    await receiver.stop();
-    await local.stop();
-  }
+/** The processor time of a service that issues five documents a second, without and with open consoles. */
+export async function consoles(size: Size): Promise<void> {
+  await withReceiver((receiver) =>
+    onNewChain((local) =>
+      withService(local, { WEBHOOK_URL: receiver.url, ADMIN_API_KEY }, (service) =>
+        compare(`${DOCUMENTS_A_SECOND} documents a second`, size, {
+          'no console': () => busy(service, size),
+          [`${CONSOLES} consoles`]: async () => {
+            const closing = await openConsoles(service);
+            try {
+              return await busy(service, size);
+            } finally {
+              closing.abort();
+            }
+          },
+        }),
+      ),
+    ),
+  );
 }
 
-/** Issues at the rate for a round, and returns the processor time per second. */
-async function busy(service: ProbedService, issue: () => Promise<unknown>): Promise<number> {
-  const [before, start] = [await service.cost(), performance.now()];
-  const issued: Promise<unknown>[] = [];
-  while (performance.now() - start < ROUND_MS) {
+async function busy({ cost, issue }: ProbedService, size: Size): Promise<Figures> {
+  const [before, start] = [await cost(), performance.now()];
+  const issued: Promise<void>[] = [];
+  while (performance.now() - start < size.of(ROUND_MS)) {
     issued.push(issue());
     await sleep(1_000 / DOCUMENTS_A_SECOND);
   }
   await Promise.all(issued);
-  const after = await service.cost();
-  return ((after.cpuMs - before.cpuMs) / (performance.now() - start)) * 1_000;
+  const cpuMs = (await cost()).cpuMs - before.cpuMs;
+  return { 'processor, ms a second': (cpuMs / (performance.now() - start)) * 1_000 };
 }
 
-/** Opens consoles: each asks for the overview, and for the deliveries whenever the revision changes. */
-async function openConsoles(url: string): Promise<() => void> {
+/** Each console asks for the overview, and for the deliveries whenever the revision changes. */
+async function openConsoles({ url }: ProbedService): Promise<AbortController> {
   const answer = await fetch(`${url}/console/api/session`, {
     method: 'POST',
     headers: { origin: url, 'content-type': 'application/json' },
@@ -68,29 +50,24 @@ async function openConsoles(url: string): Promise<() => void> {
   const cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? '';
   if (!answer.ok || cookie === '') throw new Error(`the log-in answered ${answer.status}`);
   const closing = new AbortController();
-  const options = { headers: { cookie }, signal: closing.signal };
+  const watch = async (): Promise<void> => {
+    const options = { headers: { cookie }, signal: closing.signal };
+    let etag = '';
+    let revision: string | undefined;
+    for (; !closing.signal.aborted; await sleep(1_000)) {
+      const headers = { cookie, 'if-none-match': etag };
+      const overview = await fetch(`${url}/console/api/overview`, { ...options, headers });
+      if (overview.status === 304) continue;
+      if (!overview.ok) throw new Error(`the overview answered ${overview.status}`);
+      etag = overview.headers.get('etag') ?? '';
+      const before = revision;
+      ({ revision } = (await overview.json()) as { revision: string });
+      if (revision !== before) await (await fetch(`${url}/deliveries?limit=50`, options)).arrayBuffer();
+    }
+  };
   for (let index = 0; index < CONSOLES; index++)
-    void watch(url, options).catch((error: unknown) => {
+    void watch().catch((error: unknown) => {
       if (!closing.signal.aborted) console.error(error);
     });
-  return () => closing.abort();
-}
-
-async function watch(
-  url: string,
-  options: { headers: { cookie: string }; signal: AbortSignal },
-): Promise<void> {
-  let etag = '';
-  let revision: string | undefined;
-  for (; !options.signal.aborted; await sleep(1_000)) {
-    const headers = { ...options.headers, 'if-none-match': etag };
-    const answer = await fetch(`${url}/console/api/overview`, { ...options, headers });
-    if (answer.status === 304) continue;
-    if (!answer.ok) throw new Error(`the overview answered ${answer.status}`);
-    etag = answer.headers.get('etag') ?? '';
-    const before = revision;
-    ({ revision } = (await answer.json()) as { revision: string });
-    if (revision === before) continue;
-    await (await fetch(`${url}/deliveries?limit=50`, options)).arrayBuffer();
-  }
+  return closing;
 }

@@ -1,132 +1,109 @@
-import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { Agent, request } from 'undici';
-import { systemClock } from '../service/base/clock';
-import { realisedOptions } from '../service/base/delivery-options';
-import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
-import { createDeliverySlots } from '../service/delivery/delivery-slots';
-import { createFeedDelivery } from '../service/delivery/feed-delivery';
-import { startCountingReceiver, type CountingReceiver } from './counting-receiver';
-import { discardingLogger } from './discarding-logger';
-import { fillOutbox } from './fill-outbox';
-import { median } from './median';
-import { ENGINES } from './state';
+import { channelsOf } from '../service/outbox/channels';
+import type { ClaimedQueue } from '../service/outbox/claim-queues';
+import { takeTurn, type Settlement } from '../service/outbox/settle-queues';
+import type { Engine } from '../test/helpers/database/engines';
+import { compare, rateOf, timeOf, type Figures, type Size } from './measure';
+import { deliver, fillOutbox, installedEngines, subscribe, withDatabase } from './outbox';
+import { withReceiver, type CountingReceiver } from './processes';
 
-const ROUNDS = 5;
-const TOKENS = 2_000;
-const EVENTS_PER_TOKEN = 5;
-const EVENTS = TOKENS * EVENTS_PER_TOKEN;
+const EVENTS = 10_000;
 /** The service's default. */
-const CONCURRENCY = 16;
+const AT_ONCE = 16;
 
-/**
- * Measures events a second from the outbox to a local receiver. The comparison is a loop that posts the same
- * bodies through the same HTTP client, once without and once with signing, which every sender needs. They
- * take turns, so that other load of the machine affects all of them.
- */
-export async function run(): Promise<void> {
-  const receiver = await startCountingReceiver();
-  try {
-    for (const withDatabase of ENGINES) await withDatabase((database) => compare(database, receiver));
-  } finally {
-    await receiver.stop();
-  }
+/** Events a second from the outbox to a receiver, against a loop that posts such bodies, signed or not. */
+export async function delivery(size: Size): Promise<void> {
+  const events = size.of(EVENTS);
+  for (const engine of await installedEngines())
+    await withReceiver((receiver) =>
+      compare(`${events} events from ${engine} to a receiver, ${AT_ONCE} at once`, size, {
+        'bare loop': () => postAll(receiver, events, false),
+        'bare loop that signs': () => postAll(receiver, events, true),
+        'the outbox': () => withDatabase(engine, (database) => drain(database, events, receiver)),
+      }),
+    );
 }
 
-async function compare(database: Database, receiver: CountingReceiver): Promise<void> {
-  const rates = { service: [] as number[], bare: [] as number[], signing: [] as number[] };
-  const { privateKey } = generateKeyPairSync('ed25519');
-  // The first round compiles code and does not count.
-  for (let round = 0; round <= ROUNDS; round++) {
-    const feed = `bench:${round}`;
-    await fillOutbox(database, feed, { tokens: TOKENS, eventsPerToken: EVENTS_PER_TOKEN });
-    const bodies = await bodiesOf(database, feed);
-    const service = await rateOf(() => deliver(database, feed, receiver, privateKey));
-    const bare = await rateOf(() => postAll(receiver.url, bodies, () => ({})));
-    const signing = await rateOf(() => postAll(receiver.url, bodies, (body) => signed(body, privateKey)));
-    if (round === 0) continue;
-    rates.service.push(service);
-    rates.bare.push(bare);
-    rates.signing.push(signing);
-  }
-  console.log(`${database.engine}, ${EVENTS} events of ${TOKENS} tokens, medians of ${ROUNDS} rounds:`);
-  console.log(`  from the outbox:    ${Math.round(median(rates.service))} events/s`);
-  console.log(`  bare loop:          ${against(rates.service, rates.bare)}`);
-  console.log(`  bare loop, signing: ${against(rates.service, rates.signing)}`);
-}
-
-/** The rates of a comparison, and the service's rate as a share of them. */
-function against(service: readonly number[], compared: readonly number[]): string {
-  const ratios = service.map((rate, round) => rate / (compared[round] ?? NaN));
-  const [least, most] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
-  const ratio = `the outbox reaches ${median(ratios).toFixed(2)} of it (${least} to ${most})`;
-  return `${Math.round(median(compared))} posts/s, ${ratio}`;
-}
-
-async function rateOf(work: () => Promise<void>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return (EVENTS / (performance.now() - start)) * 1000;
-}
-
-/** Runs the real worker, with signing and logging, until the last event is received and settled. */
-async function deliver(
-  database: Database,
-  feed: string,
-  receiver: CountingReceiver,
-  privateKey: KeyObject,
-): Promise<void> {
-  const webhook = {
-    url: receiver.url,
-    headers: {},
-    signingKeys: { key: signingKeyOf(privateKey), next: undefined },
-    ...realisedOptions({ maxConcurrentDeliveries: CONCURRENCY }),
-  };
-  const log = discardingLogger();
+async function drain(database: Database, events: number, receiver: CountingReceiver): Promise<Figures> {
+  const feed = 'bench:delivery';
+  await subscribe(database, 1, () => ({ sink: receiver.url }));
+  await fillOutbox(database, feed, events);
   await receiver.reset();
-  const delivery = createFeedDelivery({
-    database,
-    clock: systemClock,
-    logger: log.logger,
-    slots: createDeliverySlots({ most: 1_000, logger: log.logger }),
-    targetOf: () => webhook,
-    restorePurged: async () => undefined,
-    onAttempt: () => undefined,
+  const delivering = deliver(database);
+  const ms = await timeOf(async () => {
+    await delivering.start(feed);
+    await receiver.received(events);
+    await delivering.stop();
   });
-  await delivery.start(feed);
-  await receiver.received(EVENTS);
-  await delivery.stop();
-  log.end();
+  return { 'a second': (events / ms) * 1_000 };
 }
 
-async function postAll(
-  url: string,
-  bodies: readonly string[],
-  headersOf: (body: string) => Record<string, string>,
-): Promise<void> {
-  const dispatcher = new Agent({ connections: CONCURRENCY });
-  let next = 0;
-  const postOnes = async (): Promise<void> => {
-    for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
-      const headers = { 'content-type': 'application/json', ...headersOf(body) };
-      const answer = await request(url, { dispatcher, method: 'POST', headers, body });
-      await answer.body.dump();
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, postOnes));
+async function postAll(receiver: CountingReceiver, count: number, isSigned: boolean): Promise<Figures> {
+  const body = JSON.stringify({ id: randomUUID(), data: 'x'.repeat(1_000) });
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const dispatcher = new Agent({ connections: AT_ONCE });
+  const rate = await rateOf(count, AT_ONCE, async () => {
+    const signature = isSigned && { 'x-service-signature': sign(null, Buffer.from(body), privateKey) };
+    const headers = {
+      'content-type': 'application/json',
+      ...(signature && { 'x-service-signature': signature['x-service-signature'].toString('base64') }),
+    };
+    const answer = await request(receiver.url, { dispatcher, method: 'POST', headers, body });
+    await answer.body.dump();
+  });
   await dispatcher.close();
+  return { 'a second': rate };
 }
 
-function signed(body: string, key: KeyObject): Record<string, string> {
-  return { 'x-service-signature': `ed25519=${sign(null, Buffer.from(body), key).toString('base64url')}` };
+const BACKLOGS = [1_000, 10_000, 100_000, 500_000];
+/** Enough queues for a few turns. */
+const LEAST = 500;
+/** The number of queues that a busy service claims and settles at a time. */
+const BATCH = 16;
+const TURNS = 40;
+
+/** How long it takes to settle a batch of deliveries and claim the next, by backlog. It should not grow. */
+export async function backlog(size: Size): Promise<void> {
+  const backlogs = new Set(BACKLOGS.map((events) => Math.max(size.of(events), LEAST)));
+  for (const engine of await installedEngines()) await fillAll(engine, size, [...backlogs], {});
 }
 
-async function bodiesOf({ db }: Database, feed: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('events')
-    .innerJoin('feeds', 'feeds.id', 'events.feed')
-    .select('body')
-    .where('feeds.feed', '=', feed)
-    .execute();
-  return rows.map(({ body }) => body);
+/** Fills a database for each backlog, and then compares them: all are open at the same time. */
+async function fillAll(
+  engine: Engine,
+  size: Size,
+  [events, ...others]: readonly number[],
+  cases: Readonly<Record<string, () => Promise<Figures>>>,
+): Promise<void> {
+  if (events === undefined)
+    return compare(
+      `to settle ${BATCH} queues and claim ${BATCH}, ${engine}`,
+      { rounds: size.of(TURNS) },
+      cases,
+    );
+  await withDatabase(engine, async (database) => {
+    const feed = 'bench:backlog';
+    await fillOutbox(database, feed, events);
+    const [{ channel = 0 } = {}] = await channelsOf(database.db, feed);
+    let claimed: readonly ClaimedQueue[] = [];
+    const turn = async (): Promise<Figures> => {
+      const settlements = claimed.map(delivered);
+      const terms = { limit: BATCH, perQueue: 1, now: Date.now(), leaseMs: 60_000 };
+      const claim = { channel, lease: randomUUID(), ...terms };
+      const ms = await timeOf(async () => {
+        const taken = await takeTurn(database, { settlements, claim, mayBeDue: true });
+        claimed = taken.claimed;
+      });
+      if (claimed.length !== BATCH) throw new Error(`${claimed.length} claimed`);
+      return { ms };
+    };
+    await fillAll(engine, size, others, { ...cases, [`${events} events wait`]: turn });
+  });
+}
+
+function delivered(queue: ClaimedQueue): Settlement {
+  const attempt = { attemptedAt: Date.now(), milliseconds: 1, status: 200, error: undefined };
+  return { queue, delivered: queue.deliveries.map((delivery) => ({ delivery, attempt })) };
 }

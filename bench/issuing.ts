@@ -1,147 +1,121 @@
-import { availableParallelism } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { BILL_OF_LADING } from '../devnet/bill-of-lading';
-import { create } from '../test/helpers/processes/create-call';
-import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
-import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
-import { ALL_THREADS } from './all-threads';
-import { createBareMinter, type BareMinter } from './bare-minter';
-import { median } from './median';
-import { presign, sendMints } from './presigned-mints';
-import { openSigning, type SigningAlone } from './signing-limit';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { toQuantity } from 'ethers';
+import type { LocalSetup } from '../test/helpers/chain/local-setup';
+import { startRpcProxy } from '../test/helpers/chain/rpc-proxy';
+import { compare, percentile, rateOf, timeOf, type Figures, type Size } from './measure';
+import { presign, sendMints } from './mints';
+import { onNewChain, withReceiver, withService, type CountingReceiver } from './processes';
 
+const EVENTS_OF_A_MINT = 5;
+const DOCUMENTS = 500;
 const AT_ONCE = 20;
-const EACH_ROUND = 100;
-const ROUNDS = 5;
-/** Short, so that the node's speed is the limit: a block has room for some sixty mints. */
-const INTERVAL_MS = 50;
-/** Time in which the service delivers the events of the last mints, also those of the comparison. */
-const REST_MS = 1_000;
-const AIM = 0.8;
+/** The first documents of a service compile code and process contexts. */
+const WARM_UP = 60;
 
-type Rates = Record<'creates' | 'mints' | 'signatures', number[]>;
-
-/**
- * Measures documents a second over HTTP with twenty concurrent requests. The comparisons are the same node
- * that only takes mints signed beforehand, and signing alone. They take turns. Each mining mode has its own
- * node: a Hardhat node grows with every mint and slows down.
- */
-export async function run(): Promise<void> {
-  await onNode('automine, mints sent one after the other', 1, async () => undefined);
-  await onNode(`a block every ${INTERVAL_MS} ms, mints sent ${AT_ONCE} at once`, AT_ONCE, async (local) => {
-    await local.client.send('evm_setAutomine', [false]);
-    await local.client.send('evm_setIntervalMining', [INTERVAL_MS]);
-  });
+/** The cost of a document that is mined at once, with the five events of its mint. */
+export function cost(size: Size): Promise<void> {
+  const count = size.of(DOCUMENTS);
+  return withReceiver((receiver) =>
+    compare(`${count} documents, ${AT_ONCE} at once, each mined at once on a new chain`, size, {
+      'presigned mints': () =>
+        onNewChain(async (local) => ({
+          'a second': await sendMints(local, await presign(local, count), 1),
+        })),
+      'documents, with a webhook': () =>
+        onNewChain((local) => documents(local, count, AT_ONCE, { WEBHOOK_URL: receiver.url }, receiver)),
+      'documents, no webhook': () => onNewChain((local) => documents(local, count, AT_ONCE)),
+      // A proxy counts, and takes time itself: no rate.
+      'documents, counting requests': () =>
+        onNewChain(async (local) => {
+          const proxy = await startRpcProxy(local.node.url);
+          const settings = { WEBHOOK_URL: receiver.url, RPC_URL: proxy.url };
+          const counted = (): number[] => [proxy.sizes.length, proxy.calls.length];
+          let before = counted();
+          await documents(local, count, AT_ONCE, settings, receiver, () => (before = counted()));
+          const [requests = NaN, calls = NaN] = counted().map((all, kind) => all - (before[kind] ?? NaN));
+          await proxy.close();
+          return { 'requests to the node, each': requests / count, 'calls to the node, each': calls / count };
+        }),
+    }),
+  );
 }
 
-async function onNode(
-  name: string,
-  mintsAtOnce: number,
-  setMining: (local: LocalSetup) => Promise<void>,
-): Promise<void> {
-  const local = await createLocalSetup();
-  try {
-    const minter = await createBareMinter(local.client, local.registryAddress);
-    await setMining(local);
-    report(name, await measure(local, minter, mintsAtOnce));
-  } finally {
-    await local.stop();
-  }
-}
+const BLOCK_EVERY_MS = 2_000;
+const BLOCK_GAS = 30_000_000;
+const CALLERS = 250;
+const MINTS = 1_200;
 
-async function measure(local: LocalSetup, minter: BareMinter, mintsAtOnce: number): Promise<Rates> {
-  const rates: Rates = { creates: [], mints: [], signatures: [] };
-  const owner = await local.account(1);
-  const service = await startServiceProcess({ ...local.settings, ...ALL_THREADS });
-  const signing = await openSigning(local.settings);
-  try {
-    // The first round compiles code and processes contexts; it does not count.
-    for (let round = 0; round <= ROUNDS; round++) {
-      const mints = await presign(minter, EACH_ROUND);
-      const measured = await takeTurns(round, {
-        creates: () => createAll(service, owner),
-        mints: () => sendMints(local.node.url, minter, mints, mintsAtOnce),
-        signatures: () => signAll(signing, owner),
+/** How full a chain's blocks of 30M gas are kept with a block every two seconds. */
+export function fullBlocks(size: Size): Promise<void> {
+  const count = Math.max(size.of(MINTS), 2 * CALLERS);
+  const onBlocks =
+    (prepare: (local: LocalSetup) => Promise<() => Promise<Figures>>) => (): Promise<Figures> =>
+      onNewChain(async (local) => {
+        const { client } = local;
+        const issue = await prepare(local);
+        const from = await client.getBlockNumber();
+        await client.send('evm_setBlockGasLimit', [toQuantity(BLOCK_GAS)]);
+        await client.send('evm_setAutomine', [false]);
+        await client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
+        return { ...(await issue()), 'share of the gas of a block': await fillingOf(local, from + 1) };
       });
-      if (round > 0) for (const kind of KINDS) rates[kind].push(measured[kind]);
-    }
-    return rates;
+  return withReceiver((receiver) =>
+    compare(`${count} mints, a block of 30M gas every ${BLOCK_EVERY_MS / 1_000} s`, size, {
+      'presigned mints': onBlocks(async (local) => {
+        const mints = await presign(local, count);
+        return async () => ({ 'a second': await sendMints(local, mints, AT_ONCE) });
+      }),
+      [`documents, ${CALLERS} at once`]: onBlocks(async (local) => () => {
+        return documents(local, count, CALLERS, { WEBHOOK_URL: receiver.url }, receiver);
+      }),
+    }),
+  );
+}
+
+/** The median share of its gas that a block with mints used, without the first and the last of them. */
+async function fillingOf({ client }: LocalSetup, from: number): Promise<number> {
+  const head = await client.getBlockNumber();
+  const shares: number[] = [];
+  for (let number = from; number <= head; number++) {
+    const block = await client.getBlock(number);
+    if (block && block.gasUsed > 0n) shares.push(Number(block.gasUsed) / Number(block.gasLimit));
+  }
+  return percentile(shares.slice(1, -1), 0.5);
+}
+
+/** Issues documents with a service of its own, and waits for their events. */
+async function documents(
+  local: LocalSetup,
+  count: number,
+  atOnce: number,
+  settings: Record<string, string> = {},
+  receiver?: CountingReceiver,
+  onWarm: () => unknown = () => undefined,
+): Promise<Figures> {
+  // Not in memory, where the tests have their databases: what is written is counted.
+  const DATA_DIR = mkdtempSync(join(tmpdir(), 'tds-bench-'));
+  try {
+    return await withService(local, { ...settings, DATA_DIR }, async ({ cost: spent, issue }) => {
+      await receiver?.reset();
+      await rateOf(WARM_UP, atOnce, issue);
+      await receiver?.received(WARM_UP * EVENTS_OF_A_MINT);
+      await receiver?.reset();
+      onWarm();
+      const before = await spent();
+      const rate = await rateOf(count, atOnce, issue);
+      const lagMs = await timeOf(async () => receiver?.received(count * EVENTS_OF_A_MINT));
+      const after = await spent();
+      return {
+        'a second': rate,
+        'processor of the service, ms each': (after.cpuMs - before.cpuMs) / count,
+        'commits, each': (after.commits - before.commits) / count,
+        'KiB written, each': (after.writtenKib - before.writtenKib) / count,
+        ...(receiver && { 'from the last answer to the last event, ms': lagMs }),
+      };
+    });
   } finally {
-    await signing.close();
-    await service.end('SIGTERM');
+    rmSync(DATA_DIR, { recursive: true });
   }
-}
-
-const KINDS = ['creates', 'mints', 'signatures'] as const;
-
-/** Rates of one round. Each round starts with another kind, so that none always follows the same one. */
-async function takeTurns(
-  round: number,
-  work: Record<keyof Rates, () => Promise<void>>,
-): Promise<Record<keyof Rates, number>> {
-  const rates = { creates: NaN, mints: NaN, signatures: NaN };
-  for (let turn = 0; turn < KINDS.length; turn++) {
-    const kind = KINDS[(round + turn) % KINDS.length] ?? 'creates';
-    const start = performance.now();
-    await work[kind]();
-    rates[kind] = (EACH_ROUND / (performance.now() - start)) * 1000;
-    await sleep(REST_MS);
-  }
-  return rates;
-}
-
-async function createAll({ url }: ServiceProcess, owner: string): Promise<void> {
-  const body = bodyFor(owner);
-  await manyAtOnce(async () => {
-    const { status } = await create(url, body);
-    if (status !== 200) throw new Error(`POST answered ${status}`);
-  });
-}
-
-function bodyFor(owner: string): string {
-  return JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
-}
-
-async function signAll(signing: SigningAlone, owner: string): Promise<void> {
-  const body = bodyFor(owner);
-  await manyAtOnce(() => signing.sign(body));
-}
-
-async function manyAtOnce(work: () => Promise<void>): Promise<void> {
-  let left = EACH_ROUND;
-  const workOnes = async (): Promise<void> => {
-    while (left-- > 0) await work();
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, workOnes));
-}
-
-function report(name: string, { creates, mints, signatures }: Rates): void {
-  const ofMints = creates.map((rate, round) => rate / (mints[round] ?? NaN));
-  const ofLower = creates.map(
-    (rate, round) => rate / Math.min(mints[round] ?? NaN, signatures[round] ?? NaN),
-  );
-  console.log(`${name}; ${EACH_ROUND} of each, ${ROUNDS} rounds, medians:`);
-  console.log(`  documents created, ${AT_ONCE} at once: ${median(creates).toFixed(0)}/s`);
-  console.log(`  mints that the node takes:       ${median(mints).toFixed(0)}/s, ${reached(ofMints)} of it`);
-  console.log(`  signing alone:                   ${median(signatures).toFixed(0)}/s`);
-  console.log(`  the lower of the two:            ${reached(ofLower)} of it (aim: ${AIM})`);
-  const both = mints.map((rate, round) => rateOfBoth(rate, signatures[round] ?? NaN));
-  const ofBoth = creates.map((rate, round) => rate / (both[round] ?? NaN));
-  console.log(
-    `  both, on the same processors:    at most ${median(both).toFixed(0)}/s, ${reached(ofBoth)} of it`,
-  );
-}
-
-/**
- * The possible rate if nothing but the node and signing cost time: the node uses one processor, signing uses
- * all.
- */
-function rateOfBoth(mints: number, signatures: number): number {
-  const processors = availableParallelism();
-  return processors / (1 / mints + processors / signatures);
-}
-
-function reached(ratios: readonly number[]): string {
-  const [least, most] = [Math.min(...ratios).toFixed(2), Math.max(...ratios).toFixed(2)];
-  return `creating reaches ${median(ratios).toFixed(2)} (${least} to ${most})`;
 }

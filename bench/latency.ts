@@ -4,65 +4,54 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hexlify, randomBytes } from 'ethers';
 import { WebSocket } from 'ws';
 import type { CloudEvent } from '../service/events/cloud-event';
-import { TradeTrustTokenStandard__factory } from '../typechain-types';
+import type { LocalSetup } from '../test/helpers/chain/local-setup';
 import { eventually } from '../test/helpers/eventually';
-import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
-import { median } from './median';
-import { costOfEach, startProbedService } from './probed-service';
-import { spread } from './spread';
+import { TradeTrustTokenStandard__factory } from '../typechain-types';
+import { compare, percentile, timeOf, type Figures, type Size } from './measure';
+import { presign, sendMints } from './mints';
+import { onNewChain, withService } from './processes';
 
 const MINTS = 60;
-/** The first mints are slow: they compile code and open connections. */
+/** The first mints compile code and open connections. */
 const WARM_UP = 5;
 const PAUSE_MS = 200;
 const EVENTS_OF_A_MINT = 5;
+const REQUESTS = 40;
 
 /**
- * Times per block: when it was first seen, when a bare subscriber saw its first log, and when its webhooks
- * arrived.
+ * The time of one POST /create against that of one bare mint, and the time from a mined block to its webhooks
+ * at five mints a second against the time until a bare subscriber of the node sees its logs.
  */
+export async function latency(size: Size): Promise<void> {
+  await onNewChain((local) =>
+    withService(local, {}, async ({ issue }) => {
+      const rounds = size.of(REQUESTS);
+      const mints = await presign(local, rounds + 1);
+      await compare(
+        'a document, one at a time, mined at once',
+        { rounds },
+        {
+          'presigned mint': async () => ({ ms: await timeOf(() => sendMints(local, mints.splice(0, 1), 1)) }),
+          'POST /create': async () => ({ ms: await timeOf(issue) }),
+        },
+      );
+    }),
+  );
+  await compare(`the five events of a mint, ${1_000 / PAUSE_MS} mints a second`, size, {
+    'over http': () => onNewChain((local) => follow(local, 'http', size.of(MINTS))),
+    'over ws': () => onNewChain((local) => follow(local, 'ws', size.of(MINTS))),
+  });
+}
+
+/** Times of each block: when a bare subscriber of the node first saw it or a log of it, and its webhooks. */
 interface Sightings {
   mined: Map<number, number>;
-  logs: Map<number, number>;
   webhooks: Map<number, number[]>;
 }
 
-/**
- * Compares the time from a mined block to its webhooks, at five mints a second, with the time until a bare
- * subscriber sees the logs. Also measures the processor time of the service for each event.
- */
-export async function run(): Promise<void> {
-  for (const protocol of ['ws', 'http'] as const) await follow(protocol);
-}
-
-async function follow(protocol: 'ws' | 'http'): Promise<void> {
-  const local = await createLocalSetup();
-  const seen: Sightings = { mined: new Map(), logs: new Map(), webhooks: new Map() };
-  const receiver = await startReceiver(seen);
-  const socket = await subscribe(local, seen);
-  try {
-    const service = await startProbedService({
-      ...local.settings,
-      RPC_URL: local.node.url.replace('http', protocol),
-      WEBHOOK_URL: receiver.url,
-    });
-    try {
-      await mint(local, seen, WARM_UP);
-      const before = await service.cost();
-      await mint(local, seen, MINTS);
-      const { cpuMs } = costOfEach(before, await service.cost(), MINTS * EVENTS_OF_A_MINT);
-      report(protocol, seen, cpuMs);
-    } finally {
-      await service.end('SIGTERM');
-    }
-  } finally {
-    socket.terminate();
-    receiver.close();
-    await local.stop();
-  }
-}
-
-async function startReceiver(seen: Sightings): Promise<{ url: string; close(): void }> {
+async function follow(local: LocalSetup, protocol: string, mints: number): Promise<Figures> {
+  const seen: Sightings = { mined: new Map(), webhooks: new Map() };
+  // In this process: its clock is that of the other sightings.
   const server = createServer((request, response) => {
     const at = performance.now();
     const chunks: Buffer[] = [];
@@ -74,20 +63,36 @@ async function startReceiver(seen: Sightings): Promise<{ url: string; close(): v
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  const WEBHOOK_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const RPC_URL = local.node.url.replace('http', protocol);
+  const socket = await subscribeBare(local, seen);
+  try {
+    return await withService(local, { RPC_URL, WEBHOOK_URL }, async ({ cost }) => {
+      await mint(local, seen, WARM_UP);
+      const before = await cost();
+      await mint(local, seen, mints);
+      const cpuMs = ((await cost()).cpuMs - before.cpuMs) / mints / EVENTS_OF_A_MINT;
+      const blocks = [...seen.webhooks.keys()].sort((one, other) => one - other).slice(WARM_UP);
+      const median = (timeIn: (block: number) => number | undefined): number =>
+        percentile(
+          blocks.map((block) => (timeIn(block) ?? NaN) - (seen.mined.get(block) ?? NaN)),
+          0.5,
+        );
+      return {
+        'first webhook, ms': median((block) => seen.webhooks.get(block)?.[0]),
+        'fifth webhook, each after the one before, ms': median((block) => seen.webhooks.get(block)?.at(-1)),
+        'processor of the service, ms an event': cpuMs,
+      };
+    });
+  } finally {
+    socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  }
 }
 
-/**
- * Subscribes directly to the node: to the heads, which show when a block is mined, and to the registry's
- * logs.
- */
-async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket> {
+/** Subscribes to the node: to the heads, which show when a block is mined, and to the registry's logs. */
+async function subscribeBare(local: LocalSetup, { mined }: Sightings): Promise<WebSocket> {
   const socket = new WebSocket(local.node.url.replace('http', 'ws'));
   await new Promise((resolve) => socket.once('open', resolve));
   socket.on('message', (data: Buffer) => {
@@ -95,10 +100,7 @@ async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket>
     const { params } = JSON.parse(data.toString()) as {
       params?: { result: { number?: string; blockNumber?: string } };
     };
-    if (!params) return;
-    const { number, blockNumber } = params.result;
-    setFirst(seen.mined, Number(number ?? blockNumber), at);
-    if (blockNumber !== undefined) setFirst(seen.logs, Number(blockNumber), at);
+    if (params) setFirst(mined, Number(params.result.number ?? params.result.blockNumber), at);
   });
   const ask = (id: number, ...params: unknown[]): void =>
     socket.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'eth_subscribe', params }));
@@ -108,46 +110,26 @@ async function subscribe(local: LocalSetup, seen: Sightings): Promise<WebSocket>
 }
 
 /** Mints so many tokens, and waits for their webhooks. */
-async function mint(local: LocalSetup, seen: Sightings, count: number): Promise<void> {
+async function mint(local: LocalSetup, { mined, webhooks }: Sightings, count: number): Promise<void> {
   const minter = await local.client.getSigner(0);
   const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, minter);
   const owner = await local.account(1);
-  const before = seen.webhooks.size;
+  const target = webhooks.size + count;
   for (let minted = 0; minted < count; minted++) {
     const start = performance.now();
     const tokenId = hexlify(randomBytes(32));
     const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit: 1_000_000 });
     const receipt = await local.client.getTransactionReceipt(sent.hash);
     if (!receipt) throw new Error('a mint was not mined at once');
-    setFirst(seen.mined, receipt.blockNumber, performance.now());
+    setFirst(mined, receipt.blockNumber, performance.now());
     await sleep(Math.max(0, start + PAUSE_MS - performance.now()));
   }
-  await arrived(seen, before + count);
-}
-
-function arrived(seen: Sightings, mints: number): Promise<unknown> {
-  return eventually(`the webhooks of ${mints} mints`, () => {
-    const complete = [...seen.webhooks.values()].filter((times) => times.length === EVENTS_OF_A_MINT);
-    return complete.length === mints;
+  await eventually(`the webhooks of ${target} mints`, () => {
+    const complete = [...webhooks.values()].filter((times) => times.length === EVENTS_OF_A_MINT);
+    return complete.length === target;
   });
 }
 
 function setFirst(times: Map<number, number>, block: number, at: number): void {
   if (!times.has(block)) times.set(block, at);
-}
-
-function report(protocol: string, { mined, logs, webhooks }: Sightings, cpuMs: number): void {
-  const blocks = [...webhooks.keys()].sort((a, b) => a - b).slice(WARM_UP);
-  const since = (block: number, at: number | undefined): number => (at ?? NaN) - (mined.get(block) ?? NaN);
-  const subscriber = blocks.map((block) => since(block, logs.get(block)));
-  const first = blocks.map((block) => since(block, webhooks.get(block)?.[0]));
-  const last = blocks.map((block) => since(block, webhooks.get(block)?.at(-1)));
-  console.log(`over ${protocol}, ${1000 / PAUSE_MS} mints a second, from a mined block:`);
-  console.log(`  to the first log at a bare subscriber:   ${spread(subscriber)}`);
-  console.log(`  to the first webhook of the mint:        ${spread(first)}`);
-  console.log(`  to the fifth, each after the one before: ${spread(last)}`);
-  console.log(
-    `  first webhook later than the bare log by ${(median(first) - median(subscriber)).toFixed(1)} ms`,
-  );
-  console.log(`  processor time of the service per event: ${cpuMs.toFixed(1)} ms`);
 }

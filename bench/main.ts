@@ -1,47 +1,34 @@
 import { nothingIsLeftRunning } from '../test/helpers/resources';
-import * as backlog from './backlog';
-import * as catchUp from './catch-up';
-import * as consoles from './console';
-import * as cost from './cost';
-import * as create from './create-latency';
-import * as delivery from './delivery';
-import * as fanOut from './fan-out';
-import * as growth from './growth';
-import * as issuing from './issuing';
-import * as latency from './latency';
-import * as memory from './memory';
-import * as responsiveness from './responsiveness';
-import * as scale from './scale';
-import * as signing from './signing';
+import { consoles } from './console';
+import { backlog, delivery } from './delivery';
+import { fanOut } from './fan-out';
+import { cost, fullBlocks } from './issuing';
+import { largeBodies } from './large-bodies';
+import { latency } from './latency';
+import { SMALL, WHOLE, type Size } from './measure';
 
-/** Every benchmark by name, in the order in which all of them run. */
-const BENCHES = {
-  signing,
-  create,
+/** Every program by name, in the order in which all of them run. */
+const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   cost,
-  issuing,
-  growth,
-  responsiveness,
-  delivery,
-  'fan-out': fanOut,
-  scale,
-  backlog,
+  'full-blocks': fullBlocks,
   latency,
-  'catch-up': catchUp,
-  memory,
+  'large-bodies': largeBodies,
+  delivery,
+  backlog,
+  'fan-out': fanOut,
   console: consoles,
 };
 
-/** `npm run bench` runs all benchmarks, `npm run bench -- delivery` one. */
-async function main(asked: string[]): Promise<void> {
-  const names = Object.keys(BENCHES);
+/** `npm run bench` runs all programs, `npm run bench -- delivery` one; with `--small`, a twentieth, once. */
+async function main(args: string[]): Promise<void> {
+  const asked = args.filter((arg) => arg !== '--small');
+  const names = Object.keys(PROGRAMS);
   const unknown = asked.filter((name) => !names.includes(name));
-  if (unknown.length > 0)
-    throw new Error(`no benchmark ${unknown.join(', ')}: there are ${names.join(', ')}`);
-  for (const [name, bench] of Object.entries(BENCHES)) {
+  if (unknown.length > 0) throw new Error(`no program ${unknown.join(', ')}: there are ${names.join(', ')}`);
+  for (const [name, run] of Object.entries(PROGRAMS)) {
     if (asked.length > 0 && !asked.includes(name)) continue;
     console.log(`\n== ${name}`);
-    await bench.run();
+    await run(args.includes('--small') ? SMALL : WHOLE);
   }
 }
 

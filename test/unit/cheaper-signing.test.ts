@@ -283,7 +283,7 @@ describe('the statement key', () => {
  * issuing-cryptosuite.ts relies on the internals of these versions. Before you enter
  * another version, read the changes in jsonld's lib/context.js, lib/ContextResolver.js and
  * lib/ResolvedContext.js, and in the cryptosuite's lib/sign.js and lib/proofValue.js, and measure again
- * (npm run bench -- signing).
+ * (npm run bench -- large-bodies).
  */
 const READ = {
   jsonld: '9.0.0',

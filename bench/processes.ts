@@ -1,0 +1,121 @@
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { BILL_OF_LADING } from '../devnet/bill-of-lading';
+import { startChild } from '../devnet/child-process';
+import { PROJECT_ROOT } from '../service/base/project-root';
+import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
+import { eventually } from '../test/helpers/eventually';
+import { create } from '../test/helpers/processes/create-call';
+import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
+import { track } from '../test/helpers/resources';
+import { percentile, type Figures } from './measure';
+
+/** The receiver in receiver.cjs. */
+export type CountingReceiver = Awaited<ReturnType<typeof startCountingReceiver>>;
+
+/** Starts the receiver on a free port. */
+async function startCountingReceiver() {
+  const child = startChild('receiver', join(PROJECT_ROOT, 'bench/receiver.cjs'), [], {});
+  const untrack = track('the receiver');
+  const [, url = ''] = await child.lineMatching(/listening on (\S+)/);
+  const call = async (method: string, path: string): Promise<void> => {
+    await (await fetch(`${url}${path}`, { method })).arrayBuffer();
+  };
+  return {
+    url,
+    /** Sets the count to 0. */
+    reset: () => call('DELETE', '/'),
+    /** Resolves after this many requests. */
+    received: (count: number) => call('GET', `/${count}`),
+    /** The block of each event, and the time of its arrival in epoch milliseconds. */
+    arrivals: async () =>
+      (await (await fetch(`${url}/arrivals`)).json()) as [block: number, arrivedAt: number][],
+    async stop(): Promise<void> {
+      await child.stop();
+      untrack();
+    },
+  };
+}
+
+/** Runs a program with a receiver. */
+export async function withReceiver(use: (receiver: CountingReceiver) => Promise<void>): Promise<void> {
+  const receiver = await startCountingReceiver();
+  try {
+    await use(receiver);
+  } finally {
+    await receiver.stop();
+  }
+}
+
+/** Measures on a chain of its own: a Hardhat node grows with every mint and slows down. */
+export async function onNewChain<Result>(use: (local: LocalSetup) => Promise<Result>): Promise<Result> {
+  const local = await createLocalSetup();
+  try {
+    return await use(local);
+  } finally {
+    await local.stop();
+  }
+}
+
+/** The cost of the service's process since its start: processor time of all threads, commits of SQLite. */
+interface Cost {
+  cpuMs: number;
+  writtenKib: number;
+  commits: number;
+}
+
+/** A service with the probe of probe.cjs. */
+export interface ProbedService extends ServiceProcess {
+  cost(this: void): Promise<Cost>;
+  /** Issues the sample document to account 1. */
+  issue(this: void): Promise<void>;
+}
+
+/** Runs the service with all its signing threads, from the time when it follows its registry. */
+export async function withService<Result>(
+  local: LocalSetup,
+  settings: Record<string, string>,
+  use: (service: ProbedService) => Promise<Result>,
+): Promise<Result> {
+  const service = await startServiceProcess({
+    ...local.settings,
+    // Tests use one.
+    SIGNING_THREADS: String(availableParallelism()),
+    ...settings,
+    NODE_OPTIONS: `--require ${join(PROJECT_ROOT, 'bench/probe.cjs')}`,
+  });
+  try {
+    const probeUrl = /probe on (\S+)/.exec(service.output())?.[1] ?? '';
+    await eventually('the registry is followed', async () =>
+      (await (await fetch(`${service.url}/health`)).text()).includes('"following"'),
+    );
+    const owner = await local.account(1);
+    const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
+    return await use({
+      ...service,
+      cost: async () => (await (await fetch(probeUrl)).json()) as Cost,
+      async issue() {
+        const { status, text } = await create(service.url, body);
+        if (status !== 200) throw new Error(`POST answered ${status}: ${text}`);
+      },
+    });
+  } finally {
+    await service.end('SIGTERM');
+  }
+}
+
+/** How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). */
+export async function whileProbed({ url }: ServiceProcess, work: () => Promise<unknown>): Promise<Figures> {
+  const prober = startChild('prober', join(PROJECT_ROOT, 'bench/prober.cjs'), [url], {});
+  try {
+    await prober.lineMatching(/^probing$/);
+    await work();
+  } finally {
+    await prober.stop();
+  }
+  const [, json = ''] = await prober.lineMatching(/^probed (.*)$/);
+  const { times, failures } = JSON.parse(json) as { times: number[]; failures: number };
+  if (failures > 0) throw new Error(`${failures} requests failed`);
+  const [median, p99, most] = [0.5, 0.99, 1].map((share) => percentile(times, share));
+  return { 'GET /, median, ms': median ?? NaN, 'p99, ms': p99 ?? NaN, 'most, ms': most ?? NaN };
+}
