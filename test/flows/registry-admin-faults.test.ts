@@ -3,12 +3,11 @@ import { id as keccakOfText } from 'ethers';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
-import { ADMIN_ROLE, hasOtherAdmin, readRoles, type RolesSource } from '../../cli/registry-admin/roles';
+import { ADMIN_ROLE, readRoles, type RolesSource } from '../../cli/registry-admin/roles';
 import { codeOf } from '../../service/base/errors';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
-import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
-import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -47,7 +46,10 @@ describe('a registry admin command, when calls fail', () => {
     await local?.stop();
   });
 
-  afterEach(() => proxy.answer(THROUGH));
+  afterEach(async () => {
+    proxy.answer(THROUGH);
+    if (await registry.paused()) await (await registry.unpause('0x')).wait();
+  });
 
   /**
    * Runs a command that reaches the node through the proxy. test/faults/secrets-of-commands.test.ts checks
@@ -59,36 +61,16 @@ describe('a registry admin command, when calls fail', () => {
   const nonce = (): Promise<number> => local.client.getTransactionCount(DEPLOYER);
 
   describe('that sends a transaction', () => {
-    for (const [what, answerer, code] of [
-      ['the node does not answer', () => 'drop request' as const, 'RPC_UNREACHABLE'],
-      [
-        'the gas cannot be estimated',
-        (method: string) =>
-          method === 'eth_estimateGas'
-            ? { error: { code: -32000, message: `busy ${KEY}` } }
-            : ('none' as const),
-        'NODE_FAILED',
-      ],
-      [
-        'the node rejects the transaction',
-        (method: string) =>
-          method === SUBMISSION ? { error: { code: -32000, message: 'too cheap' } } : ('none' as const),
-        'TRANSACTION_REJECTED',
-      ],
-      [
-        'the connection breaks at every submission',
-        (method: string) => (method === SUBMISSION ? ('drop request' as const) : ('none' as const)),
-        'TRANSACTION_NOT_CONFIRMED',
-      ],
-      [
-        'a gateway answers the submission with 502',
-        (method: string) =>
-          method === SUBMISSION ? { status: 502, body: 'bad gateway' } : ('none' as const),
-        'TRANSACTION_NOT_CONFIRMED',
-      ],
+    const failing = { code: -32000, message: `busy ${KEY}` };
+    for (const [what, method, answer, code] of [
+      ['the node does not answer', undefined, 'drop request', 'RPC_UNREACHABLE'],
+      ['the gas cannot be estimated', 'eth_estimateGas', { error: failing }, 'NODE_FAILED'],
+      ['the node rejects the transaction', SUBMISSION, { error: failing }, 'TRANSACTION_REJECTED'],
+      ['the connection breaks at every submission', SUBMISSION, 'drop request', 'TRANSACTION_NOT_CONFIRMED'],
+      ['a gateway fails', SUBMISSION, { status: 502, body: 'bad gateway' }, 'TRANSACTION_NOT_CONFIRMED'],
     ] as const)
       it(`exits with 2 and ${code} when ${what}`, async () => {
-        proxy.answer(answerer);
+        proxy.answer((asked) => (method === undefined || asked === method ? answer : 'none'));
         const before = await nonce();
         const { code: exit, stdout, stderr } = await run(['pause', '--json', '--stack-traces']);
         expect({ exit, stdout }, stderr).to.deep.equal({ exit: 2, stdout: '' });
@@ -99,12 +81,22 @@ describe('a registry admin command, when calls fail', () => {
     const submitted = (from: number): unknown[] =>
       proxy.requests.slice(from).flatMap(({ method, params }) => (method === SUBMISSION ? params : []));
 
+    /** Does something before the first submission reaches the node. */
+    const beforeSubmission = (act: () => Promise<unknown>): void => {
+      let isFirst = true;
+      proxy.answer(async (method, params, forward) => {
+        const isHeld = method === SUBMISSION && isFirst;
+        isFirst &&= !isHeld;
+        if (isHeld) await act();
+        return THROUGH(method, params, forward);
+      });
+    };
+
     it('sends the same bytes again while it is unknown whether the node has them', async () => {
       let left = 3;
       proxy.answer((method) => (method === SUBMISSION && left-- > 0 ? 'drop request' : 'none'));
       const from = proxy.requests.length;
       const { code, stderr } = await run(['pause']);
-      await (await registry.unpause('0x')).wait();
       expect(code, stderr).to.equal(0);
       expect(submitted(from)).to.have.length(4);
       expect(new Set(submitted(from)).size).to.equal(1);
@@ -114,23 +106,15 @@ describe('a registry admin command, when calls fail', () => {
       proxy.answer((method) => (method === SUBMISSION ? 'drop answer' : 'none'));
       const from = proxy.requests.length;
       const { code, stderr } = await run(['pause']);
-      await (await registry.unpause('0x')).wait();
       expect(code, stderr).to.equal(0);
       expect(submitted(from)).to.have.length(1);
     });
 
     it('signs again when another transaction used the nonce meanwhile', async () => {
-      let isFirst = true;
-      proxy.answer(async (method, params, forward) => {
-        const isHeld = method === SUBMISSION && isFirst;
-        isFirst &&= !isHeld;
-        const signer = await local.client.getSigner(0);
-        if (isHeld) await (await signer.sendTransaction({ to: DEPLOYER })).wait();
-        return THROUGH(method, params, forward);
-      });
+      const signer = await local.client.getSigner(0);
+      beforeSubmission(async () => (await signer.sendTransaction({ to: DEPLOYER })).wait());
       const from = proxy.requests.length;
       const { code, stderr } = await run(['pause']);
-      await (await registry.unpause('0x')).wait();
       expect(code, stderr).to.equal(0);
       expect(new Set(submitted(from)).size).to.equal(2);
     });
@@ -141,22 +125,15 @@ describe('a registry admin command, when calls fail', () => {
         method === 'eth_getTransactionReceipt' && left-- > 0 ? 'drop request' : 'none',
       );
       const { code, stderr } = await run(['pause']);
-      await (await registry.unpause('0x')).wait();
       expect(code, stderr).to.equal(0);
       expect(left).to.be.below(0);
     });
 
     it('reports a revert when another admin was faster', async () => {
-      let isFirst = true;
-      proxy.answer(async (method, params, forward) => {
-        const isHeld = method === SUBMISSION && isFirst;
-        isFirst &&= !isHeld;
-        if (isHeld) await (await registry.connect(await local.client.getSigner(1)).pause('0x')).wait();
-        return THROUGH(method, params, forward);
-      });
+      const other = registry.connect(await local.client.getSigner(1));
+      beforeSubmission(async () => (await other.pause('0x')).wait());
       await (await registry.grantRole(ADMIN_ROLE, accounts[0]!)).wait();
       const { code, stderr } = await run(['pause']);
-      await (await registry.unpause('0x')).wait();
       await (await registry.revokeRole(ADMIN_ROLE, accounts[0]!)).wait();
       expect(code, stderr).to.equal(2);
       expect(stderr).to.contain('TRANSACTION_REVERTED');
@@ -173,7 +150,6 @@ describe('a registry admin command, when calls fail', () => {
       const [, hash = ''] = /^sent +(0x[0-9a-f]{64})$/m.exec(stdout) ?? [];
       expect(stderr).to.contain('EFFECT_UNCONFIRMED').and.to.contain(hash);
       expect(await registry.paused()).to.equal(true);
-      await (await registry.unpause('0x')).wait();
     });
 
     it('reports an unconfirmed effect when the registry does not show it', async () => {
@@ -186,11 +162,10 @@ describe('a registry admin command, when calls fail', () => {
       const { code, stderr } = await run(['pause']);
       expect(code, stderr).to.equal(2);
       expect(stderr).to.contain('EFFECT_UNCONFIRMED').and.to.contain('the registry is not paused');
-      await (await registry.unpause('0x')).wait();
     });
 
     it('refuses to run without a wallet', async () => {
-      const { code, stderr } = await askTdoc(['pause'], { ...local.settings, WALLET_PRIVATE_KEY: '' });
+      const { code, stderr } = await run(['pause'], { WALLET_PRIVATE_KEY: '' });
       expect(code).to.equal(2);
       expect(stderr).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
     });
@@ -200,24 +175,8 @@ describe('a registry admin command, when calls fail', () => {
     before(async () => {
       const minter = await registry.MINTER_ROLE();
       for (const account of accounts) await (await registry.grantRole(minter, account)).wait();
-      await mineBlocks(local, 1_200);
       await (await registry.revokeRole(minter, accounts[1]!)).wait();
       await (await registry.grantRole(keccakOfText('AUDITOR_ROLE'), accounts[2]!)).wait();
-    });
-
-    const read = async (): Promise<string[]> =>
-      (await readRoles(source, [])).holders.map(({ role, account }) => `${role} ${account}`);
-
-    it('asks for smaller ranges when the provider refuses wide ones', async () => {
-      const expected = await read();
-      expect(expected).to.have.length(7);
-      proxy.answer((method, params) => {
-        if (method !== 'eth_getLogs') return 'none';
-        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
-        const isWide = Number(toBlock) - Number(fromBlock) + 1 > 400;
-        return isWide ? { error: { code: -32005, message: 'block range is too wide' } } : 'none';
-      });
-      expect(await read()).to.deep.equal(expected);
     });
 
     it('fails when any missing log makes the history contradict the registry', async () => {
@@ -238,14 +197,6 @@ describe('a registry admin command, when calls fail', () => {
         );
         expect(failure, `log ${left.index} of block ${left.blockNumber}`).to.equal('ROLE_HISTORY_INCOMPLETE');
       }
-    });
-
-    it('finds another admin, but not a former one', async () => {
-      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
-      await (await registry.grantRole(ADMIN_ROLE, accounts[2]!)).wait();
-      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(true);
-      await (await registry.revokeRole(ADMIN_ROLE, accounts[2]!)).wait();
-      expect(await hasOtherAdmin(source, DEPLOYER)).to.equal(false);
     });
 
     it('names the role that administers another role, in the list and in a refusal', async () => {

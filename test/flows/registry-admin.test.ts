@@ -21,17 +21,23 @@ const REMARK = 'cargo delivered, 提单';
 describe('registry admin commands', () => {
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
+  let service: RunningService;
 
   before(async () => {
     local = await createLocalSetup();
     registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
+    service = await startService(local.settings);
   });
 
-  after(() => local?.stop());
+  after(async () => {
+    await service?.stop();
+    await local?.stop();
+  });
+
+  const issue = (): Promise<CreateAnswer> => create(service.url, { ...minimal, owner: OTHER, holder: OTHER });
 
   /**
-   * Starts a command in a process, as a user does. This is slow: each command is started once or twice, and
-   * otherwise runs in this process.
+   * Starts a command in a process, as a user does. This is slow: most commands run in this process.
    */
   const start = (args: string[]): Promise<CommandAnswer> => askTdoc(args, local.settings);
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
@@ -58,37 +64,34 @@ describe('registry admin commands', () => {
     return stderr;
   }
 
-  async function issueAs(key: string, name: string): Promise<CreateAnswer> {
-    const service = await startService({
-      ...local.settings,
-      WALLET_PRIVATE_KEY: key,
-      DATA_DIR: join(local.folder, name),
-    });
-    try {
-      return await create(service.url, { ...minimal, owner: OTHER, holder: OTHER });
-    } finally {
-      await service.stop();
-    }
-  }
+  /** Whether the registry lets the wallet OTHER mint. */
+  const mayMint = async (): Promise<boolean> =>
+    registry
+      .connect(await local.client.getSigner(1))
+      .mint.staticCall(OTHER, OTHER, newTokenId(), '0x')
+      .then(
+        () => true,
+        () => false,
+      );
 
   describe('roles', () => {
     it('let a wallet mint from the grant of the minter role until it is revoked', async () => {
-      expect((await issueAs(OTHER_KEY, 'before')).status).to.equal(500);
+      expect(await mayMint()).to.equal(false);
       const granted = await start(['role', 'grant', '--role', 'minter', '--account', OTHER]);
       expect(granted.code, granted.stderr).to.equal(0);
       expect(granted.stdout).to.match(/^sent +0x[0-9a-f]{64}$/m);
       expect(granted.stdout)
         .to.match(/^mined +block \d+$/m)
         .and.to.contain(`${OTHER} has the minter role.`);
-      expect((await issueAs(OTHER_KEY, 'granted')).status).to.equal(200);
+      expect(await mayMint()).to.equal(true);
 
       const account = OTHER.toLowerCase();
       const revoke = ['role', 'revoke', '--role', 'minter', '--account', account, '--json'];
-      const revoked = objectOf(await start(revoke));
+      const revoked = objectOf(await run(revoke));
       expect(revoked).to.deep.include({ outcome: 'done', account: OTHER, state: { hasRole: false } });
       const receipt = await local.client.getTransactionReceipt(String(revoked.transactionHash));
       expect(receipt).to.include({ status: 1, from: DEPLOYER, blockNumber: revoked.blockNumber });
-      expect((await issueAs(OTHER_KEY, 'revoked')).status).to.equal(500);
+      expect(await mayMint()).to.equal(false);
     });
 
     it('are not granted or revoked a second time', async () => {
@@ -112,7 +115,7 @@ describe('registry admin commands', () => {
 
     it('are listed as the registry has them', async () => {
       await done('role', 'grant', '--role', 'restorer', '--account', THIRD);
-      const shown = await start(['role', 'list', '--role', 'restorer']);
+      const shown = await run(['role', 'list', '--role', 'restorer']);
       expect(shown.code, shown.stderr).to.equal(0);
       const lines = shown.stdout.trim().split('\n').slice(1);
       expect(lines.map((line) => line.split(/ +/).slice(1, 3))).to.deep.equal([
@@ -140,36 +143,32 @@ describe('registry admin commands', () => {
         0,
       );
       expect((await run(['role', 'revoke', '--role', 'admin', '--account', OTHER])).code).to.equal(0);
+      expect(await refused(['role', 'revoke', '--role', 'admin', '--account', DEPLOYER])).to.contain(
+        'LAST_ADMIN',
+      );
       expect(await registry.hasRole(await registry.DEFAULT_ADMIN_ROLE(), OTHER)).to.equal(false);
     });
   });
 
   describe('the pause', () => {
-    let service: RunningService;
-    before(async () => void (service = await startService(local.settings)));
-    after(() => service?.stop());
-
-    const issue = async (): Promise<number> =>
-      (await create(service.url, { ...minimal, owner: OTHER, holder: OTHER })).status;
-
     it('stops POST /create from minting until the registry is unpaused', async () => {
       expect(objectOf(await start(['pause', '--remark', 'fraud', '--json']))).to.deep.include({
         state: { isPaused: true },
         remark: `0x${Buffer.from('fraud').toString('hex')}`,
         isRemarkEncrypted: false,
       });
-      expect(await issue()).to.equal(500);
+      expect((await issue()).status).to.equal(500);
       expect(JSON.stringify(service.log)).to.contain('EnforcedPause');
       const again = await run(['pause']);
       expect(again).to.include({ code: 0 });
       expect(again.stdout).to.contain('Nothing to do');
 
-      const unpaused = await start(['unpause', '--remark', 'cleared']);
+      const unpaused = await run(['unpause', '--remark', 'cleared']);
       expect(unpaused.code, unpaused.stderr).to.equal(0);
       expect(unpaused.stdout)
         .to.contain('everybody can read it')
         .and.to.contain('the registry is not paused.');
-      expect(await issue()).to.equal(200);
+      expect((await issue()).status).to.equal(200);
     });
 
     it('needs the admin role, and prevents the burning of tokens', async () => {
@@ -199,7 +198,7 @@ describe('registry admin commands', () => {
     let escrow: string;
 
     before(async () => {
-      const { body, status } = await issueAs(DEPLOYER_KEY, 'returned');
+      const { body, status } = await issue();
       expect(status).to.equal(200);
       file = join(local.folder, 'answer.json');
       writeFileSync(file, JSON.stringify(body));
@@ -225,7 +224,7 @@ describe('registry admin commands', () => {
       expect(await refused(['restore', file], OTHER_KEY)).to.contain(
         `The wallet ${OTHER} has no restorer role`,
       );
-      const restored = await start(['restore', file, '--remark', REMARK]);
+      const restored = await run(['restore', file, '--remark', REMARK]);
       expect(restored.code, restored.stderr).to.equal(0);
       expect(restored.stdout).to.contain('the token is in escrow').and.not.to.contain('everybody can read');
       expect((await run(['token', file])).stdout).to.contain(`restored: the issuer gave it back`);
@@ -244,7 +243,7 @@ describe('registry admin commands', () => {
 
     it('is burned by its id, with a remark that the given credential decrypts', async () => {
       const key = ['--credential', file, '--remark', REMARK];
-      const burned = objectOf(await start(['burn', String(tokenId), '--yes', ...key, '--json']));
+      const burned = objectOf(await run(['burn', String(tokenId), '--yes', ...key, '--json']));
       expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
       expect(burned.state).to.include({ state: 'shredded' });
       expect(await registry.ownerOf(tokenId)).to.equal('0x000000000000000000000000000000000000dEaD');
@@ -280,7 +279,7 @@ describe('registry admin commands', () => {
 
     it('is refused if it was never minted', async () => {
       expect(await refused(['burn', String(newTokenId()), '--yes'])).to.contain('TOKEN_NOT_MINTED');
-      const { code, stdout } = await start(['restore', String(newTokenId()), '--json']);
+      const { code, stdout } = await run(['restore', String(newTokenId()), '--json']);
       expect(code).to.equal(1);
       expect(JSON.parse(stdout)).to.include({ outcome: 'refused', code: 'TOKEN_NOT_MINTED' });
     });

@@ -35,18 +35,7 @@ describe('receivers of the tests', () => {
     'the raw receiver': startRawReceiver,
     'the receiver of live changes': () => startSharedReceiver(seededRandom(1)),
   };
-  const { data, ...envelope } = sampleEvent(7);
-  const violations: [what: string, event: object, problem: RegExp][] = [
-    [
-      'a wrong member',
-      { ...envelope, data: { ...data, blockNumber: '1' } },
-      /data\/blockNumber must be integer/,
-    ],
-    ['an unknown type', { ...envelope, data, type: 'com.service.etr.split' }, /no event type/],
-    ['no pair', { ...envelope, data: { ...data, logIndex: undefined } }, /required property 'logIndex'/],
-    ['a member too many', { ...sampleRetraction(1), dataschema: 'x' }, /must NOT have additional properties/],
-    ['another source', { ...sampleTest(1), source: envelope.source }, /source must match/],
-  ];
+  const wrong = { ...sampleEvent(7), dataschema: 'x' };
   for (const [name, start] of Object.entries(receivers))
     it(`${name} fails the test for an event that violates its schema, naming event and problem`, async () => {
       const receiver = await start();
@@ -55,14 +44,12 @@ describe('receivers of the tests', () => {
       try {
         for (const event of [sampleEvent(1), sampleRetraction(2), sampleTest(2)]) await send(event);
         everythingIsAsDescribed();
-        for (const [what, event, problem] of violations) {
-          await send(event);
-          expect(everythingIsAsDescribed, what)
-            .to.throw(problem)
-            .with.property('message')
-            .that.contains(JSON.stringify(event));
-          everythingIsAsDescribed();
-        }
+        await send(wrong);
+        expect(everythingIsAsDescribed)
+          .to.throw(/must NOT have additional properties/)
+          .with.property('message')
+          .that.contains(JSON.stringify(wrong));
+        everythingIsAsDescribed();
       } finally {
         await receiver.close();
       }

@@ -70,30 +70,6 @@ describe('npx tdoc did', () => {
     expect(statSync(envFile).mode & 0o777).to.equal(0o600);
   });
 
-  it('answers with one JSON object after --json, without the secret key', async () => {
-    const output = await did(['--json']);
-    expect(output).not.to.contain(keyPair().secretKeyMultibase);
-    const answer = { setting: 'DID_KEY_PAIRS', envFile, publicFile: document, warning: null };
-    expect(JSON.parse(output)).to.deep.equal({ ...answer, key: 'made', isPublicFileWritten: true });
-    const again = JSON.parse(await did(['--json'])) as unknown;
-    expect(again).to.deep.equal({ ...answer, key: 'kept', isPublicFileWritten: false });
-  });
-
-  it('changes nothing the second time', async () => {
-    await did();
-    const before = [readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')];
-    expect(await did()).to.contain('nothing was written');
-    expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal(before);
-  });
-
-  it('rebuilds a missing document from its key', async () => {
-    await did();
-    const before = readFileSync(document, 'utf8');
-    rmSync(document);
-    expect(await did()).to.contain('rebuilt');
-    expect(readFileSync(document, 'utf8')).to.equal(before);
-  });
-
   it('replaces nothing, not even with --force, if did.json is read-only', async () => {
     await did();
     chmodSync(document, 0o444);
@@ -110,23 +86,6 @@ describe('npx tdoc did', () => {
     expect(readFileSync(envFile, 'utf8')).to.equal(before);
     const nowhere = { ENV_FILE: join(envFile, 'x.env'), DID_DOCUMENT_PATH: join(folder.path, 'new.json') };
     expect(await refusal(did([], nowhere))).to.contain('FILE_UNWRITABLE');
-  });
-
-  it('replaces the key with --force, and warns that earlier credentials no longer verify', async () => {
-    await did();
-    const before = keyPair();
-    expect(await did(['--force'])).to.contain('no longer verify');
-    expect(keyPair().publicKeyMultibase).not.to.equal(before.publicKeyMultibase);
-    expect(readFileSync(document, 'utf8')).to.contain(keyPair().publicKeyMultibase);
-  });
-
-  it('does not overwrite a document whose key it does not have', async () => {
-    writeFileSync(document, '{}');
-    expect(await refusal(did()))
-      .to.contain('KEY_EXISTS')
-      .and.to.contain('--force');
-    expect(readFileSync(document, 'utf8')).to.equal('{}');
-    expect(readFileSync(envFile, 'utf8')).to.equal('# mine\n');
   });
 
   it('does not overwrite a document that publishes another key', async () => {
@@ -208,29 +167,6 @@ describe('npx tdoc signing-key', () => {
     expect(existsSync(publicKeyFile)).to.equal(false);
   });
 
-  it('answers with one JSON object after --json, without the private key', async () => {
-    await signingKey();
-    const output = await signingKey('--force', '--json');
-    expect(output).not.to.contain(seed());
-    expect(JSON.parse(output)).to.deep.equal({
-      key: 'replaced',
-      setting: 'SIGNING_PRIVATE_KEY',
-      envFile,
-      publicFile: publicKeyFile,
-      isPublicFileWritten: true,
-      warning: null,
-    });
-  });
-
-  it('changes nothing the second time, and rebuilds a missing public key', async () => {
-    await signingKey();
-    const before = [seed(), readFileSync(publicKeyFile, 'utf8')];
-    expect(await signingKey()).to.contain('nothing was written');
-    rmSync(publicKeyFile);
-    expect(await signingKey()).to.contain('rebuilt');
-    expect([seed(), readFileSync(publicKeyFile, 'utf8')]).to.deep.equal(before);
-  });
-
   it('accepts an existing private key in PEM form', async () => {
     await signingKey();
     const pem = parseSigningKey(seed())?.export({ type: 'pkcs8', format: 'pem' }).toString() ?? '';
@@ -238,23 +174,73 @@ describe('npx tdoc signing-key', () => {
     writeFileSync(envFile, `SIGNING_PRIVATE_KEY="${pem}"\n`);
     expect(await signingKey()).to.contain('nothing was written');
   });
-
-  it('replaces the key with --force, and says to give subscribers the new public key', async () => {
-    await signingKey();
-    const before = seed();
-    expect(await signingKey('--force')).to.contain('give subscribers the new public key');
-    expect(seed()).not.to.equal(before);
-    expect(isPair()).to.equal(true);
-  });
-
-  it('does not overwrite a public key whose private key it does not have', async () => {
-    await signingKey();
-    const before = readFileSync(publicKeyFile, 'utf8');
-    rmSync(envFile);
-    expect(await refusal(signingKey()))
-      .to.contain('KEY_EXISTS')
-      .and.to.contain('--force');
-    expect(readFileSync(publicKeyFile, 'utf8')).to.equal(before);
-    expect(existsSync(envFile)).to.equal(false);
-  });
 });
+
+for (const { command, setting, publicName, advice } of [
+  { command: 'did', setting: 'DID_KEY_PAIRS', publicName: 'did.json', advice: 'no longer verify' },
+  {
+    command: 'signing-key',
+    setting: 'SIGNING_PRIVATE_KEY',
+    publicName: 'acme.webhook-public-key.pem',
+    advice: 'give subscribers the new public key',
+  },
+] as const)
+  describe(`npx tdoc ${command}, run again`, () => {
+    const folder = temporaryFolder();
+    const envFile = join(folder.path, 'acme.env');
+    const publicFile = join(folder.path, publicName);
+    const settings = { ENV_FILE: envFile, DID_DOCUMENT_PATH: publicFile, DOMAIN: 'localhost:3000' };
+    const run = (...args: string[]): Promise<string> => tdocInProcess([command, ...args], settings);
+    const files = (): string[] => [envFile, publicFile].map((path) => readFileSync(path, 'utf8'));
+    /** The secret part of the setting. */
+    const secret = (): string => {
+      const value = readSettings({ ENV_FILE: envFile }).settings[setting] ?? '';
+      return /"secretKeyMultibase":"(\w+)"/.exec(value)?.[1] ?? value;
+    };
+
+    beforeEach(async () => {
+      for (const path of [envFile, publicFile]) rmSync(path, { force: true });
+      await run();
+    });
+    after(() => folder.remove());
+
+    it('changes nothing, and rebuilds a missing public file', async () => {
+      const before = files();
+      expect(await run()).to.contain('nothing was written');
+      expect(files()).to.deep.equal(before);
+      rmSync(publicFile);
+      expect(await run()).to.contain('rebuilt');
+      expect(files()).to.deep.equal(before);
+    });
+
+    it('answers with one JSON object after --json, without the secret', async () => {
+      const answer = { setting, envFile, publicFile };
+      for (const path of [envFile, publicFile]) rmSync(path);
+      const made = { ...answer, key: 'made', isPublicFileWritten: true, warning: null };
+      expect(JSON.parse(await run('--json'))).to.deep.equal(made);
+      const kept = JSON.parse(await run('--json')) as object;
+      expect(kept).to.deep.equal({ ...answer, key: 'kept', isPublicFileWritten: false, warning: null });
+      const output = await run('--force', '--json');
+      expect(output).not.to.contain(secret());
+      expect(JSON.parse(output)).to.deep.include({ ...answer, key: 'replaced', isPublicFileWritten: true });
+    });
+
+    it('replaces the key with --force, and says what follows', async () => {
+      const [before, published] = [secret(), readFileSync(publicFile, 'utf8')];
+      expect(await run('--force')).to.contain(advice);
+      expect(secret()).not.to.equal(before);
+      expect(readFileSync(publicFile, 'utf8')).not.to.equal(published);
+      // It refuses to go on with a public file of another key.
+      expect(await run()).to.contain('nothing was written');
+    });
+
+    it('does not overwrite a public file whose secret it does not have', async () => {
+      const before = readFileSync(publicFile, 'utf8');
+      rmSync(envFile);
+      expect(await refusal(run()))
+        .to.contain('KEY_EXISTS')
+        .and.to.contain('--force');
+      expect(readFileSync(publicFile, 'utf8')).to.equal(before);
+      expect(existsSync(envFile)).to.equal(false);
+    });
+  });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { credentialIdOf } from '../../service/issuance/credential';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
 import { derive } from '../helpers/credentials/derive-and-verify';
 import { forgeProof } from '../helpers/credentials/forged-proof';
@@ -100,5 +101,12 @@ describe('the unmodified cryptosuite', () => {
     expect(await issuer.verifies(forged!)).to.equal(true);
     expect(await issuer.verifies(forged!, true)).to.equal(false);
     expect(await issuer.verifies(derived, true)).to.equal(true);
+  });
+
+  it('signs no id that begins with `urn:bnid:_:`, a blank node to it (docs/decisions/0002)', async () => {
+    const sign = (id: string) => issuer.sign({ ...credentialWith({ name: 'x' }), id }, new Date());
+    expect(await sign(credentialIdOf('0192f3c8-5a00-7000-8000-000000000001'))).to.have.property('proof');
+    const failure = await sign('urn:bnid:_:0192f3c8').then(String, (error: Error) => error.message);
+    expect(failure).to.match(/N-Quads parse error/);
   });
 });
