@@ -1,7 +1,7 @@
 import { getAddress, hexlify, isAddress, toUtf8Bytes, type Interface, type JsonRpcProvider } from 'ethers';
 import { parseRevert } from '../cli/registry-admin/explain-refusal';
 import { invalid, Refusal } from '../cli/errors';
-import { isReverted } from '../service/chain/refusals';
+import { isReverted } from '../service/chain/node-errors';
 import { RequestError } from '../service/base/errors';
 import { escrowInterface, registryInterface } from '../service/registry/registry-contracts';
 import { parseTokenId } from '../service/registry/token-id-forms';

@@ -9,10 +9,10 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
-import { broadcast, classifyRefusal } from '../../service/chain/broadcast';
+import { broadcast } from '../../service/chain/broadcast';
+import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
 import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
-import { isReverted, nodeErrorOf } from '../../service/chain/refusals';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config/config';
 import { settingOf } from '../../service/config/settings';

@@ -1,7 +1,7 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
-import { BusyError, ChainError, ConfigurationError, RequestError } from '../base/errors';
+import { ChainError, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/waiting';
@@ -62,16 +62,7 @@ const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
 
 export function createAnswers(parts: AnswersParts) {
   const { config, db, feedOf, targetOf, scope, checking, clock } = parts;
-  const reading = createSemaphore(READING);
-
-  async function inTurn<T>(left: AbortSignal, read: () => Promise<T>): Promise<T> {
-    const release = await reading.acquire(left);
-    if (typeof release === 'string') {
-      left.throwIfAborted();
-      throw new BusyError('Too many tokens at once: try it again later.', READING.waitMs);
-    }
-    return read().finally(release);
-  }
+  const { hold: inTurn } = createSemaphore(READING, 'Too many tokens at once: try it again later.');
 
   /** @param tokenId 64 lower-case hexadecimal digits. */
   async function progress(tokenId: string): Promise<IssuingProgress | undefined> {

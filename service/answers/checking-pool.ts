@@ -33,6 +33,7 @@ export interface CheckingPool {
 const WORKER = join(PROJECT_ROOT, 'dist/service/answers/checking-thread.js');
 const THREADS = 2;
 const MOST_WAITING = 20;
+const BUSY = 'Too many checks at once: try again later.';
 /** A thread stays free for what is typed in the console, however long the others take. */
 const LONG_CHECKS = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
 /** A thread that nobody needs ends. It is started again in a second. */
@@ -58,10 +59,10 @@ export function createCheckingPool(settings: CheckingSettings): CheckingPool {
     execArgv: [],
   });
   pool.on('error', () => undefined);
-  const longChecks = createSemaphore(LONG_CHECKS);
+  const { hold: inTurn } = createSemaphore(LONG_CHECKS, BUSY);
 
   async function run(task: CheckingTask, transferList: Transferred, left?: AbortSignal): Promise<unknown> {
-    if (pool.queueSize >= MOST_WAITING) throw busy();
+    if (pool.queueSize >= MOST_WAITING) throw new BusyError(BUSY, LONG_CHECKS.waitMs);
     const late = AbortSignal.timeout(LONGEST_MS);
     const signal = left ? AbortSignal.any([late, left]) : late;
     const outcome = await pool.run(task, { signal, transferList }).catch((cause: unknown) => {
@@ -73,15 +74,6 @@ export function createCheckingPool(settings: CheckingSettings): CheckingPool {
     });
     if ('error' in outcome) throw fromTransferredError(outcome.error);
     return outcome.result;
-  }
-
-  async function inTurn<T>(left: AbortSignal, use: () => Promise<T>): Promise<T> {
-    const release = await longChecks.acquire(left);
-    if (typeof release === 'string') {
-      left.throwIfAborted();
-      throw busy();
-    }
-    return use().finally(release);
   }
 
   return {
@@ -113,10 +105,6 @@ export function createCheckingPool(settings: CheckingSettings): CheckingPool {
       }),
     stop: () => pool.destroy(),
   };
-}
-
-function busy(): BusyError {
-  return new BusyError('Too many checks at once: try again later.', LONG_CHECKS.waitMs);
 }
 
 type Transferred = NonNullable<NonNullable<Parameters<Piscina['run']>[1]>['transferList']>;

@@ -1,21 +1,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** The kinds of addresses that are no host of the public internet, as a message names them. */
-export type AddressKind =
-  | 'private'
-  | 'loopback'
-  | 'link-local'
-  | 'unique-local'
-  | 'shared by a provider (CGNAT)'
-  | "of a cloud's metadata service"
-  | 'multicast'
-  | 'unspecified'
-  | 'for documentation'
-  | 'for benchmarking'
-  | 'reserved';
-
 /** IANA's special-purpose address registries (RFC 6890), and the metadata services of clouds. */
-const IPV4: readonly (readonly [AddressKind, network: string, prefix: number])[] = [
+const IPV4 = [
   ["of a cloud's metadata service", '169.254.169.254', 32],
   // Azure's, although the address is a public one.
   ["of a cloud's metadata service", '168.63.129.16', 32],
@@ -34,9 +20,9 @@ const IPV4: readonly (readonly [AddressKind, network: string, prefix: number])[]
   ['reserved', '192.0.0.0', 24],
   ['reserved', '192.88.99.0', 24],
   ['reserved', '240.0.0.0', 4],
-];
+] as const;
 
-const IPV6: readonly (readonly [AddressKind, network: string, prefix: number])[] = [
+const IPV6 = [
   ["of a cloud's metadata service", 'fd00:ec2::254', 128],
   ['loopback', '::1', 128],
   ['unspecified', '::', 128],
@@ -51,7 +37,10 @@ const IPV6: readonly (readonly [AddressKind, network: string, prefix: number])[]
   ['for benchmarking', '2001:2::', 48],
   // Teredo, ORCHID and other assignments that are no hosts.
   ['reserved', '2001::', 23],
-];
+] as const;
+
+/** The kinds of addresses that are no host of the public internet, as a message names them. */
+export type AddressKind = (typeof IPV4 | typeof IPV6)[number][0];
 
 /** IPv6 is public in this block only, and where it stands for an IPv4 address. */
 const IPV6_PUBLIC: readonly (readonly [network: string, prefix: number])[] = [

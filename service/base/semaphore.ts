@@ -1,3 +1,5 @@
+import { BusyError } from './errors';
+
 /** Number of permits, maximum number of waiting callers, and their timeout. */
 export interface SemaphoreOptions {
   permits: number;
@@ -6,16 +8,17 @@ export interface SemaphoreOptions {
   waitMs: number;
 }
 
-/** A function that releases the permit (later calls do nothing), or the reason why there is none. */
-type Acquired = (() => void) | 'busy' | 'left';
-
 /** A counting semaphore whose queue is bounded: first come, first served. */
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
-/** Creates a semaphore whose permits are all free. */
-export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions) {
+/**
+ * Creates a semaphore whose permits are all free.
+ *
+ * @param busy the message for callers who wait too long, or find too many waiting.
+ */
+export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions, busy: string) {
   let free = permits;
-  const queue = new Set<(outcome: Acquired) => void>();
+  const queue = new Set<(outcome: (() => void) | Error) => void>();
 
   const newRelease = (): (() => void) => {
     let isReleased = false;
@@ -28,32 +31,41 @@ export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions) 
     };
   };
 
+  /**
+   * Waits for a permit, and resolves to a function that releases it. Later calls of that do nothing.
+   *
+   * @param left aborts when the caller has gone away.
+   * @throws BusyError; the signal's reason.
+   */
+  async function acquire(left: AbortSignal): Promise<() => void> {
+    left.throwIfAborted();
+    if (free > 0) {
+      free--;
+      return newRelease();
+    }
+    if (queue.size >= waiting) throw new BusyError(busy, waitMs);
+    return new Promise((resolve, reject) => {
+      const settle = (outcome: (() => void) | Error): void => {
+        queue.delete(settle);
+        clearTimeout(timer);
+        left.removeEventListener('abort', leave);
+        if (typeof outcome === 'function') resolve(outcome);
+        else reject(outcome);
+      };
+      const leave = (): void => settle(left.reason as Error);
+      const timer = setTimeout(() => settle(new BusyError(busy, waitMs)), waitMs);
+      left.addEventListener('abort', leave);
+      queue.add(settle);
+    });
+  }
+
   return {
     figures: () => ({ held: permits - free, waiting: queue.size }),
-    /**
-     * Waits for a permit.
-     *
-     * @param left aborts when the caller has gone away.
-     */
-    async acquire(left: AbortSignal): Promise<Acquired> {
-      if (left.aborted) return 'left';
-      if (free > 0) {
-        free--;
-        return newRelease();
-      }
-      if (queue.size >= waiting) return 'busy';
-      return new Promise((resolve) => {
-        const settle = (outcome: Acquired): void => {
-          queue.delete(settle);
-          clearTimeout(timer);
-          left.removeEventListener('abort', leave);
-          resolve(outcome);
-        };
-        const leave = (): void => settle('left');
-        const timer = setTimeout(() => settle('busy'), waitMs);
-        left.addEventListener('abort', leave);
-        queue.add(settle);
-      });
+    acquire,
+    /** Works while it holds a permit. @throws what `acquire` throws. */
+    async hold<T>(this: void, left: AbortSignal, work: () => Promise<T>): Promise<T> {
+      const release = await acquire(left);
+      return work().finally(release);
     },
   };
 }

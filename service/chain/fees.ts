@@ -62,10 +62,7 @@ function estimatedFees(gasPricing: GasPricing, estimate: FeeData): TransactionFe
 }
 
 /** EIP-1559 fees in wei. */
-export interface GasFees {
-  maxFeePerGas: bigint;
-  maxPriorityFeePerGas: bigint;
-}
+export type GasFees = Omit<Extract<TransactionFees, { type: 2 }>, 'type'>;
 
 /** Reads the fees to attach to the next transaction. */
 export type FeeSource = () => Promise<GasFees>;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isError } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf } from '../base/errors';
-import { isRangeRefused } from './refusals';
+import { isRangeRefused } from './node-errors';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
 

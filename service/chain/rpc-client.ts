@@ -11,7 +11,7 @@ import pMap from 'p-map';
 import { ChainError, codeOf, ConfigurationError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
-import { isRangeRefused, isThrottled, nodeErrorOf } from './refusals';
+import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import {
   AnswerTooLargeError,
   createHttpTransport,

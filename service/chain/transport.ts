@@ -79,7 +79,10 @@ export function createHttpTransport(
   const mask = secretMasker(secretPartsOf(url));
   const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
   const dispatcher = new Agent({ connect: { timeout: timeoutMs }, connections });
-  const turns = createSemaphore({ permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs });
+  const turns = createSemaphore(
+    { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs },
+    'Too many large answers of the node at once.',
+  );
 
   async function post(body: string): Promise<{ status: number; body: Buffer | undefined }> {
     const late = AbortSignal.timeout(timeoutMs);
@@ -116,7 +119,7 @@ function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
 /** Passes a body on. After LARGE_BYTES it waits for its turn. */
 async function* inTurn(body: Readable, turns: Semaphore, late: AbortSignal): AsyncGenerator<Buffer> {
   let bytes = 0;
-  let turn: Awaited<ReturnType<Semaphore['acquire']>> | undefined;
+  let turn: (() => void) | undefined;
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length;
@@ -124,7 +127,7 @@ async function* inTurn(body: Readable, turns: Semaphore, late: AbortSignal): Asy
       yield chunk;
     }
   } finally {
-    if (typeof turn === 'function') turn();
+    turn?.();
   }
 }
 

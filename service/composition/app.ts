@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
 import { type Clock, systemClock } from '../base/clock';
-import { connectionLimitsFor, creatingAtOnce, readOpenFilesLimit } from '../base/connection-limits';
 import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
@@ -28,11 +28,7 @@ import { createAnswering, type OperatorConsole, startConsole } from './operator-
 import { createSubscribing } from './subscribing';
 
 /** The running service. */
-export interface App {
-  url: string;
-  /** Finishes requests and deliveries in flight and closes everything. */
-  stop(): Promise<void>;
-}
+export type App = Awaited<ReturnType<typeof startApp>>;
 
 /**
  * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
@@ -54,7 +50,7 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
  * @throws ConfigurationError when the configuration cannot work: the node belongs to another chain, or the
  *   port or the database is taken.
  */
-export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}): Promise<App> {
+export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}) {
   const client = createRpcClient(config.rpcUrl, config.network);
   const checkChain = createChainCheck(client, config.rpcUrl, config.network);
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
@@ -84,13 +80,12 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
     const subscribing = createSubscribing(config, { database, clock, logger, lookup });
     const stored = await readRegistries(database.db);
-    const { signingThreads } = config;
-    const needs = { signingThreads, registries: config.registries.length + stored.length };
-    const limits = connectionLimitsFor(needs, readOpenFilesLimit());
+    const registries = config.registries.length + stored.length;
+    const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
     let console: OperatorConsole | undefined = undefined;
     const eventDelivery = await startEventDelivery(config, {
       database,
-      slots: createDeliverySlots({ most: limits.deliveries, logger }),
+      slots: createDeliverySlots({ most: connections, logger }),
       targetOf: subscribing.targetOf,
       clock,
       observer: {
@@ -155,7 +150,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       answers: answering?.answers,
       console,
       isDatabaseRemoved: () => database.isRemoved(),
-      callersAtOnce: creatingAtOnce(limits.callers),
+      callersAtOnce: creatingAtOnce(connections),
       bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
     });
     const handle = app.callback();
@@ -163,7 +158,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       (request, response) => void handle(request, response),
       config.host,
       config.port,
-      { connections: { most: limits.callers, logger } },
+      { connections: { most: connections, logger } },
     );
     const warning = 'missing' in issuer ? undefined : openIssuingWarning(config, server.url);
     if (warning) logger[warning.level](warning.message);
@@ -175,7 +170,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
         : openTunnel({ localUrl: server.url, domain, authtoken, logger, load, openWithinMs });
     return {
       url: server.url,
-      async stop() {
+      /** Finishes requests and deliveries in flight and closes everything. */
+      async stop(): Promise<void> {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         const closed = server.close().finally(() => tunnel?.close());
         await Promise.all([closed, eventDelivery.stop(), answering?.checking.stop()]);
@@ -185,6 +181,57 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   } catch (cause) {
     await close();
     throw cause;
+  }
+}
+
+/** Descriptors of the database, files, the standard streams and Node.js itself, with a reserve. */
+const OF_THE_PROCESS = 48;
+const OF_A_THREAD = 4;
+/** Descriptors of the connections to one registry's node. */
+const OF_A_REGISTRY = 16;
+const LEAST_CONNECTIONS = 16;
+/** More connections would take memory that requests need. */
+const MOST_CONNECTIONS = 10_000;
+
+/**
+ * Divides the descriptors of the process, so that none of its parts lacks one. Callers of the HTTP server and
+ * deliveries to sinks, connections that are kept alive included, get a third each of those that the process
+ * does not need itself. The last third is for the connections that requests open to the node.
+ *
+ * @param registries the number of followed registries.
+ * @param openFiles the number of descriptors that the process may have.
+ * @returns the third.
+ */
+export function mostConnections(
+  { signingThreads, registries }: { signingThreads: number; registries: number },
+  openFiles: number,
+): number {
+  const own = OF_THE_PROCESS + signingThreads * OF_A_THREAD + registries * OF_A_REGISTRY;
+  return Math.min(Math.max(Math.floor((openFiles - own) / 3), LEAST_CONNECTIONS), MOST_CONNECTIONS);
+}
+
+/** Connections reserved for requests that create no document, such as GET /health. */
+const OF_OTHER_REQUESTS = 8;
+
+/** The highest number of concurrent requests that create documents. */
+export function creatingAtOnce(callers: number): number {
+  return callers - OF_OTHER_REQUESTS;
+}
+
+/** The lowest common limit, for systems that do not report theirs. */
+const USUAL_OPEN_FILES = 1_024;
+
+/**
+ * The number of descriptors that this process may have, as in `ulimit -n`. Node.js raises the soft limit to
+ * the hard limit when it starts.
+ */
+function readOpenFilesLimit(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    const [, soft] = /^Max open files +(\S+)/m.exec(limits) ?? [];
+    return soft === 'unlimited' ? Infinity : Number(soft ?? USUAL_OPEN_FILES);
+  } catch {
+    return USUAL_OPEN_FILES;
   }
 }
 

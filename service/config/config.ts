@@ -1,12 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
-import type { DidKeyPair } from '../base/did-key-pair';
 import { messageOf } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
-import type { SigningKeys } from '../base/signing-keys';
-import type { Network } from '../chain/networks';
-import { readConfigFile, type ConfigFile, followingOf, type Following } from './followed-registries';
+import { readConfigFile, type ConfigFile, followingOf } from './followed-registries';
 import {
   consoleReadKeyOf,
   contextUrlOf,
@@ -15,7 +12,6 @@ import {
   rpcUrlOf,
   SETTINGS,
   type Settings,
-  type Values,
   valuesOf,
   signingKeysOf,
 } from './settings';
@@ -29,33 +25,11 @@ import { warningsOf } from './warnings';
  * reads the process's environment. Fields are undefined when the setting is absent or empty and has no
  * default.
  */
-export interface Config extends Omit<Values, Combined | keyof Paths>, Paths, Following {
-  readonly envFile: string;
-  readonly network: Network;
-  readonly rpcUrl: string;
-  /** Undefined: the node is asked for the fees. */
-  readonly gasStationUrl: string | undefined;
-  readonly didKeyPair: DidKeyPair | undefined;
-  /** Undefined: nothing can be sent to a webhook. */
-  readonly signingKeys: SigningKeys | undefined;
-  readonly billOfLadingContextUrl: string | undefined;
-  readonly development: boolean;
-  /** Values that must never be printed. */
-  readonly secrets: readonly string[];
-  /** Settings that are legal but probably not meant. */
-  readonly warnings: readonly string[];
-}
+export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
 
 /** Values that are read through what follows from them. */
 type Combined =
   'net' | 'didKeyPairs' | 'nodeEnv' | 'signingPrivateKey' | 'signingPrivateKeyNext' | 'signingKeySwitchAt';
-
-/** Absolute paths of the files of a service. */
-interface Paths {
-  readonly dataDir: string;
-  readonly didDocumentPath: string;
-  readonly serviceConfig: string;
-}
 
 /** The env file (an absolute path), whether it can be read or not. */
 export function envFileOf(environment: Settings = process.env): string {
@@ -109,8 +83,8 @@ function bytesOf(envFile: string): Buffer {
   }
 }
 
-/** The paths in the settings, or the defaults of this env file's tenant. */
-export function pathsOf(envFile: string, settings: Settings): Paths {
+/** Absolute paths of a service's files: those in the settings, or the defaults of this env file's tenant. */
+export function pathsOf(envFile: string, settings: Settings) {
   const files = tenantFilesOf(tenantOf(envFile));
   return {
     dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
@@ -135,7 +109,7 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
  * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its
  *   value if secret.
  */
-export function loadConfig(environment?: Settings): Config {
+export function loadConfig(environment?: Settings) {
   const { envFile, settings } = readSettings(environment);
   const paths = pathsOf(envFile, settings);
   const file = readConfigFile(paths.serviceConfig);
@@ -147,14 +121,18 @@ export function loadConfig(environment?: Settings): Config {
     envFile,
     network,
     rpcUrl: rpcUrlOf(network, settings),
+    /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
     didKeyPair: didKeyPairOf(settings),
+    /** Undefined: nothing can be sent to a webhook. */
     signingKeys: signingKeysOf(settings),
     consoleReadKey: consoleReadKeyOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
     ...followingOf(settings, file),
+    /** Values that must never be printed. */
     secrets: secretsOf(settings, file),
+    /** Settings that are legal but probably not meant. */
     warnings: warningsOf(settings, {
       ...paths,
       envFile,

@@ -96,29 +96,10 @@ function parse(text: string, path: string): unknown {
 }
 
 /** A registry whose events are read and delivered. */
-export interface FollowedRegistry {
-  readonly network: Network;
-  /** With its checksum. */
-  readonly address: string;
-  readonly rpcUrl: string;
-  /** First block to read; undefined: the registry's `genesis()`. */
-  readonly startBlock: number | undefined;
-  /** Blocks that must be mined on top of an event's block before it is delivered. */
-  readonly confirmations: number;
-  /** Pauses between two queries for new blocks. */
-  readonly pauses: Pauses;
-  /** Undefined: events are stored and wait. */
-  readonly webhook: Webhook | undefined;
-}
+export type FollowedRegistry = Following['registries'][number];
 
-/**
- * Bounds of the pause between two requests to a chain, in milliseconds. The pause is `shortest` after an
- * event and grows to `longest`.
- */
-export interface Pauses {
-  readonly shortest: number;
-  readonly longest: number;
-}
+/** The registries that the settings follow, and the rule for any other. */
+export type Following = ReturnType<typeof followingOf>;
 
 /** The sink of the subscription `default` for a registry, and its options. */
 export interface Webhook extends DeliveryOptions {
@@ -136,46 +117,48 @@ const LOCAL_POLL_INTERVAL_MS = 500;
 /** A local chain mines at once, so its block time says nothing. */
 const LOCAL_SHORTEST_PAUSE_MS = 200;
 
-/** The registries that the settings follow, and the rule for any other. */
-export interface Following {
-  readonly registries: readonly FollowedRegistry[];
-  /**
-   * How a registry without a setting is followed: like an entry of service.config.json.
-   *
-   * @throws ConfigurationError if the settings have no key for its network's node.
-   */
-  readonly followedOf: (entry: RegistryEntry) => FollowedRegistry;
-}
-
 /**
  * The registries of service.config.json, and the one that documents are issued in: the events of issued
  * documents are always delivered. Without `registries` it is the only one.
  *
  * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
-export function followingOf(settings: Settings, file: ConfigFile): Following {
+export function followingOf(settings: Settings, file: ConfigFile) {
   // Checked even if there is no registry to follow yet.
   const common = webhookOf(settings, file.webhook);
-  const followedOf = (entry: RegistryEntry): FollowedRegistry => {
+  /**
+   * How a registry without a setting is followed: like an entry of service.config.json.
+   *
+   * @throws ConfigurationError if the settings have no key for its network's node.
+   */
+  const followedOf = (entry: RegistryEntry) => {
     const { network, address } = entry;
     const own = settingsFor(entry, settings);
     return {
       network,
+      /** With its checksum. */
       address,
       rpcUrl: entry.rpcUrl ?? rpcUrlOf(network, own),
+      /** First block to read; undefined: the registry's `genesis()`. */
       startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
+      /** Blocks that must be mined on top of an event's block before it is delivered. */
       confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
       pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
+      /** Undefined: events are stored and wait. */
       webhook: entry.webhook ? webhookOf(settings, file.webhook, entry.webhook) : common,
     };
   };
   return { registries: entriesOf(settings, file).map(followedOf), followedOf };
 }
 
+/** Bounds of the pause between two requests to a chain. */
+export type Pauses = ReturnType<typeof pausesOf>;
+
 /**
- * The pauses between two requests to a chain, unless POLL_INTERVAL_MS is set. The shortest is the block time.
+ * The pauses between two requests to a chain, in milliseconds, unless POLL_INTERVAL_MS is set. The pause is
+ * `shortest`, the block time, after an event and grows to `longest`.
  */
-export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
+export function pausesOf(network: Network, pollIntervalMs: number | undefined) {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
   return {
     shortest: Math.min(network.local ? LOCAL_SHORTEST_PAUSE_MS : network.blockTimeMs, longest),

@@ -3,33 +3,16 @@ import { devNull } from 'node:os';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { PROJECT_ROOT } from '../base/project-root';
 
+/** The owner of an env file's settings. One installation may serve several, each with its ENV_FILE. */
+export type Tenant = ReturnType<typeof tenantOf>;
+
 /**
- * The owner of an env file's settings. One installation may serve several tenants, each with its ENV_FILE.
+ * The tenant of an env file (an absolute path):
  *
  * - `name`: for people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`.
  * - `key`: unique for each file; used in the folder names of deployment journals.
  */
-export interface Tenant {
-  readonly name: string;
-  readonly key: string;
-  readonly envFile: string;
-  readonly isDefault: boolean;
-}
-
-/** Absolute default paths of a tenant's files. */
-export interface TenantFiles {
-  /** DID_DOCUMENT_PATH. */
-  readonly didDocument: string;
-  /** DATA_DIR. */
-  readonly dataDir: string;
-  /** SERVICE_CONFIG. */
-  readonly serviceConfig: string;
-  /** The public half of the webhook signing key. */
-  readonly webhookPublicKey: string;
-}
-
-/** The tenant of an env file (an absolute path). */
-export function tenantOf(envFile: string): Tenant {
+export function tenantOf(envFile: string) {
   const path = relative(PROJECT_ROOT, envFile).split(sep).join('/');
   if (path === '.env') return { name: 'default', key: 'default', envFile, isDefault: true };
   const name = nameOf(basename(envFile));
@@ -38,10 +21,11 @@ export function tenantOf(envFile: string): Tenant {
 }
 
 /**
- * The files of `.env` are at the project's top. Those of any other env file are beside it, prefixed with its
- * name, so that no two tenants share a file.
+ * Absolute default paths of a tenant's files: DID_DOCUMENT_PATH, DATA_DIR, SERVICE_CONFIG, and the public half
+ * of the key that signs webhooks. The files of `.env` are at the project's top. Those of any other env file are
+ * beside it, prefixed with its name, so that no two tenants share a file.
  */
-export function tenantFilesOf({ isDefault, envFile, name }: Tenant): TenantFiles {
+export function tenantFilesOf({ isDefault, envFile, name }: Tenant) {
   // Without an env file all settings are in the environment, and there is one tenant.
   const isOnly = isDefault || envFile === devNull;
   const file = (own: string): string =>

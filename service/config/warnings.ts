@@ -1,14 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
-import { BlockList, isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { addressKindOf } from '../base/address-kind';
 import { SHORTEST_MASKED } from '../base/mask-secrets';
 import { PROJECT_ROOT } from '../base/project-root';
 import { unmaskedSettings } from './secrets';
 import type { Settings, Values } from './settings';
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
-LOOPBACK.addAddress('::1', 'ipv6');
 
 /** Absolute paths. `dataDir`: undefined if the state is in PostgreSQL. */
 interface ServiceFiles {
@@ -31,22 +27,17 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
   return [...named, ...short, ...exposedFiles(files)];
 }
 
-/** A line to log at start. */
-export interface OpenIssuingWarning {
-  level: 'warn' | 'error';
-  message: string;
-}
-
 /**
  * Warns if documents can be issued without an API key, by everybody who reaches the API and by every web
- * page, because the API accepts every origin. Undefined if a key is required.
+ * page, because the API accepts every origin. The line is to be logged at start. Undefined if a key is
+ * required.
  *
  * @param url the URL at which the service listens.
  */
 export function openIssuingWarning(
   { apiKey, host, tunnelAuthtoken }: Pick<Values, 'apiKey' | 'host' | 'tunnelAuthtoken'>,
   url: string,
-): OpenIssuingWarning | undefined {
+): { level: 'warn' | 'error'; message: string } | undefined {
   if (apiKey !== undefined) return undefined;
   if (tunnelAuthtoken !== undefined) {
     const message =
@@ -68,11 +59,7 @@ export function openIssuingWarning(
 }
 
 function isLoopback(host: string): boolean {
-  // A percent sign separates an IPv6 address from its zone.
-  const [address = ''] = host.split('%');
-  const version = isIP(address);
-  if (version === 0) return host.toLowerCase() === 'localhost';
-  return LOOPBACK.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  return host.toLowerCase() === 'localhost' || addressKindOf(host) === 'loopback';
 }
 
 /**

@@ -8,26 +8,13 @@ import type { Logger } from '../base/logger';
 type Pace = 'new' | 'quick' | 'slow';
 
 /** The part of the slots that one channel holds. */
-export interface SlotShare {
-  /** It never holds more. */
-  readonly most: number;
-  /** Takes a slot for a delivery. If it returns false, `onFree` is called when the channel may take one. */
-  take(this: void, onFree: () => void): boolean;
-  /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
-  release(this: void, wasPrompt: boolean | undefined): void;
-  /** Stops waiting for a slot. */
-  leave(this: void): void;
-}
+export type SlotShare = ReturnType<DeliverySlots['newShare']>;
 
 /** The connections that no delivery uses now, those that were idle the longest first. */
 export type IdleConnections = Set<Duplex>;
 
 /** The deliveries that the process may have under way at once. */
-export interface DeliverySlots {
-  /** `isFailing`: no delivery of the channel has succeeded lately. */
-  newShare(this: void, isFailing: boolean): SlotShare;
-  readonly idle: IdleConnections;
-}
+export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
 
 const TELL_EVERY_MS = 60_000;
 
@@ -41,11 +28,11 @@ const TELL_EVERY_MS = 60_000;
  *
  * @param most the number of slots, and of open connections.
  */
-export function createDeliverySlots({ most, logger }: { most: number; logger: Logger }): DeliverySlots {
+export function createDeliverySlots({ most, logger }: { most: number; logger: Logger }) {
   const held = { new: 0, quick: 0, slow: 0 };
   const idle: IdleConnections = new Set();
   /** In the order in which they began to wait. */
-  const waiting = new Map<SlotShare, { mayTake: () => boolean; onFree: () => void }>();
+  const waiting = new Map<object, { mayTake: () => boolean; onFree: () => void }>();
   let toldAt = -Infinity;
 
   const free = (): number => most - held.new - held.quick - held.slow;
@@ -83,13 +70,16 @@ export function createDeliverySlots({ most, logger }: { most: number; logger: Lo
 
   return {
     idle,
-    newShare(isFailing) {
+    /** `isFailing`: no delivery of the channel has succeeded lately. */
+    newShare(this: void, isFailing: boolean) {
       let pace: Pace = isFailing ? 'slow' : 'new';
       let own = 0;
       const mayTake = (): boolean => own < leftTo(pace);
-      const share: SlotShare = {
+      const share = {
+        /** It never holds more. */
         most: Math.ceil(most / 2),
-        take(onFree) {
+        /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
+        take(this: void, onFree: () => void): boolean {
           if (!mayTake()) {
             if (own === 0) tellWaiting();
             waiting.set(share, { mayTake, onFree });
@@ -100,7 +90,8 @@ export function createDeliverySlots({ most, logger }: { most: number; logger: Lo
           closeLongestIdle();
           return true;
         },
-        release(wasPrompt) {
+        /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
+        release(this: void, wasPrompt: boolean | undefined): void {
           const before = pace;
           if (wasPrompt !== undefined) pace = wasPrompt ? 'quick' : 'slow';
           held[before] -= own;
@@ -108,7 +99,8 @@ export function createDeliverySlots({ most, logger }: { most: number; logger: Lo
           held[pace] += own;
           serveWaiting();
         },
-        leave() {
+        /** Stops waiting for a slot. */
+        leave(this: void): void {
           waiting.delete(share);
         },
       };

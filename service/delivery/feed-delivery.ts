@@ -14,18 +14,7 @@ import { createWebhookClient, type WebhookClient, type WebhookTarget } from './p
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
-export interface FeedDelivery {
-  /** Delivers this feed, and no other, from now on. */
-  start(feed: string): Promise<void>;
-  /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
-  refresh(): Promise<void>;
-  /** Call it after events were enqueued for these channels, or for any if none are given. */
-  wake(channels?: readonly number[]): void;
-  /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
-  hold(): void;
-  /** Resolves when the deliveries under way are settled. */
-  stop(): Promise<void>;
-}
+export type FeedDelivery = ReturnType<typeof createFeedDelivery>;
 
 /** The sink of a channel, and the options of its deliveries. */
 export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'clock' | 'idle'>;
@@ -61,7 +50,7 @@ interface Running {
 }
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
-export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
+export function createFeedDelivery(options: FeedDeliveryOptions) {
   const { database, clock, logger, slots } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
@@ -191,7 +180,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   return {
-    start: (feed) =>
+    /** Delivers this feed, and no other, from now on. */
+    start: (feed: string) =>
       inTurn(async () => {
         // A start may have failed midway. A standby process may have opened the feed before its channels were
         // stored.
@@ -204,14 +194,18 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         await refresh();
         waking = repeat(() => wakeDue(feed), LOOK_EVERY_MS);
       }),
+    /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
     refresh: refreshInTurn,
-    wake(channels) {
+    /** Call it after events were enqueued for these channels, or for any if none are given. */
+    wake(channels?: readonly number[]): void {
       wake(channels ?? running.keys());
     },
-    hold() {
+    /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
+    hold(): void {
       for (const { worker } of running.values()) worker.hold();
     },
-    async stop() {
+    /** Resolves when the deliveries under way are settled. */
+    async stop(): Promise<void> {
       stopping.abort();
       await inTurn(async () => {
         await waking?.stop();

@@ -14,14 +14,8 @@ import { guardedConnector, type SinkGuard } from './guarded-connector';
 export type PostResult =
   { status: number; retryAfter: string | undefined } | { status: undefined; failure: string };
 
-/** Sends one body to the webhook. Never rejects. */
-export interface WebhookClient {
-  /** `eventId` is the id of the CloudEvent in the body. */
-  post(body: string, eventId: string): Promise<PostResult>;
-  /** Aborts the requests under way: each results in a failure. */
-  abort(): void;
-  close(): Promise<void>;
-}
+/** Sends bodies to a webhook. */
+export type WebhookClient = ReturnType<typeof createWebhookClient>;
 
 /** The webhook to send to. */
 export interface WebhookTarget {
@@ -61,7 +55,7 @@ const ANSWER_BODY_WITHIN_MS = 1_000;
  * Creates a client. A request times out after `timeoutMs`; redirects are not followed. Informational answers
  * (1xx), which a sink may send first, are skipped: undici would take 100 Continue for an error.
  */
-export function createWebhookClient(target: WebhookTarget): WebhookClient {
+export function createWebhookClient(target: WebhookTarget) {
   const { url, timeoutMs, clock } = target;
   // Parsed once: there may be thousands of deliveries a second.
   const place = urlToHttpOptions(new URL(url));
@@ -88,7 +82,8 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
   }
 
   return {
-    async post(text, eventId) {
+    /** Never rejects. `eventId` is the id of the CloudEvent in the body. */
+    async post(text: string, eventId: string): Promise<PostResult> {
       try {
         const { statusCode = 0, headers } = await send(text, eventId);
         return { status: statusCode, retryAfter: headers['retry-after'] };
@@ -96,7 +91,8 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
         return { status: undefined, failure: failureOf(cause) };
       }
     },
-    abort() {
+    /** Aborts the requests under way: each results in a failure. */
+    abort(): void {
       for (const attempt of underWay) attempt.destroy(new Error('the service was stopped'));
     },
     close: async () => agent.destroy(),

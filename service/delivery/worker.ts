@@ -1,8 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Clock } from '../base/clock';
 import type { Database } from '../database/database';
 import { messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
 import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
 import { attemptQueue, longestPauseMs, type AttemptOptions } from './attempt-delivery';
@@ -10,14 +8,7 @@ import type { SlotShare } from './delivery-slots';
 import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
-export interface DeliveryWorker {
-  /** Call it after events were enqueued, or may be sent again. The worker notices retries without it. */
-  wake(): void;
-  /** Releases each claimed queue after its delivery under way, because the feed is held. */
-  hold(): void;
-  /** Claims nothing more; resolves when the deliveries under way are settled. */
-  stop(): Promise<void>;
-}
+export type DeliveryWorker = ReturnType<typeof startDeliveryWorker>;
 
 /** Options of `startDeliveryWorker`. */
 export interface DeliveryWorkerOptions extends AttemptOptions {
@@ -28,9 +19,7 @@ export interface DeliveryWorkerOptions extends AttemptOptions {
   concurrency: number;
   timeoutMs: number;
   slots: SlotShare;
-  clock: Clock;
   newId: () => string;
-  logger: Logger;
 }
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
@@ -61,7 +50,7 @@ const STOP_WITHIN_MS = 8_000;
  * Starts the worker. It claims the next deliveries in the same transaction that settles the ended ones,
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
-export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
+export function startDeliveryWorker(options: DeliveryWorkerOptions) {
   const { database, channel, sentTo, slots, clock, client, logger } = options;
   const concurrency = Math.min(options.concurrency, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
@@ -213,15 +202,18 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
 
   const finished = run();
   return {
-    wake() {
+    /** Call it after events were enqueued, or may be sent again. The worker notices retries without it. */
+    wake(): void {
       mayBeDue = true;
       sleeper.wake();
     },
-    hold() {
+    /** Releases each claimed queue after its delivery under way, because the feed is held. */
+    hold(): void {
       release();
       sleeper.wake();
     },
-    async stop() {
+    /** Claims nothing more; resolves when the deliveries under way are settled. */
+    async stop(): Promise<void> {
       stopped = true;
       slots.leave();
       sleeper.wake();
@@ -252,24 +244,18 @@ function dueAtOnce({ failed, ...settlement }: Settlement, now: number): Settleme
   };
 }
 
-/** The rate of deliveries, and the number of deliveries to claim ahead. */
-interface Pace {
-  /** To be called when a delivery has ended. */
-  ended(): void;
-  ahead(): number;
-}
-
 /**
- * Sets the number to claim ahead to that of the deliveries that ended in the last `windowMs`, between `least`
- * and `most`. For a slow receiver little is claimed ahead, so that few deliveries wait for a lease to end if
- * this process dies.
+ * The rate of deliveries. It sets the number to claim ahead to that of the deliveries that ended in the last
+ * `windowMs`, between `least` and `most`. For a slow receiver little is claimed ahead, so that few deliveries
+ * wait for a lease to end if this process dies.
  */
-function createPace(least: number, most: number, windowMs: number): Pace {
+function createPace(least: number, most: number, windowMs: number) {
   let windowStart = performance.now();
   let ended = 0;
   let ahead = least;
   return {
-    ended() {
+    /** To be called when a delivery has ended. */
+    ended(): void {
       ended++;
       const elapsed = performance.now() - windowStart;
       if (elapsed < windowMs) return;

@@ -1,19 +1,11 @@
 import { z } from 'zod';
 import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
-import { firstProblemOf, members, must, pointerOf, type Path } from '../base/json';
+import { firstProblemOf, members, must, pointerOf } from '../base/json';
 import { findNetwork, knownNetworks, type Network } from '../chain/networks';
 
-/** A registry that is to be followed. */
-export interface RequestedRegistry {
-  network: Network;
-  /** With its checksum. */
-  address: string;
-  /** Undefined: the registry's `genesis()`. */
-  startBlock?: number | undefined;
-  /** Undefined: CONFIRMATIONS, or the network's. */
-  confirmations?: number | undefined;
-}
+/** A registry that is to be followed. An absent member has the default of the network. */
+export type RequestedRegistry = z.output<typeof REGISTRY_REQUEST>;
 
 const NETWORK = must('the name or the chain id of a network', `Use one of ${knownNetworks()}.`);
 const ADDRESS = must('a string', 'Give the address of the registry: 0x and 40 hexadecimal digits.');
@@ -32,11 +24,30 @@ export const REGISTRY_REQUEST = members(
   {
     network: z
       .union([z.string(), z.number()], { error: NETWORK })
-      .meta({ description: `The name or the chain id of a network: ${knownNetworks()}.` }),
-    address: z.string({ error: ADDRESS }).meta({
-      description: 'The registry, in lower case or with its checksum.',
-      pattern: '^0[xX][0-9a-fA-F]{40}$',
-    }),
+      .meta({ description: `The name or the chain id of a network: ${knownNetworks()}.` })
+      .transform((given, context): Network => {
+        const network = findNetwork(String(given));
+        if (network !== undefined) return network;
+        context.addIssue(`is not a known network. Use one of ${knownNetworks()}.`);
+        return z.NEVER;
+      }),
+    address: z
+      .string({ error: ADDRESS })
+      .meta({
+        description: 'The registry, in lower case or with its checksum.',
+        pattern: '^0[xX][0-9a-fA-F]{40}$',
+      })
+      .transform((given, context): string => {
+        const isAddress = /^0x[0-9a-f]{40}$/i.test(given);
+        const address = isAddress ? checksummed(given) : undefined;
+        if (address !== undefined) return address;
+        context.addIssue(
+          isAddress
+            ? 'has a wrong checksum. Correct it, or write it in lower case.'
+            : 'is not an address. It is 0x and 40 hexadecimal digits.',
+        );
+        return z.NEVER;
+      }),
     startBlock: wholeNumber(
       Number.MAX_SAFE_INTEGER,
       'Leave it out for the first block of the registry.',
@@ -60,24 +71,7 @@ export const REGISTRY_REQUEST = members(
  */
 export function parseRegistry(body: unknown): RequestedRegistry {
   const { data, error } = REGISTRY_REQUEST.safeParse(body);
-  if (data === undefined) {
-    const { path, problem } = firstProblemOf(error);
-    throw registryError(path, problem);
-  }
-  const network = findNetwork(String(data.network));
-  if (network === undefined)
-    throw registryError(['network'], `is not a known network. Use one of ${knownNetworks()}.`);
-  return { ...data, network, address: addressOf(data.address) };
-}
-
-function addressOf(given: string): string {
-  if (!/^0x[0-9a-f]{40}$/i.test(given))
-    throw registryError(['address'], 'is not an address. It is 0x and 40 hexadecimal digits.');
-  const address = checksummed(given);
-  if (address !== undefined) return address;
-  throw registryError(['address'], 'has a wrong checksum. Correct it, or write it in lower case.');
-}
-
-function registryError(path: Path, problem: string): RequestError {
-  return new RequestError('REGISTRY_INVALID', `${pointerOf(path) || 'The body'} ${problem}`);
+  if (data !== undefined) return data;
+  const { path, problem } = firstProblemOf(error);
+  throw new RequestError('REGISTRY_INVALID', `${pointerOf(path) || 'The body'} ${problem}`);
 }

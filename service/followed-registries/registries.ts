@@ -7,7 +7,7 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { untilAborted } from '../base/waiting';
 import { findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
-import { isNotImplemented } from '../chain/refusals';
+import { isNotImplemented } from '../chain/node-errors';
 import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -46,24 +46,7 @@ export interface ListedRegistry extends RegistryKey {
 type Entry = Omit<ListedRegistry, 'undelivered' | 'feed'>;
 
 /** Lists, adds and gives up followed registries. */
-export interface Registries {
-  list(): Promise<ListedRegistry[]>;
-  /**
-   * Follows a registry, after a check against its chain.
-   *
-   * @returns whether it was not followed before.
-   * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way, NETWORK_NOT_CONFIGURED;
-   *   the errors of `checkRegistry`.
-   */
-  add(requested: RequestedRegistry): Promise<{ registry: ListedRegistry; isNew: boolean }>;
-  /**
-   * Gives a registry up: one that was added, or an earlier one of the settings.
-   *
-   * @param isForced also if undelivered events wait.
-   * @throws RequestError REGISTRY_IN_SETTINGS, REGISTRY_UNKNOWN.
-   */
-  giveUp(key: RegistryKey, isForced: boolean): Promise<{ isGivenUp: boolean; undelivered: number }>;
-}
+export type Registries = ReturnType<typeof createRegistries>;
 
 /** The parts of `createRegistries`. */
 interface RegistriesParts {
@@ -77,7 +60,7 @@ interface RegistriesParts {
 }
 
 /** The registries of the settings and of the database. */
-export function createRegistries(parts: RegistriesParts): Registries {
+export function createRegistries(parts: RegistriesParts) {
   const { database, settings, clock, onChange } = parts;
   const { db } = database;
 
@@ -87,7 +70,14 @@ export function createRegistries(parts: RegistriesParts): Registries {
 
   return {
     list: async () => withFigures(await readEntries(db, settings), parts),
-    async add(requested) {
+    /**
+     * Follows a registry, after a check against its chain.
+     *
+     * @returns whether it was not followed before.
+     * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way, NETWORK_NOT_CONFIGURED;
+     *   the errors of `checkRegistry`.
+     */
+    async add(requested: RequestedRegistry): Promise<{ registry: ListedRegistry; isNew: boolean }> {
       const { network, startBlock, confirmations } = requested;
       const key = { chainId: network.chainId, address: requested.address.toLowerCase() };
       const name = nameOf(key);
@@ -104,7 +94,13 @@ export function createRegistries(parts: RegistriesParts): Registries {
       if (registry === undefined) throw unknown(name);
       return { registry, isNew: before === undefined };
     },
-    async giveUp(key, isForced) {
+    /**
+     * Gives a registry up: one that was added, or an earlier one of the settings.
+     *
+     * @param isForced also if undelivered events wait.
+     * @throws RequestError REGISTRY_IN_SETTINGS, REGISTRY_UNKNOWN.
+     */
+    async giveUp(key: RegistryKey, isForced: boolean) {
       const name = nameOf(key);
       const before = await find(name);
       if (before?.origin === 'settings') throw ofSettings(name);

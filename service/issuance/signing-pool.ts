@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
-import { BusyError, SigningError } from '../base/errors';
+import { SigningError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/waiting';
@@ -126,14 +126,12 @@ export async function createSigningPool(
   const loaded = new Set<number>();
   pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
   // The pool's own queue has no time limit.
-  const semaphore = createSemaphore({ permits: threads, waiting, waitMs });
+  const busy = 'Too many documents are being signed: send it again later.';
+  const semaphore = createSemaphore({ permits: threads, waiting, waitMs }, busy);
   let isDestroyed = false;
   return {
     async prepare(preparation, left = new AbortController().signal) {
       const release = await semaphore.acquire(left);
-      if (release === 'left') throw left.reason as Error;
-      if (release === 'busy')
-        throw new BusyError('Too many documents are being signed: send it again later.', waitMs);
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
         left.throwIfAborted();

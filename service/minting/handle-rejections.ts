@@ -1,5 +1,5 @@
-import { type Refusal, classifyRefusal, isDefinite, type Broadcast } from '../chain/broadcast';
-import { nodeErrorOf } from '../chain/refusals';
+import type { Broadcast } from '../chain/broadcast';
+import { nodeErrorOf, type Refusal, classifyRefusal, isDefinite } from '../chain/node-errors';
 import { ChainError, messageOf } from '../base/errors';
 import { type PendingTransaction, type SignedMint, type Mint } from './mint';
 import type { QueueParts } from './queue-parts';

@@ -1,6 +1,6 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import { blockAt, headNumberOf, readBackwards } from '../chain/read-chain';
-import { isReverted } from '../chain/refusals';
+import { isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';

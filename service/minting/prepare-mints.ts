@@ -1,5 +1,4 @@
-import { classifyRefusal } from '../chain/broadcast';
-import { isReverted, nodeErrorOf } from '../chain/refusals';
+import { isReverted, nodeErrorOf, classifyRefusal } from '../chain/node-errors';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError } from '../base/errors';
 import { lastPending, type Mint, PendingTransaction } from './mint';

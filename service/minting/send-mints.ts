@@ -1,10 +1,10 @@
-import { broadcast, knows, isDefinite } from '../chain/broadcast';
+import { broadcast, knows } from '../chain/broadcast';
+import { nodeErrorOf, isDefinite } from '../chain/node-errors';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { type PendingTransaction } from './mint';
 import { pause } from '../base/waiting';
 import type { QueueParts } from './queue-parts';
 import { highestGasPrice } from '../chain/fees';
-import { nodeErrorOf } from '../chain/refusals';
 
 const IDLE_MS = 60_000;
 /** Before a transaction that was not acknowledged is sent again; doubled each time. */

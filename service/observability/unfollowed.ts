@@ -8,15 +8,8 @@ import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { feedFiguresOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
 
-/**
- * Work in the database that no service does, because its registry is not followed (any more): events that
- * wait to be delivered, or will be read from `nextBlock` on, and documents that are being issued. The events
- * of a registry that was given up are left out. `registry`: chain id and address, `80002:0x…`.
- */
-export interface Unfollowed {
-  readonly deliveries: readonly { registry: RegistryName; undelivered: number; nextBlock: number }[];
-  readonly issuances: readonly { registry: RegistryName; issuer: string; unfinished: number }[];
-}
+/** Work in the database that no service does. `registry`: chain id and address, `80002:0x…`. */
+export type Unfollowed = Awaited<ReturnType<typeof unfollowedOf>>;
 
 /** The registries and the journal that this process follows. */
 export interface Followed {
@@ -29,13 +22,15 @@ export interface Followed {
 }
 
 /**
- * Finds such work. It skips work that another process with the same database is doing, and work on local
- * networks other than NET, which are for trials.
+ * Finds the work that no service does, because its registry is not followed (any more): events that wait to be
+ * delivered, or will be read from `nextBlock` on, and documents that are being issued. The events of a
+ * registry that was given up are left out, and so are work that another process with the same database is
+ * doing, and work on local networks other than NET, which are for trials.
  */
 export async function unfollowedOf(
   { db, isRightTaken }: Pick<Database, 'db' | 'isRightTaken'>,
   { chainId: ownChainId, registries, scope: own }: Followed,
-): Promise<Unfollowed> {
+) {
   const isTrial = (chainId: number): boolean =>
     chainId !== ownChainId && findNetwork(String(chainId))?.local === true;
   const givenUp = await readGivenUp(db);
@@ -43,10 +38,10 @@ export async function unfollowedOf(
     const registry = registryOfFeed(feed);
     return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
-  const deliveries: Unfollowed['deliveries'][number][] = [];
+  const deliveries: { registry: RegistryName; undelivered: number; nextBlock: number }[] = [];
   for (const { feed, ...figures } of await feedFiguresOf(db, feeds))
     if (!(await isRightTaken(feed))) deliveries.push({ registry: registryOfFeed(feed), ...figures });
-  const issuances: Unfollowed['issuances'][number][] = [];
+  const issuances: { registry: RegistryName; issuer: string; unfinished: number }[] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
     if (isOwn || isTrial(scope.chainId) || (await isRightTaken(mintingRightOf(scope)))) continue;

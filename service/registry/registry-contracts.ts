@@ -8,7 +8,7 @@ import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
 import { existingBlock, headNumberOf } from '../chain/read-chain';
-import { isNotImplemented } from '../chain/refusals';
+import { isNotImplemented } from '../chain/node-errors';
 import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
 
 /** The contracts' interfaces, generated from their ABIs. */

@@ -1,6 +1,6 @@
 import { dataLength, dataSlice, isError } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { isThrottled, nodeErrorOf } from '../chain/refusals';
+import { isThrottled, nodeErrorOf } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';

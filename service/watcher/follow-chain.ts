@@ -2,7 +2,7 @@ import { ZeroHash } from 'ethers';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import { blockAt, existingBlock, headOf, type BlockSpan, type ChainBlock } from '../chain/read-chain';
-import { isRangeRefused, isThrottled } from '../chain/refusals';
+import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';

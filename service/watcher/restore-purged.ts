@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock';
 import { untilAborted } from '../base/waiting';
 import { createBlockSpan, existingBlock } from '../chain/read-chain';
-import { isRangeRefused, isThrottled } from '../chain/refusals';
+import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';

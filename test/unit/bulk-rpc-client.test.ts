@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { isThrottled, nodeErrorOf } from '../../service/chain/refusals';
+import { isThrottled, nodeErrorOf } from '../../service/chain/node-errors';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { listen } from '../../service/http/server';
 

@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { isError } from 'ethers';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
-import { isRangeRefused, nodeErrorOf } from '../../service/chain/refusals';
+import { isRangeRefused, nodeErrorOf } from '../../service/chain/node-errors';
 import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
-import { classifyRefusal, type Refusal } from '../../service/chain/broadcast';
+import { classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';

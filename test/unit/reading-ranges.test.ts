@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
-import { isRangeRefused, isThrottled } from '../../service/chain/refusals';
+import { isRangeRefused, isThrottled } from '../../service/chain/node-errors';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 

@@ -1,18 +1,27 @@
 import { expect } from 'chai';
+import { BusyError } from '../../service/base/errors';
 import { createSemaphore } from '../../service/base/semaphore';
 
 const here = new AbortController().signal;
-type Place = () => void;
+const BUSY = 'Too many at once.';
+
+/** The error of a promise that rejects. */
+async function refusal(acquired: Promise<unknown>): Promise<unknown> {
+  return acquired.then(
+    () => expect.fail('it was given a permit'),
+    (error: unknown) => error,
+  );
+}
 
 describe('semaphore', () => {
   it('gives released permits in the order of requests', async () => {
-    const semaphore = createSemaphore({ permits: 2, waiting: 10, waitMs: 60_000 });
-    const [first, second] = [await semaphore.acquire(here), await semaphore.acquire(here)] as [Place, Place];
+    const semaphore = createSemaphore({ permits: 2, waiting: 10, waitMs: 60_000 }, BUSY);
+    const [first, second] = [await semaphore.acquire(here), await semaphore.acquire(here)];
     const entered: string[] = [];
     const waiting = ['a', 'b', 'c'].map(async (name) => {
       const place = await semaphore.acquire(here);
       entered.push(name);
-      return place as Place;
+      return place;
     });
     await new Promise(setImmediate);
     expect(entered).to.deep.equal([]);
@@ -31,34 +40,39 @@ describe('semaphore', () => {
   });
 
   it('refuses callers beyond the limit of waiting ones, and counts permits and waiting callers', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 1, waitMs: 60_000 });
-    const first = (await semaphore.acquire(here)) as Place;
+    const semaphore = createSemaphore({ permits: 1, waiting: 1, waitMs: 60_000 }, BUSY);
+    const first = await semaphore.acquire(here);
     const second = semaphore.acquire(here);
-    expect(await semaphore.acquire(here)).to.equal('busy');
+    expect(await refusal(semaphore.acquire(here)))
+      .to.be.instanceOf(BusyError)
+      .with.property('message', BUSY);
     expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 1 });
     first();
     expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 0 });
-    ((await second) as Place)();
+    (await second)();
     expect(semaphore.figures()).to.deep.equal({ held: 0, waiting: 0 });
   });
 
   it('refuses a caller after the longest wait, and keeps the permit for the next one', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 20 });
-    const first = (await semaphore.acquire(here)) as Place;
-    expect(await semaphore.acquire(here)).to.equal('busy');
+    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 20 }, BUSY);
+    const first = await semaphore.acquire(here);
+    expect(await refusal(semaphore.acquire(here)))
+      .to.be.instanceOf(BusyError)
+      .with.property('message', BUSY);
     first();
     expect(await semaphore.acquire(here)).to.be.a('function');
   });
 
   it('passes over callers who have left', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 60_000 });
-    const first = (await semaphore.acquire(here)) as Place;
+    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 60_000 }, BUSY);
+    const first = await semaphore.acquire(here);
     const leaving = new AbortController();
     const [gone, next] = [semaphore.acquire(leaving.signal), semaphore.acquire(here)];
+    const refused = refusal(gone);
     leaving.abort();
     expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 1 });
-    expect(await gone).to.equal('left');
-    expect(await semaphore.acquire(leaving.signal)).to.equal('left');
+    expect(await refused).to.equal(leaving.signal.reason);
+    expect(await refusal(semaphore.acquire(leaving.signal))).to.equal(leaving.signal.reason);
     first();
     expect(await next).to.be.a('function');
   });

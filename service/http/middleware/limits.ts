@@ -65,13 +65,12 @@ function permits(
   options: SemaphoreOptions,
   retryAfterMs = options.waitMs,
 ): (left: AbortSignal) => Promise<() => void> {
-  const semaphore = createSemaphore(options);
-  return async (left) => {
-    const acquired = await semaphore.acquire(left);
-    if (acquired === 'left') throw aborted();
-    if (acquired !== 'busy') return acquired;
-    throw new BusyError(`Too many ${what} at once: send it again later.`, retryAfterMs);
-  };
+  const semaphore = createSemaphore(options, `Too many ${what} at once: send it again later.`);
+  return async (left) =>
+    semaphore.acquire(left).catch((error: unknown) => {
+      if (left.aborted) throw aborted();
+      throw error instanceof BusyError ? new BusyError(error.message, retryAfterMs) : error;
+    });
 }
 
 const RETRY_AFTER_MS = 10_000;

@@ -7,7 +7,7 @@ import { AnswerTooLargeError } from './transport';
  * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code
  * for it.
  */
-const REFUSALS = [
+const RANGE_REFUSALS = [
   /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
   /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
   /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
@@ -20,7 +20,7 @@ const THROTTLING = /rate limit|too many requests/i;
 export function isRangeRefused(error: unknown): boolean {
   if (error instanceof ServiceError) return error instanceof AnswerTooLargeError;
   const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
-  return isTooLarge || isThrottled(error) || REFUSALS.some((refusal) => refusal.test(textOf(error)));
+  return isTooLarge || isThrottled(error) || RANGE_REFUSALS.some((refusal) => refusal.test(textOf(error)));
 }
 
 /** Whether a provider throttles requests, by status 429 or by its message. */
@@ -50,16 +50,68 @@ export function isNotImplemented(error: unknown): boolean {
   return isReverted(error) || EXECUTION_FAILURES.test(nodeErrorOf(error) ?? '');
 }
 
+/**
+ * The reason why a node refuses a transaction:
+ *
+ * - `nonce too low`: a transaction with this nonce was mined.
+ * - `nonce too high`: a lower nonce is missing, and the node does not queue transactions.
+ * - `nonce held`: another transaction with this nonce is pending, and this one does not offer enough more to
+ *   replace it.
+ * - `fee too low`: it would not be mined at this price.
+ * - `no funds`: the wallet cannot pay for it.
+ * - `gas`: its gas limit is below the minimum for such a transaction, or above the block's limit.
+ * - `busy`: the node has no room or no time for it now.
+ * - `other`: the node's message is unknown.
+ */
+export type Refusal =
+  'nonce too low' | 'nonce too high' | 'nonce held' | 'fee too low' | 'no funds' | 'gas' | 'busy' | 'other';
+
+/**
+ * Messages of nodes, the more specific first. Nodes have no common error codes; the patterns cover geth,
+ * Erigon, Nethermind, Besu and Hardhat.
+ */
+const WORDS: readonly [RegExp, Refusal][] = [
+  [/nonce (is )?too low|old ?nonce|nonce expired/i, 'nonce too low'],
+  [/nonce (is )?too high|nonce ?gap|gapped[- ]nonce/i, 'nonce too high'],
+  [/replacement|could not replace|another transaction with same nonce|priority is too low/i, 'nonce held'],
+  [/insufficient ?funds|enough funds|exceeds allowance|cost exceeds|insufficient balance/i, 'no funds'],
+  [
+    /underpriced|fee ?too ?low|too low for the next block|less than block base fee|under min gas price/i,
+    'fee too low',
+  ],
+  [/(gas ?price|max ?fee|tip|priority fee).{0,40}(too low|below|at least|minimum)/i, 'fee too low'],
+  [/intrinsic gas|requires at least \d+ gas|block gas limit|gas cap|gas ?limit.*(exceed|too)/i, 'gas'],
+  [/pool is full|tries to replace pending|too distant|too ?far ?in ?future|spammer/i, 'busy'],
+  [/rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
+];
+
+/** Classifies the error that a node answered to a transaction. */
+export function classifyRefusal(thrown: unknown): Refusal {
+  if (isError(thrown, 'NONCE_EXPIRED')) return 'nonce too low';
+  if (isError(thrown, 'REPLACEMENT_UNDERPRICED')) return 'nonce held';
+  if (isError(thrown, 'INSUFFICIENT_FUNDS')) return 'no funds';
+  const words = nodeErrorOf(thrown) ?? '';
+  return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 'other';
+}
+
+/** JSON-RPC 2.0, section 5.1: an internal error, which does not say what failed. */
+const INTERNAL_ERROR = -32603;
+
+/**
+ * Whether a refusal means that the node does not have the transaction. An internal error, an unknown message,
+ * and a load balancer's answer ("busy", "try again") leave that open.
+ */
+export function isDefinite(thrown: unknown): boolean {
+  const refusal = classifyRefusal(thrown);
+  const answer = nodeAnswerOf(thrown);
+  const isInternal = answer !== undefined && 'code' in answer && Number(answer.code) === INTERNAL_ERROR;
+  return refusal !== 'other' && refusal !== 'busy' && !isInternal;
+}
+
 /** The message of the node's own error, if the node answered with one. */
 export function nodeErrorOf(thrown: unknown): string | undefined {
   const nodeError = nodeAnswerOf(thrown);
   return nodeError && 'message' in nodeError ? String(nodeError.message) : undefined;
-}
-
-/** The JSON-RPC code of the node's own error. */
-export function nodeErrorCodeOf(thrown: unknown): number | undefined {
-  const nodeError = nodeAnswerOf(thrown);
-  return nodeError && 'code' in nodeError ? Number(nodeError.code) : undefined;
 }
 
 /** ethers puts the node's error in `error` or `info.error`. */
