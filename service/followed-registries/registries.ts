@@ -74,8 +74,8 @@ export function createRegistries(parts: RegistriesParts) {
      * Follows a registry, after a check against its chain.
      *
      * @returns whether it was not followed before.
-     * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way, NETWORK_NOT_CONFIGURED;
-     *   the errors of `checkRegistry`.
+     * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way,
+     *   NETWORK_NOT_CONFIGURED; the errors of `checkRegistry`.
      */
     async add(requested: RequestedRegistry): Promise<{ registry: ListedRegistry; isNew: boolean }> {
       const { network, startBlock, confirmations } = requested;

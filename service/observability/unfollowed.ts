@@ -22,10 +22,10 @@ export interface Followed {
 }
 
 /**
- * Finds the work that no service does, because its registry is not followed (any more): events that wait to be
- * delivered, or will be read from `nextBlock` on, and documents that are being issued. The events of a
- * registry that was given up are left out, and so are work that another process with the same database is
- * doing, and work on local networks other than NET, which are for trials.
+ * Finds the work that no service does, because its registry is not followed (any more): events that wait to
+ * be delivered, or will be read from `nextBlock` on, and documents that are being issued. The events of a
+ * registry that was given up are left out. Left out too is work that another process with the same database
+ * is doing, and work on local networks other than NET, which are for trials.
  */
 export async function unfollowedOf(
   { db, isRightTaken }: Pick<Database, 'db' | 'isRightTaken'>,
