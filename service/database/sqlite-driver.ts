@@ -247,10 +247,11 @@ function told<T>(work: () => T): T {
 /** Maximum number per transaction: SQLite blocks the event loop. */
 const MOST_JOINED = 32;
 
-/** Work in a shared transaction. It returns a function that reports its result after the commit. */
+/** Work in a shared transaction. `resolve` is called with its result after the commit. */
 interface Joined {
-  work: (transaction: Transaction<Schema>) => Promise<() => void>;
-  fail: (cause: unknown) => void;
+  work: (transaction: Transaction<Schema>) => Promise<unknown>;
+  resolve: (result: unknown) => void;
+  reject: (cause: unknown) => void;
 }
 
 /**
@@ -268,18 +269,14 @@ export function createJointTransactions(db: Kysely<Schema>): Transact {
     // Work that is added in the same turn of the event loop joins.
     for (await nextTurn(); waiting.length > 0; await nextTurn())
       await commitTogether(db, waiting.splice(0, MOST_JOINED), (cause) => {
-        for (const one of waiting.splice(0)) one.fail(cause);
+        for (const one of waiting.splice(0)) one.reject(cause);
       });
     isRunning = false;
   }
 
-  return (work) =>
-    new Promise((resolve, reject) => {
-      const joined = async (transaction: Transaction<Schema>): Promise<() => void> => {
-        const result = await work(transaction);
-        return () => resolve(result);
-      };
-      waiting.push({ work: joined, fail: reject });
+  return <T>(work: Joined['work']) =>
+    new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve: resolve as Joined['resolve'], reject });
       if (!isRunning) void run();
     });
 }
@@ -291,16 +288,15 @@ async function commitTogether(
 ): Promise<void> {
   let hasBegun = false;
   try {
-    const tell = await db.transaction().execute(async (transaction) => {
+    const results: unknown[] = [];
+    await db.transaction().execute(async (transaction) => {
       hasBegun = true;
-      const results: (() => void)[] = [];
       for (const { work } of joined) results.push(await work(transaction));
-      return results;
     });
-    for (const one of tell) one();
+    for (const [index, { resolve }] of joined.entries()) resolve(results[index]);
   } catch (cause) {
     if (hasBegun && joined.length > 1) for (const one of joined) await commitTogether(db, [one], onNotBegun);
-    else for (const one of joined) one.fail(cause);
+    else for (const one of joined) one.reject(cause);
     if (!hasBegun) onNotBegun(cause);
   }
 }

@@ -1,27 +1,7 @@
-import type { RegistryEvent } from '../registry/registry-event';
+import { CHAIN_EVENT_TYPES } from '../../client/events';
 
 /** Prefix of every event type (docs/webhooks.md, "Event types"). */
 export const TYPE_PREFIX = 'com.service.etr.';
-
-/** An object, so that the compiler finds a type that is missing here. */
-const OF_REGISTRIES: Readonly<Record<RegistryEvent['type'], true>> = {
-  minted: true,
-  burned: true,
-  surrendered: true,
-  restored: true,
-  registry_paused: true,
-  registry_unpaused: true,
-  escrow_created: true,
-  token_received: true,
-  nomination: true,
-  beneficiary_transfer: true,
-  holder_transfer: true,
-  return_to_issuer: true,
-  shred: true,
-  reject_transfer_beneficiary: true,
-  reject_transfer_holder: true,
-  reject_transfer_owners: true,
-};
 
 /** The event of a mint. */
 export const MINTED_TYPE = `${TYPE_PREFIX}minted` as const;
@@ -33,10 +13,7 @@ export const RETRACTED_TYPE = `${TYPE_PREFIX}retracted` as const;
 export const TEST_TYPE = `${TYPE_PREFIX}test` as const;
 
 /** The types that `types` of a subscription may name. */
-export const SUBSCRIBABLE_TYPES: readonly string[] = [
-  ...Object.keys(OF_REGISTRIES).map((type) => TYPE_PREFIX + type),
-  RETRACTED_TYPE,
-];
+export const SUBSCRIBABLE_TYPES: readonly string[] = [...CHAIN_EVENT_TYPES, RETRACTED_TYPE];
 
 /** An event's type without its prefix. */
 export function shortType(type: string): string {

@@ -302,8 +302,8 @@ function selectEvents(db: Kysely<Schema>) {
       // The sum keeps SQLite from reading all events of the feeds, and sorting them.
       .innerJoin('feeds', (join) => join.on((eb) => eb('feeds.id', '=', eb('events.feed', '+', 0))))
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
-      .select('events.block_number')
-      .select(['feeds.id as feedId', 'feeds.feed', 'tokens.token_id'])
+      .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId'])
+      .select(['feeds.id as feedId', 'feeds.feed'])
   );
 }
 
@@ -348,7 +348,7 @@ async function withDeliveries<Row extends EventRow>(
     );
   const channels = await channelsFor(db, rows, entries);
   return rows.map((row) => {
-    const { feed, orphaned_at: orphanedAt } = row;
+    const { type, feed, tokenId, blockNumber, orphaned_at: orphanedAt } = row;
     const ofEvent = byEvent.get(row.id);
     // An orphaned event was taken out of the queues, so it may be in none of them.
     const own = channels.filter(
@@ -358,11 +358,11 @@ async function withDeliveries<Row extends EventRow>(
       row,
       event: {
         eventId: idOfBytes(row.event_id),
-        type: row.type,
+        type,
         registry: registryOfFeed(feed),
         feed,
-        tokenId: row.token_id,
-        blockNumber: row.block_number,
+        tokenId,
+        blockNumber,
         isOrphaned: orphanedAt !== null,
       },
       deliveries: own.map(({ id, subscription }) => {

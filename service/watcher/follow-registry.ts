@@ -25,7 +25,7 @@ const IN_FLIGHT_POLL_MS = 50;
 const MOST_BLOCKS = 2_000;
 
 /** Options for following the events of a registry. */
-interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'confirmations' | 'finalityDepth'> {
+export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'confirmations' | 'finalityDepth'> {
   registryAddress: string;
   identity: RegistryIdentity;
   /** Defaults to the registry's `genesis()`. */

@@ -1,27 +1,19 @@
-import type { Clock } from '../base/clock';
 import { untilAborted } from '../base/waiting';
 import { createBlockSpan, existingBlock } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/node-errors';
-import type { RpcClient } from '../chain/rpc-client';
-import type { Database } from '../database/database';
-import type { RegistryIdentity } from '../events/cloud-event';
 import { restoreEvents } from '../outbox/refill';
 import { createRegistryFinder } from '../registry/registry-contracts';
+import type { FeedFollowing } from './follow-registry';
 import { readByReceipts, readRange } from './read-range';
 
 /** Blocks per request at first. */
 const MOST_BLOCKS = 2_000;
 
-/** The registry whose events are restored. */
-interface PurgedRegistry {
-  client: RpcClient;
-  registryAddress: string;
-  identity: RegistryIdentity;
-  /** Earlier blocks were never read. Undefined: all blocks since the creation of the registry were read. */
-  startBlock: number | undefined;
-  database: Database;
-  clock: Clock;
-}
+/** The registry whose events are restored. Blocks before `startBlock` were never read. */
+type PurgedRegistry = Pick<
+  FeedFollowing,
+  'client' | 'registryAddress' | 'identity' | 'startBlock' | 'database' | 'clock'
+>;
 
 /**
  * Reads events from the chain again that were removed because they were old, the newest first: if it ends
