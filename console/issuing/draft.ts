@@ -1,5 +1,6 @@
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
-import type { Facts, RequestProblem, ValidateBody } from '../../service/console/views';
+import type { Facts, ValidateBody } from '../../service/console/views';
+import type { RequestProblem } from '../../service/validation/problems';
 
 export const EMPTY_PACKAGE = { packagesDescription: '', packagesWeight: '', packagesMeasurement: '' };
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { RequestProblem } from '../../service/console/views';
+import type { RequestProblem } from '../../service/validation/problems';
 import { useConsole } from '../frame/console-context';
 import { Field, FileDrop, Problems, TextField } from '../parts/fields';
 import { ShownText } from '../parts/values';

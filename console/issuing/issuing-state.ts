@@ -1,4 +1,4 @@
-import type { RequestProblem, Validation } from '../../service/console/views';
+import type { RequestProblem, Validation } from '../../service/validation/problems';
 import type { Api } from '../requests/api';
 import { failureFrom, RequestFailure } from '../requests/request';
 import {

@@ -1,4 +1,4 @@
-import type { RequestProblem } from '../../service/console/views';
+import type { RequestProblem } from '../../service/validation/problems';
 import type { RequestFailure } from '../requests/request';
 import { capitalised } from '../text/words';
 

@@ -1,6 +1,7 @@
 import type { components } from '../../client/api-types';
 import type { EventDetails, IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
-import type { Facts, LogIn, Overview, Session, ValidateBody, Validation } from '../../service/console/views';
+import type { Facts, LogIn, Overview, Session, ValidateBody } from '../../service/console/views';
+import type { Validation } from '../../service/validation/problems';
 import { sender, type Answer } from './request';
 
 type Schemas = components['schemas'];

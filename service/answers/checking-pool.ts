@@ -8,7 +8,7 @@ import { fromTransferredError, toTransferredError } from '../issuance/transferre
 import type { TokenState } from '../registry/read-token-state';
 import type { TokenLocation } from '../token/token-location';
 import type { JsonObject } from '../issuance/credential';
-import type { Validation } from '../console/views';
+import type { Validation } from '../validation/problems';
 import type { CheckingOutcome, CheckingSettings, CheckingTask, TokenAnswer } from './checking-thread';
 import type { VerifiedView } from './views';
 

@@ -6,7 +6,7 @@ import { systemClock } from '../base/clock';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
 import type { SinkRules } from '../base/sink-rules';
-import { validateRequest } from '../console/validate';
+import { validateRequest } from '../validation/validate-request';
 import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
 import { fetchJson, type FetchedJson } from '../did/fetch-json';
 import { resolveDidWeb } from '../did/resolve-did-web';

@@ -91,19 +91,3 @@ export interface ValidateBody {
   holder: string;
   remarks: string;
 }
-
-/** A problem of a request. `pointer` points into it: `/owner`, `/credentialSubject/blNumber`. */
-export interface RequestProblem {
-  pointer: string;
-  code: string;
-  message: string;
-  /** Whether POST /create would refuse it. The others are recommendations of the strict validation. */
-  isRefused: boolean;
-}
-
-/** Answer of POST /console/api/validate. */
-export interface Validation {
-  problems: RequestProblem[];
-  remarkBytes: number;
-  mostRemarkBytes: number;
-}

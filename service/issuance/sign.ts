@@ -1,4 +1,5 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
 import type { DidKeyPair } from '../base/did-key-pair';
 import { SigningError, messageOf } from '../base/errors';
@@ -69,20 +70,14 @@ function signingFailed(cause: unknown): SigningError {
   return new SigningError('SUBJECT_TERM_UNDEFINED', message, { cause, remedy });
 }
 
-function problemOf({ code, message, details = {} }: SafeModeEvent): string {
+function problemOf({ code, message, details = {} }: JsonLdEvent): string {
   const { property, ...others } = details;
   if (typeof property === 'string') return `"${property}" is not defined by any context of the credential.`;
-  return `${message ?? code ?? 'unknown'} ${JSON.stringify(others)}`;
-}
-
-interface SafeModeEvent {
-  code?: string;
-  message?: string;
-  details?: Record<string, unknown>;
+  return `${message ?? code} ${JSON.stringify(others)}`;
 }
 
 /** jsonld's JsonLdError carries the event, or the error of the document loader. */
-function detailsOf(thrown: unknown): { event?: SafeModeEvent; cause?: unknown } {
+function detailsOf(thrown: unknown): { event?: JsonLdEvent; cause?: unknown } {
   const isDetailed = thrown instanceof Error && 'details' in thrown;
   return (isDetailed ? (thrown.details as ReturnType<typeof detailsOf> | undefined) : undefined) ?? {};
 }

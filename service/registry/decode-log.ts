@@ -1,5 +1,5 @@
 import { ZeroAddress, type Interface } from 'ethers';
-import type { ChainEventPayload } from '../../client/events';
+import type { ChainEventPayload, ChainEventSuffix } from '../../client/events';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
 import type { ChainLog } from '../chain/read-chain';
@@ -10,11 +10,10 @@ import {
   titleEscrowAddress,
   type RegistryContracts,
 } from './registry-contracts';
-import type { EventTypeSuffix } from './registry-event';
 
 /** A decoded log, not yet combined with its block. */
 export interface DecodedLog {
-  type: EventTypeSuffix;
+  type: ChainEventSuffix;
   tokenId: bigint | undefined;
   payload: Record<string, string | boolean>;
   log: ChainLog;
@@ -58,14 +57,25 @@ function parserOf<Contract extends { filters: object }, Name extends string & ke
   };
 }
 
-const parseRegistryLog = parserOf<
-  TradeTrustTokenStandard,
-  'Transfer' | 'PauseWithRemark' | 'UnpauseWithRemark'
->(registryInterface, ['Transfer', 'PauseWithRemark', 'UnpauseWithRemark']);
+const REGISTRY_EVENTS = ['Transfer', 'PauseWithRemark', 'UnpauseWithRemark'] as const;
+
+const parseRegistryLog = parserOf<TradeTrustTokenStandard, (typeof REGISTRY_EVENTS)[number]>(
+  registryInterface,
+  REGISTRY_EVENTS,
+);
 
 const parseFactoryLog = parserOf<TitleEscrowFactory, 'TitleEscrowCreated'>(factoryInterface, [
   'TitleEscrowCreated',
 ]);
+
+/**
+ * First topics of the logs of the registry and its factory. Query them with the contracts' addresses:
+ * `Transfer` has the same topic as ERC-20's.
+ */
+export const REGISTRY_AND_FACTORY_TOPICS = [
+  ...REGISTRY_EVENTS.map((name) => registryInterface.getEvent(name).topicHash),
+  factoryInterface.getEvent('TitleEscrowCreated').topicHash,
+];
 
 /** The address that burned tokens are sent to (TradeTrustTokenBurnable, BURN_ADDRESS). */
 export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
@@ -118,7 +128,7 @@ function decodeTransfer(
   const from = parties.from.toLowerCase();
   const to = parties.to.toLowerCase();
   const token = { tokenId: tokenId.toString() };
-  const decoded = (type: EventTypeSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
+  const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
   if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
   if (to === BURN_ADDRESS) return decoded('burned', token);
   if (to === contracts.registry) return decoded('surrendered', { ...token, escrowAddress: from });
@@ -148,11 +158,11 @@ type EscrowEventName =
 
 /** A type of event, and the log's arguments that its payload has: members of the published schema. */
 type EscrowEvent<Name extends EscrowEventName> = {
-  [Type in EventTypeSuffix]: {
+  [Type in ChainEventSuffix]: {
     type: Type;
     payload: (keyof ChainEventPayload<Type> & keyof ArgumentsOf<TitleEscrow, Name>)[];
   };
-}[EventTypeSuffix];
+}[ChainEventSuffix];
 
 const ESCROW_EVENTS: { [Name in EscrowEventName]: EscrowEvent<Name> } = {
   TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
@@ -175,10 +185,12 @@ const ESCROW_EVENTS: { [Name in EscrowEventName]: EscrowEvent<Name> } = {
   },
 };
 
-const parseEscrowLog = parserOf<TitleEscrow, EscrowEventName>(
-  escrowInterface,
-  Object.keys(ESCROW_EVENTS) as EscrowEventName[],
-);
+const ESCROW_EVENT_NAMES = Object.keys(ESCROW_EVENTS) as EscrowEventName[];
+
+/** First topics of the logs of title escrows. */
+export const ESCROW_TOPICS = ESCROW_EVENT_NAMES.map((name) => escrowInterface.getEvent(name).topicHash);
+
+const parseEscrowLog = parserOf<TitleEscrow, EscrowEventName>(escrowInterface, ESCROW_EVENT_NAMES);
 
 function decodeEscrowLog(
   log: ChainLog,

@@ -13,12 +13,9 @@ import type { ChainEventSuffix } from '../../client/events';
  *   read.
  */
 
-/** Event types without their prefix. */
-export type EventTypeSuffix = ChainEventSuffix;
-
 /** A decoded log. */
 export interface RegistryEvent {
-  type: EventTypeSuffix;
+  type: ChainEventSuffix;
   /** Undefined for events of the registry itself. */
   tokenId: bigint | undefined;
   payload: Record<string, string | boolean>;

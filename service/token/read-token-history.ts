@@ -13,13 +13,16 @@ import {
 } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import {
-  ESCROW_TOPICS,
-  REGISTRY_AND_FACTORY_TOPICS,
   titleEscrowAddress,
   type RegistryContracts,
   type RegistryOnChain,
 } from '../registry/registry-contracts';
-import { genuineOf, type DecodedLog } from '../registry/decode-log';
+import {
+  ESCROW_TOPICS,
+  REGISTRY_AND_FACTORY_TOPICS,
+  genuineOf,
+  type DecodedLog,
+} from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
 import { endorsementsOf, type Endorsement } from './endorsement-chain';
 

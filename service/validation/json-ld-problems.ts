@@ -4,26 +4,7 @@ import { buildCredential, type JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
 import { pointerStep } from '../base/json';
-
-/** A problem of a credentialSubject, described for its author. */
-export interface SubjectProblem {
-  /** JSON pointer (RFC 6901) into the subject; empty for the whole. */
-  pointer: string;
-  code: SubjectProblemCode;
-  message: string;
-}
-
-/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last four. */
-export type SubjectProblemCode =
-  | 'SUBJECT_MISSING'
-  | 'TYPE_NOT_BILL_OF_LADING'
-  | 'REQUIRED_FIELD_MISSING'
-  | 'VALUE_TYPE_WRONG'
-  | 'TERM_UNKNOWN'
-  | 'SUBJECT_EMPTY'
-  | 'SUBJECT_TERM_UNDEFINED'
-  | 'TEXT_NOT_PROTECTED'
-  | 'SUBJECT_VALUE_INVALID';
+import type { SubjectProblem } from './problems';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
 

@@ -4,7 +4,8 @@ import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credenti
 import { SUBJECT_TERMS } from '../issuance/create-request';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { pointerStep } from '../base/json';
-import { jsonLdProblems, type SubjectProblem } from './json-ld-problems';
+import { jsonLdProblems } from './json-ld-problems';
+import type { SubjectProblem } from './problems';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 

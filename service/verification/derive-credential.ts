@@ -1,5 +1,6 @@
 import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
+import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
 import { messageOf, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
@@ -117,7 +118,7 @@ function invalid(pointer: string, problem: string): RequestError {
  */
 export function proofProblemOf(thrown: unknown): string {
   const [first] = (thrown as { errors?: unknown[] } | undefined)?.errors ?? [thrown];
-  const { details } = (first ?? {}) as { details?: { event?: SafeModeEvent; cause?: unknown } };
+  const { details } = (first ?? {}) as { details?: { event?: JsonLdEvent; cause?: unknown } };
   if (details?.event) return safeModeProblemOf(details.event);
   if (details?.cause !== undefined) return messageOf(details.cause);
   const text = messageOf(first).replace(/\.$/, '');
@@ -125,20 +126,14 @@ export function proofProblemOf(thrown: unknown): string {
   return text === 'Invalid signature' ? 'it was changed after signing, or another key signed it' : text;
 }
 
-/**
- * An event of jsonld's safe mode, which refuses content that would silently not be signed. The standard
- * (https://www.w3.org/TR/json-ld11-api/) has no such mode.
- */
-interface SafeModeEvent {
-  code?: string;
-  message?: string;
-  details?: Record<string, unknown>;
-}
-
 const COUNTS_DIFFER = /^Signature count/;
 
-function safeModeProblemOf({ code, message, details = {} }: SafeModeEvent): string {
+/**
+ * The problem of an event of jsonld's safe mode, which refuses content that would silently not be signed. The
+ * standard (https://www.w3.org/TR/json-ld11-api/) has no such mode.
+ */
+function safeModeProblemOf({ code, message, details = {} }: JsonLdEvent): string {
   const { property } = details;
   if (typeof property === 'string') return `"${property}" is not defined by any of its contexts`;
-  return `${message ?? code ?? 'something in it'} is not covered by the signature`;
+  return `${message ?? code} is not covered by the signature`;
 }

@@ -13,12 +13,14 @@ import {
 } from '../chain/read-chain';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
+import { type RegistryContracts } from '../registry/registry-contracts';
 import {
   ESCROW_TOPICS,
   REGISTRY_AND_FACTORY_TOPICS,
-  type RegistryContracts,
-} from '../registry/registry-contracts';
-import { completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
+  completeMints,
+  genuineOf,
+  type DecodedLog,
+} from '../registry/decode-log';
 import type { RegistryEvent } from '../registry/registry-event';
 
 /** The contents of a range of blocks. */

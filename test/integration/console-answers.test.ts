@@ -12,7 +12,8 @@ import type { IssuingProgress, KnownToken, VerifiedView } from '../../service/an
 import { networkOfChain } from '../../service/chain/networks';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import type { TokenState } from '../../service/registry/read-token-state';
-import type { Facts, Overview, Validation } from '../../service/console/views';
+import type { Facts, Overview } from '../../service/console/views';
+import type { Validation } from '../../service/validation/problems';
 import { eventually } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { runningDevnet } from '../helpers/processes/running-devnet';

@@ -3,7 +3,7 @@ import { EMPTY_PACKAGE, type Draft } from '../../console/issuing/draft';
 import { createIssuing, NOTHING } from '../../console/issuing/issuing-state';
 import { RequestFailure } from '../../console/requests/request';
 import { newDeferred } from '../../service/base/waiting';
-import type { Validation } from '../../service/console/views';
+import type { Validation } from '../../service/validation/problems';
 
 type IssuingApi = Parameters<ReturnType<typeof createIssuing>['sendAgain']>[0];
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
 import { problemOfRefusal, problemsByField, WHOLE_FORM, withRequired } from '../../console/issuing/draft';
 import { plotOf, roundedUp } from '../../console/overview/plot-scale';
-import type { RequestProblem } from '../../service/console/views';
+import type { RequestProblem } from '../../service/validation/problems';
 
 describe("pages of the console's page", () => {
   it('reads a page, its event and its query from the hash', () => {

@@ -1,10 +1,10 @@
-import type { RequestProblem, Validation } from './views';
 import { pointerOf, pointerStep, problemsOf } from '../base/json';
 import { CREATE_REQUEST } from '../issuance/create-request';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { MOST_REMARK_BYTES } from '../issuance/remarks';
-import { jsonLdProblems, type SubjectProblem } from '../validation/json-ld-problems';
-import { validateBillOfLading } from '../validation/validate-bill-of-lading';
+import { jsonLdProblems } from './json-ld-problems';
+import type { RequestProblem, SubjectProblem, Validation } from './problems';
+import { validateBillOfLading } from './validate-bill-of-lading';
 
 const SUBJECT = '/credentialSubject';
 

@@ -1,0 +1,33 @@
+/** A problem of a credentialSubject, described for its author. */
+export interface SubjectProblem {
+  /** JSON pointer (RFC 6901) into the subject; empty for the whole. */
+  pointer: string;
+  code: SubjectProblemCode;
+  message: string;
+}
+
+/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last four. */
+export type SubjectProblemCode =
+  | 'SUBJECT_MISSING'
+  | 'TYPE_NOT_BILL_OF_LADING'
+  | 'REQUIRED_FIELD_MISSING'
+  | 'VALUE_TYPE_WRONG'
+  | 'TERM_UNKNOWN'
+  | 'SUBJECT_EMPTY'
+  | 'SUBJECT_TERM_UNDEFINED'
+  | 'TEXT_NOT_PROTECTED'
+  | 'SUBJECT_VALUE_INVALID';
+
+/** A problem of a request. `pointer` points into it: `/owner`, `/credentialSubject/blNumber`. */
+export interface RequestProblem extends Omit<SubjectProblem, 'code'> {
+  code: string;
+  /** Whether POST /create would refuse it. The others are recommendations of the strict validation. */
+  isRefused: boolean;
+}
+
+/** Answer of POST /console/api/validate. */
+export interface Validation {
+  problems: RequestProblem[];
+  remarkBytes: number;
+  mostRemarkBytes: number;
+}
