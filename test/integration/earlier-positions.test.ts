@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { dedupeKeyOf } from '../../receiver/store';
-import { eventIdOf, type CloudEvent } from '../../service/events/cloud-event';
+import type { CloudEvent } from '../../service/events/cloud-event';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { delivered, emptyOutbox, failed } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
-import { eventIn, hashOf, record, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
+import { eventIn, hashOf, record } from '../helpers/database/sample-feed';
 
 const TRANSACTION = `0x${'7a'.repeat(32)}`;
 
@@ -70,15 +70,6 @@ for (const engine of ENGINES) {
       expect(new Set(deliveries.map(({ id }) => id)).size).to.equal(deliveries.length);
       expect(new Set(deliveries.map((event) => dedupeKeyOf(event))).size).to.equal(deliveries.length);
     }
-
-    it('are delivered with the bytes that were stored', async () => {
-      await storeAsEarlier(['one', 'two', 'three']);
-      await deliver();
-      expect(placesOf(deliveries)).to.deep.equal([2, 3, 4]);
-      expect(deliveries.map(({ id }) => id)).to.deep.equal(
-        [2, 3, 4].map((position) => eventIdOf(SAMPLE_REGISTRY.chainId, TRANSACTION, position)),
-      );
-    });
 
     it('are not delivered again when their transaction is mined again, however often', async () => {
       await storeAsEarlier(['one', 'two', 'three']);

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -67,15 +66,5 @@ describe('npx tdoc validate', () => {
     const missing = await askTdoc(['validate', join(folder.path, 'missing.json')], {});
     expect(missing.stderr).to.contain('FILE_NOT_FOUND');
     expect(missing.code).to.equal(2);
-  });
-
-  it('is also a function of the package, beside the schema and the context', () => {
-    const script = `
-      const { validateBillOfLading } = require('transferable-document-service/validate-bill-of-lading');
-      require('transferable-document-service/contexts/bill-of-lading-v1.schema.json');
-      require('transferable-document-service/contexts/bill-of-lading-v1.json');
-      validateBillOfLading(undefined).then(([{ message }]) => console.log(message));`;
-    const output = execFileSync(process.execPath, ['-e', script], { cwd: PROJECT_ROOT, encoding: 'utf8' });
-    expect(output).to.equal('Missing credentialSubject\n');
   });
 });

@@ -72,16 +72,6 @@ describe('third-party verifiers of webhooks', () => {
       expect(webhook.verify(body.toString(), headers)).to.deep.equal(event);
     });
 
-    it('refuses another secret, a changed body and a changed id', async () => {
-      const { headers, body } = await delivered({ standardWebhooks: { secret } });
-      const other = new Webhook(newWebhookSecret());
-      expect(() => other.verify(body.toString(), headers)).to.throw('No matching signature');
-      const changed = body.toString().replace('holder', 'Holder');
-      expect(() => webhook.verify(changed, headers)).to.throw('No matching signature');
-      const renamed = { ...headers, 'webhook-id': `${event.id}0` };
-      expect(() => webhook.verify(body.toString(), renamed)).to.throw('No matching signature');
-    });
-
     it('refuses a delivery that was signed more than five minutes ago, or ahead', async () => {
       for (const [minutes, problem] of [
         [-6, 'too old'],
@@ -92,16 +82,6 @@ describe('third-party verifiers of webhooks', () => {
         expect(headers['webhook-timestamp']).to.equal(String(Math.floor(now / 1_000)));
         expect(() => webhook.verify(body.toString(), headers)).to.throw(problem);
       }
-    });
-
-    it('verifies a later attempt of the same event, with the same id and its own signature', async () => {
-      const [first, second] = [Date.now() - 60_000, Date.now()];
-      const early = await delivered({ standardWebhooks: { secret } }, first);
-      const late = await delivered({ standardWebhooks: { secret } }, second);
-      expect(late.headers['webhook-id']).to.equal(early.headers['webhook-id']);
-      expect(late.headers['webhook-signature']).not.to.equal(early.headers['webhook-signature']);
-      for (const { headers, body } of [early, late])
-        expect(webhook.verify(body.toString(), headers)).to.deep.equal(event);
     });
   });
 

@@ -56,6 +56,8 @@ describe('deriving a credential', () => {
       'validFrom',
       'validUntil',
     ]);
+    // The id decrypts the remark.
+    expect(derived.id).to.equal(base.id);
     expect((await verifyWithLibrary(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
@@ -68,10 +70,6 @@ describe('deriving a credential', () => {
       expect(verified, mandatory).to.equal(false);
       expect((await verifyCredential(without, fakeSources(issuer))).outcome, mandatory).not.to.equal('valid');
     }
-  });
-
-  it('keeps the id, which decrypts the remark', async () => {
-    expect((await derive(['/credentialSubject/scac'])).id).to.equal(base.id);
   });
 
   it('leaves the renderer out unless a pointer covers it', async () => {
@@ -92,7 +90,8 @@ describe('deriving a credential', () => {
   });
 
   for (const [pointer, near] of [
-    ['/credentialSubject/blnumber', '/credentialSubject/blNumber'],
+    // The most similar member comes first.
+    ['/credentialSubject/blnumber', 'Its members: /credentialSubject/blNumber,'],
     ['/credentialSubject/vesel', '/credentialSubject/vessel'],
     ['/credentialsubject/scac', '/credentialSubject'],
     ['/credentialSubject/packages/2', '/credentialSubject/packages/0'],
@@ -109,12 +108,6 @@ describe('deriving a credential', () => {
       expect(message).to.contain(`${pointer} matches nothing`).and.contain(near);
     });
   }
-
-  it('names the most similar member first', async () => {
-    expect((await refusal(['/credentialSubject/blnumbr'])).message).to.match(
-      /Its members: \/credentialSubject\/blNumber,/,
-    );
-  });
 
   it('refuses malformed pointers, and pointers to the proof or the contexts', async () => {
     for (const pointer of ['credentialSubject', '/a~2', '/proof', '/proof/created', '/@context/0'])

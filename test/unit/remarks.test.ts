@@ -1,4 +1,4 @@
-import { createDecipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify } from 'ethers';
 import { printRemark } from '../../cli/token/token-report';
@@ -17,26 +17,10 @@ const COMMANDS = '\u001b[2J\u001b[2J';
 const UNDER_DEFAULT_KEY = '0xbf714a9eb294dcc44daba65791b5f590';
 const COMMANDS_UNDER_DEFAULT_KEY = '0xd74211a4d9aa8aae';
 
-function decrypt(hex: string, id: string): string {
-  const shake = (text: string, bytes: number): string =>
-    createHash('shake256', { outputLength: bytes }).update(text).digest('hex');
-  const iv = Buffer.concat([Buffer.alloc(4), Buffer.from(shake('', 6))]);
-  const decipher = createDecipheriv('chacha20', Buffer.from(shake(id, 16)), iv);
-  return decipher.update(Buffer.from(hex.slice(2), 'hex')).toString('utf8');
-}
-
 describe('remark of a mint', () => {
   it('is 0x when there is none', () => {
     expect(encryptRemark(undefined, ID)).to.equal('0x');
     expect(encryptRemark('', ID)).to.equal('0x');
-  });
-
-  it('can be decrypted with the credential id only', () => {
-    const remark = 'Güter an Bord ✓ 提单';
-    const encrypted = encryptRemark(remark, ID);
-    expect(encrypted).to.match(/^0x[0-9a-f]+$/);
-    expect(decrypt(encrypted, ID)).to.equal(remark);
-    expect(decrypt(encrypted, `${ID}0`)).not.to.equal(remark);
   });
 
   it('is as long as its text in UTF-8, so that 120 bytes fit the contract', () => {

@@ -1,16 +1,10 @@
-import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
-import type { DidKeyPair } from '../../service/base/did-key-pair';
-import { parseCreateRequest } from '../../service/issuance/create-request';
-import { buildCredential, type JsonObject } from '../../service/issuance/credential';
-import { createDocumentLoader } from '../../service/issuance/document-loader';
-import { createCredentialSigner, type SignCredential } from '../../service/issuance/sign';
+import type { JsonObject } from '../../service/issuance/credential';
+import { createDocumentPreparer, type PrepareDocument } from '../../service/issuance/prepare-document';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
+import { HOLDER, OWNER, preparationOf, settingsOf } from '../helpers/credentials/preparations';
+import { createTestIssuer } from '../helpers/credentials/test-issuer';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-
-const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
-const CONTEXT_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
-const DID = 'did:web:issuer.example';
 
 /** A random subject with up to three changes, of which about half are valid. */
 function subjectOf(random: SeededRandom): JsonObject {
@@ -44,40 +38,18 @@ function subjectOf(random: SeededRandom): JsonObject {
 }
 
 describe('strict validation compared with signing', () => {
-  let sign: SignCredential;
+  let prepare: PrepareDocument;
 
   before(async () => {
-    const pair = await generate({ id: `${DID}#keys-1`, controller: DID, curve: 'P-256' });
-    const exported = await pair.export({ publicKey: true, secretKey: true, includeContext: true });
-    sign = await createCredentialSigner(exported as DidKeyPair, createDocumentLoader(CONTEXT_URL));
+    prepare = await createDocumentPreparer(settingsOf(await createTestIssuer()));
   });
 
   /** Whether the create endpoint would sign it. */
-  async function isSigned(subject: JsonObject): Promise<boolean> {
-    try {
-      const { credentialSubject } = parseCreateRequest({
-        credentialSubject: subject,
-        owner: ACCOUNT,
-        holder: ACCOUNT,
-      });
-      const credential = buildCredential({
-        id: 'urn:uuid:01890a5d-ac96-774b-bcce-b302099a8057',
-        issuedAt: new Date(0),
-        issuer: DID,
-        documentType: 'BILL_OF_LADING',
-        documentContextUrl: CONTEXT_URL,
-        rendererUrl: 'https://renderer.example',
-        credentialSubject,
-        currency: 'ETH',
-        chainId: 1,
-        tokenRegistry: ACCOUNT,
-      });
-      await sign(credential, new Date(0));
-      return true;
-    } catch {
-      return false;
-    }
-  }
+  const isSigned = (credentialSubject: JsonObject): Promise<boolean> =>
+    prepare(preparationOf(JSON.stringify({ credentialSubject, owner: OWNER, holder: HOLDER }))).then(
+      () => true,
+      () => false,
+    );
 
   it('finds a problem in every subject that signing refuses', async () => {
     const random = seededRandom(11);
