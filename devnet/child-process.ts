@@ -8,22 +8,7 @@ import { inheritedEnvironment } from '../service/config/config';
 import { PROJECT_ROOT } from '../service/base/project-root';
 
 /** A Node.js child process. The caller must stop it. */
-export interface Child {
-  /**
-   * Resolves with the first line of output, past or future, that matches. Rejects if the program ends before.
-   */
-  lineMatching(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Calls the listener with every line of output from now on. */
-  onLine(listener: (line: string) => void): void;
-  /** Resolves with the exit code when it has ended; null if a signal ended it. */
-  ended: Promise<number | null>;
-  /** Ends it with SIGKILL, without waiting for the end. */
-  kill(): void;
-  /** Ends it with SIGTERM, and with SIGKILL if that does not help within the time, by default 12 s. */
-  stop(killAfterMs?: number): Promise<void>;
-  /** Lets this process end first; the child then ends too. */
-  unref(): void;
-}
+export type Child = ReturnType<typeof startChild>;
 
 /** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
 const END_WITH_PARENT = join(PROJECT_ROOT, 'devnet/end-with-parent.cjs');
@@ -44,7 +29,7 @@ export function startChild(
   settings: Record<string, string>,
   logFile?: string,
   cwd = PROJECT_ROOT,
-): Child {
+) {
   const child = spawn(process.execPath, ['--require', END_WITH_PARENT, script, ...args], {
     cwd,
     env: { ...inheritedEnvironment(), ...settings },
@@ -70,9 +55,12 @@ export function startChild(
     return code as number | null;
   });
   return {
+    /** Resolves with the exit code when it has ended; null if a signal ended it. */
     ended,
-    onLine: (listener) => void output.on('line', listener),
-    lineMatching: (pattern) =>
+    /** Calls the listener with every line of output from now on. */
+    onLine: (listener: (line: string) => void): void => void output.on('line', listener),
+    /** Resolves with the first line, past or future, that matches. Rejects if the program ends before. */
+    lineMatching: (pattern: RegExp): Promise<RegExpExecArray> =>
       new Promise((resolve, reject) => {
         const look = (line: string): void => {
           const match = pattern.exec(line);
@@ -83,14 +71,17 @@ export function startChild(
         const tail = (): string => (logFile === undefined ? `\n${lines.slice(-TAIL_LINES).join('\n')}` : '');
         void ended.then(() => reject(new Error(`${name} ended.${tail()}`)));
       }),
-    kill: () => void child.kill('SIGKILL'),
-    async stop(killAfterMs = KILL_AFTER_MS) {
+    /** Ends it with SIGKILL, without waiting for the end. */
+    kill: (): void => void child.kill('SIGKILL'),
+    /** Ends it with SIGTERM, and with SIGKILL if that does not help within the time, by default 12 s. */
+    async stop(killAfterMs = KILL_AFTER_MS): Promise<void> {
       child.kill('SIGTERM');
       const patience = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
       await ended;
       clearTimeout(patience);
     },
-    unref() {
+    /** Lets this process end first; the child then ends too. */
+    unref(): void {
       child.unref();
       child.channel?.unref();
       for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();

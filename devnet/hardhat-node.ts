@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import { dropJournalsOfEarlierChains } from '../deploy/registry/journals';
 import { ConfigurationError } from '../service/base/errors';
 import { NODE_CHAIN_ID } from '../service/config/settings';
-import { startChild, type Child } from './child-process';
+import { startChild } from './child-process';
 
 /** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
 const CONFIG_FILE = join(PROJECT_ROOT, 'devnet/node.config.cjs');
@@ -14,11 +14,7 @@ const CONFIG_FILE = join(PROJECT_ROOT, 'devnet/node.config.cjs');
 const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
 /** A running `hardhat node`. */
-export interface HardhatNode extends Pick<Child, 'ended' | 'stop' | 'unref'> {
-  url: string;
-  /** Deletes the journals of deployments on its chain. */
-  dropJournals(): void;
-}
+export type HardhatNode = Awaited<ReturnType<typeof startHardhatNode>>;
 
 /**
  * Hardhat's command line.
@@ -56,7 +52,7 @@ export async function startHardhatNode({
   settings?: { initialDate?: string; initialBaseFeePerGas?: 0 };
   configFile?: string;
   logFile?: string;
-}): Promise<HardhatNode> {
+}) {
   const args = ['--config', configFile, 'node', '--hostname', '127.0.0.1', '--port', String(port)];
   const environment = { DEVNET_NETWORK: JSON.stringify({ chainId, ...settings }) };
   const child = startChild('hardhat node', hardhatCli(), args, environment, logFile);
@@ -64,10 +60,11 @@ export async function startHardhatNode({
   const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);
   return {
     url,
+    /** Deletes the journals of deployments on its chain. */
     dropJournals,
     ended: child.ended,
     unref: () => child.unref(),
-    async stop() {
+    async stop(): Promise<void> {
       await child.stop();
       dropJournals();
     },
