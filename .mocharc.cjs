@@ -1,10 +1,10 @@
-const { availableParallelism } = require('node:os');
-
-// Mocha runs test/unit and test/integration without Hardhat. hardhat.config.ts has the options of the others.
+// Mocha runs every `*.test.ts` in test/, or the files and folders that it is given.
 module.exports = {
+  extension: ['.test.ts'],
+  recursive: true,
   require: ['./test/helpers/build-first.cjs', 'ts-node/register', './test/helpers/root-hooks.ts'],
   reporter: './test/reporter.cjs',
   // Long enough for a busy machine: it ends tests that hang, and measures nothing.
   timeout: 300_000,
-  jobs: Math.max(4, availableParallelism()),
+  jobs: 4,
 };

@@ -271,7 +271,7 @@ export default tseslint.config(
   direction(
     ['test/unit/**'],
     ['hardhat', 'hardhat/**', '@nomicfoundation/**', '**/hardhat-here', '**/*in-process'],
-    'Mocha runs these by itself: a test that needs Hardhat is in another folder.',
+    'Hardhat takes seconds to load: a test that needs it is in another folder.',
   ),
   { files: ['test/**/*.ts'], rules: { '@typescript-eslint/no-unused-expressions': 'off' } },
 );

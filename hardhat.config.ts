@@ -6,11 +6,10 @@ import { explorers } from './deploy/explorers';
 import { hardhatNetworks } from './deploy/hardhat-networks';
 import './deploy/sending';
 import { SOLIDITY_VERSION } from './deploy/npm-solidity-compiler';
-import './deploy/only-test-files';
-import './deploy/tests-in-process';
 import './deploy/tasks/deploy';
 import './deploy/tasks/did';
 import './deploy/tasks/signing-key';
+import './deploy/tasks/test';
 import './deploy/tasks/verify';
 
 const config: HardhatUserConfig = {
@@ -24,15 +23,6 @@ const config: HardhatUserConfig = {
   ...explorers(),
   paths: { tests: './test', ignition: './deploy' },
   typechain: { outDir: 'typechain-types', target: 'ethers-v6' },
-  mocha: {
-    // Long enough for a busy machine: it ends tests that hang, and measures nothing.
-    timeout: 300_000,
-    // `npm test` runs files side by side: they often wait for the processes that they started. With four on
-    // two processors, services miss the time limits of tests.
-    jobs: 3,
-    reporter: './test/reporter.cjs',
-    require: ['hardhat/register', './test/helpers/chain/in-process-chain.ts', './test/helpers/root-hooks.ts'],
-  },
 };
 
 export default config;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import hre from 'hardhat';
 import { identifyChain } from '../../deploy/registry/node';
 import { targetOf, type Target } from '../../deploy/registry/target';
 import { findNetwork } from '../../service/chain/networks';
+import { hre } from '../helpers/chain/in-process-chain';
 
 describe('the target of npx hardhat deploy', () => {
   it('is the network that Hardhat runs on, whatever NET is', () => {
@@ -35,8 +35,8 @@ describe('the error about a missing local node', () => {
   }
 });
 
-describe('npx hardhat test', () => {
-  it('runs on an in-process chain, whatever NET is', async () => {
+describe('Hardhat in tests', () => {
+  it('is on the in-process chain, whatever NET is', async () => {
     expect(hre.network.name).to.equal('hardhat');
     expect(await hre.network.provider.send('web3_clientVersion')).to.match(/^HardhatNetwork/);
   });

@@ -1,4 +1,4 @@
-import { loadFixture } from '@nomicfoundation/hardhat-toolbox/network-helpers';
+import { takeSnapshot, type SnapshotRestorer } from '@nomicfoundation/hardhat-toolbox/network-helpers';
 import { expect } from 'chai';
 import { ZeroAddress, hexlify, type ContractTransaction, type TransactionReceipt } from 'ethers';
 import type { RpcClient } from '../../service/chain/rpc-client';
@@ -47,6 +47,7 @@ const ESCROW = TitleEscrow__factory.createInterface();
 const FACTORY = TitleEscrowFactory__factory.createInterface();
 const LONG_REMARK = hexlify(new Uint8Array(121));
 describe('docs/states.md', function () {
+  let snapshot: SnapshotRestorer | undefined;
   let chain: InProcessRegistry;
   let contracts: RegistryContracts;
   let client: RpcClient;
@@ -56,7 +57,8 @@ describe('docs/states.md', function () {
   let lastId = 0n;
 
   before(async () => {
-    chain = await loadFixture(createRegistryInProcess);
+    snapshot = await takeSnapshot();
+    chain = await createRegistryInProcess();
     const { registry, factory } = chain;
     contracts = {
       registry: (await registry.getAddress()).toLowerCase(),
@@ -72,6 +74,8 @@ describe('docs/states.md', function () {
     );
     reached = exploreStates(persons);
   });
+
+  after(() => snapshot?.restore());
 
   describe('operations', () => {
     for (const row of OPERATION_ROWS) {

@@ -18,6 +18,3 @@ export function nothingIsLeftRunning(): void {
   owned.clear();
   if (left.length > 0) throw new Error(`left running: ${left.join(', ')}`);
 }
-
-// Benchmarks use these helpers without Mocha, and call the check themselves.
-if (typeof after === 'function') after(nothingIsLeftRunning);

@@ -11,6 +11,3 @@ export function everythingIsAsDescribed(): void {
   const found = violations.splice(0);
   if (found.length > 0) throw new Error(found.join('\n'));
 }
-
-// `hardhat test` without workers does not load root-hooks.ts; benchmarks have no Mocha.
-if (typeof afterEach === 'function') afterEach(everythingIsAsDescribed);

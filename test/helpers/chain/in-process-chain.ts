@@ -1,5 +1,24 @@
 import hre from 'hardhat';
-import { useChainInProcess } from '../../../deploy/tests-in-process';
+import { createProvider } from 'hardhat/internal/core/providers/construction';
+import { LazyInitializationProviderAdapter } from 'hardhat/internal/core/providers/lazy-initialization';
+import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
+import type { Network } from 'hardhat/types';
 
-// Mocha's worker processes load Hardhat without a task that selects the chain.
-useChainInProcess(hre);
+// NET may be another network. This comes first: code that has used the other one would keep it.
+if (hre.network.name !== HARDHAT_NETWORK_NAME) {
+  const { config, artifacts } = hre;
+  const network: Network = {
+    name: HARDHAT_NETWORK_NAME,
+    config: config.networks[HARDHAT_NETWORK_NAME],
+    provider: new LazyInitializationProviderAdapter(() =>
+      createProvider(config, HARDHAT_NETWORK_NAME, artifacts),
+    ),
+  };
+  Object.assign(hre, { network });
+}
+
+/**
+ * Hardhat on its in-process chain, whatever NET is. All files of a test process share the chain: a file that
+ * changes it takes a snapshot before its first test, and restores it after its last.
+ */
+export { hre };

@@ -1,5 +1,4 @@
-import { ethers } from 'hardhat';
-import type { Signer } from 'ethers';
+import { AbiCoder, type Signer } from 'ethers';
 import {
   ERC1967Proxy__factory,
   TitleEscrowFactory__factory,
@@ -7,6 +6,7 @@ import {
   type TitleEscrowFactory,
   type TradeTrustTokenStandard,
 } from '../../../typechain-types';
+import { hre } from './in-process-chain';
 
 /** A role of the registry. Its account has no other role. */
 export type RegistryRole = 'admin' | 'minter' | 'restorer' | 'accepter';
@@ -25,11 +25,11 @@ export interface InProcessRegistry {
  * of its own.
  */
 export async function createRegistryInProcess(): Promise<InProcessRegistry> {
-  const [admin, minter, restorer, accepter, ...persons] = await ethers.getSigners();
+  const [admin, minter, restorer, accepter, ...persons] = await hre.ethers.getSigners();
   if (!admin || !minter || !restorer || !accepter) throw new Error('the node has too few accounts');
   const factory = await new TitleEscrowFactory__factory(admin).deploy();
   const implementation = await new TradeTrustTokenStandard__factory(admin).deploy();
-  const coder = ethers.AbiCoder.defaultAbiCoder();
+  const coder = AbiCoder.defaultAbiCoder();
   const names = coder.encode(['string', 'string', 'address'], ['Bills', 'BL', admin.address]);
   const parameters = coder.encode(['bytes', 'address'], [names, await factory.getAddress()]);
   const initialize = implementation.interface.encodeFunctionData('initialize', [parameters]);

@@ -1,5 +1,5 @@
-import hre from 'hardhat';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
+import { hre } from '../chain/in-process-chain';
 import type { RpcAnswer } from '../chain/rpc-proxy';
 
 /**

@@ -1,5 +1,5 @@
 // Hardhat's plug-ins and our tasks are loaded once, for the tests and all commands.
-import 'hardhat';
+import '../chain/in-process-chain';
 import { HardhatArtifactResolver } from '@nomicfoundation/hardhat-ignition/helpers';
 import { TASK_COMPILE } from 'hardhat/builtin-tasks/task-names';
 import { HardhatContext } from 'hardhat/internal/context';
