@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
@@ -18,7 +18,9 @@ import {
 } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const KILLS: Record<Engine, number> = { SQLite: 20, PostgreSQL: 5 };
+const KILLS: Record<Engine, number> = { SQLite: 8, PostgreSQL: 4 };
+/** The moments of the kills, and the requests. The timing within them is real, and differs in each run. */
+const SEED = 1;
 /** About as long as a service takes to start. */
 const START_MS = 800;
 /** Long enough for a few documents. */
@@ -111,10 +113,9 @@ describe('a service that is killed while it issues', () => {
   });
 
   for (const engine of ENGINES) {
-    const seed = randomInt(2 ** 32);
-    const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${seed})`;
+    const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${SEED})`;
     it(`issues every keyed request once, and none twice, in ${kills}`, async function () {
-      if (!(await withState(engine, (settings) => issueInSpiteOfKills(seed, KILLS[engine], settings)))) {
+      if (!(await withState(engine, (settings) => issueInSpiteOfKills(KILLS[engine], settings)))) {
         this.skip();
       }
     });
@@ -211,17 +212,13 @@ describe('a service that is killed while it issues', () => {
     }
   }
 
-  async function issueInSpiteOfKills(
-    seed: number,
-    kills: number,
-    settings: Record<string, string>,
-  ): Promise<void> {
+  async function issueInSpiteOfKills(kills: number, settings: Record<string, string>): Promise<void> {
     const node = await startRpcProxy(local.node.url);
     const PORT = String(await freePort(0));
     const serviceUrl = `http://127.0.0.1:${PORT}`;
     const withBoth = { ...settings, PORT, RPC_URL: node.url };
-    const load = startLoad(seed, serviceUrl);
-    const moments = seededRandom(seed);
+    const load = startLoad(serviceUrl);
+    const moments = seededRandom(SEED);
     try {
       for (let kill = 1; kill <= kills; kill++) {
         const service = launchServiceProcess(withBoth);
@@ -287,7 +284,7 @@ describe('a service that is killed while it issues', () => {
   }
 
   /** Starts callers that issue one document after the other, through the service that currently runs. */
-  function startLoad(seed: number, serviceUrl: string): Load {
+  function startLoad(serviceUrl: string): Load {
     const asked: Request[] = [];
     const answers = new Map<string, string>();
     let isOver = false;
@@ -310,7 +307,7 @@ describe('a service that is killed while it issues', () => {
     }
 
     async function callAgainAndAgain(caller: number): Promise<void> {
-      const random = seededRandom(seed + caller);
+      const random = seededRandom(SEED + caller);
       for (let call = 1; !isOver; call++) {
         const blNumber = `CALLER${caller}N${call}`;
         const request = { blNumber, key: random.chance(0.75) ? blNumber : undefined };

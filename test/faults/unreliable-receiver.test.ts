@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +16,8 @@ const TOKENS = 40;
 const CONCURRENCY = 8;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 1_000;
+
+const SEED = 1;
 
 /** Observations of the receiver. */
 interface Notes {
@@ -41,14 +42,11 @@ describe('a receiver that fails half of the time', () => {
   after(() => local?.stop());
 
   for (const engine of ENGINES) {
-    // Every run has another seed; the title shows it.
-    const seed = randomInt(2 ** 32);
-    const run = `(${engine}, seed ${seed})`;
-    it(`gets every event, one at a time for a token, several tokens at once ${run}`, async function () {
+    it(`gets every event, one at a time for a token, several tokens at once (${engine})`, async function () {
       const state = await newState(engine);
       if (state === undefined) return this.skip();
       const notes: Notes = { taken: [], overtaking: [], mostAtOnce: 0 };
-      const answer = failingAnswer(seededRandom(seed), notes);
+      const answer = failingAnswer(seededRandom(SEED), notes);
       const receiver = await startRecordingReceiver(local.publicKeyFile, answer);
       const fromBlock = (await local.client.getBlockNumber()) + 1;
       const START_BLOCK = String(fromBlock);

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ class Tally {
   }
 }
 
-/** Runs all scenarios of the range, in several processes. */
+/** Runs the scenarios of the range, in several processes. */
 async function soak(
   range: SeedRange,
   workers: number,
@@ -49,9 +50,10 @@ async function soak(
 ): Promise<void> {
   let next = range.first;
   const end = range.first + range.count;
+  const until = Date.now() + (range.forMs ?? Infinity);
   const size = Math.min(SEEDS_OF_A_PROCESS, Math.ceil(range.count / workers));
   const work = async (): Promise<void> => {
-    while (next < end) {
+    while (next < end && Date.now() < until) {
       const first = next;
       next = Math.min(first + size, end);
       await runInProcess({ ...range, first, count: next - first }, onResult);
@@ -66,19 +68,15 @@ async function runInProcess(range: SeedRange, onResult: (result: ScenarioResult)
     execArgv: ['--require', 'ts-node/register/transpile-only'],
     env: { ...inheritedEnvironment(), TMPDIR: folder },
   });
-  let left = range.count;
-  child.on('message', (result) => {
-    left--;
-    onResult(result as ScenarioResult);
-  });
+  child.on('message', (result) => onResult(result as ScenarioResult));
   child.send(range);
-  await new Promise<void>((resolve) => child.once('close', () => resolve()));
-  if (left > 0) throw new Error(`a process ended with ${left} scenarios left, from seed ${range.first} on`);
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`the process with the seeds from ${range.first} on ended with ${code}`);
 }
 
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const options = { model: text, engine: text, seeds: text, seed: text, workers: text };
+  const options = { model: text, engine: text, seeds: text, seed: text, seconds: text, workers: text };
   const { values } = parseArgs({ options });
   const model = MODELS.find((name) => name === (values.model ?? 'mints'));
   if (model === undefined) throw new Error(`--model is one of ${MODELS.join(', ')}`);
@@ -86,16 +84,23 @@ async function main(): Promise<void> {
   if (engine === undefined) throw new Error(`--engine is one of ${ENGINES.join(', ')}`);
   const first = values.seed === undefined ? randomInt(HIGHEST_SEED) : Number(values.seed);
   const isReplay = values.seed !== undefined && values.seeds === undefined;
-  const count = isReplay ? 1 : Number(values.seeds ?? SEEDS_OF_A_PROCESS);
-  console.log(`seeds ${first} to ${first + count - 1}`);
+  const { seconds } = values;
+  const limit = seconds === undefined ? {} : { forMs: Number(seconds) * 1_000 };
+  const count = isReplay ? 1 : Number(values.seeds ?? (seconds ? HIGHEST_SEED : SEEDS_OF_A_PROCESS));
+  const last = seconds ? `on, for ${seconds} s` : `to ${first + count - 1}`;
+  console.log(`seeds from ${first} ${last}`);
   const tally = new Tally();
-  await soak({ model, engine, first, count }, Math.min(Number(values.workers ?? 2), count), (result) => {
-    tally.add(result);
-    const { seed, violations, history } = result;
-    if (isReplay) console.log(history.join('\n'));
-    else if (violations.length > 0) console.log(history.slice(-LAST_LINES).join('\n'));
-    if (violations.length > 0) console.log(`seed ${seed} failed:\n  ${violations.join('\n  ')}`);
-  });
+  await soak(
+    { model, engine, first, count, ...limit },
+    Math.min(Number(values.workers ?? 2), count),
+    (result) => {
+      tally.add(result);
+      const { seed, violations, history } = result;
+      if (isReplay) console.log(history.join('\n'));
+      else if (violations.length > 0) console.log(history.slice(-LAST_LINES).join('\n'));
+      if (violations.length > 0) console.log(`seed ${seed} failed:\n  ${violations.join('\n  ')}`);
+    },
+  );
   console.log(tally.toString());
   if (tally.failed.length === 0) return;
   console.log(

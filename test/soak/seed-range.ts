@@ -11,4 +11,6 @@ export interface SeedRange {
   engine: Engine;
   first: number;
   count: number;
+  /** No scenario begins later than this after the first. */
+  forMs?: number;
 }

@@ -27,10 +27,12 @@ async function requestPlaceOn(engine: Engine): Promise<Place> {
 }
 
 async function run(range: SeedRange): Promise<void> {
-  const { first, count } = range;
+  const { first, count, forMs = Infinity } = range;
   const place = await createPlace(range);
+  const until = Date.now() + forMs;
   try {
-    for (let seed = first; seed < first + count; seed++) process.send?.(await place.run(seed));
+    for (let seed = first; seed < first + count && Date.now() < until; seed++)
+      process.send?.(await place.run(seed));
   } finally {
     await place.stop();
   }
