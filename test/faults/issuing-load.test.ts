@@ -12,7 +12,7 @@ import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '..
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
-const REQUESTS = 200;
+const REQUESTS = 100;
 const AT_ONCE = 50;
 const BLOCK_EVERY_MS = 200;
 

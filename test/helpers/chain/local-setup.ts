@@ -4,6 +4,7 @@ import { accountsOf, type HardhatNode } from '../../../devnet/hardhat-node';
 import { setEnvValue } from '../../../cli/files/env-file';
 import { makeDidKey, makeSigningKey } from '../../../cli/keys/make-keys';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
+import './parsed-abis';
 import { giveChainBack, restartChain, takeChain } from './prepared-chain';
 import { track } from '../resources';
 import { temporaryFolder } from '../temporary-folder';

@@ -3,8 +3,17 @@ import { nodeClient, startHardhatNode, type HardhatNode } from '../../../devnet/
 import { installContracts } from '../../../devnet/local-chain';
 
 /** Starts a `hardhat node`. Port 0: a free port. */
-export function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
-  return startHardhatNode({ port, chainId });
+export async function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
+  const node = await startHardhatNode({ port, chainId });
+  // Writing lines for each call takes a quarter of the node's processor time.
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'hardhat_setLoggingEnabled',
+    params: [false],
+  });
+  await fetch(node.url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+  return node;
 }
 
 /** Starts a stand-in for a network without EIP-1559 (legacy-gas.config.cjs). */

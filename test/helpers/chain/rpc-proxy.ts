@@ -1,4 +1,10 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
@@ -162,13 +168,16 @@ async function answerCall(nodeUrl: string, call: object, decide: Answerer): Prom
 }
 
 /**
- * Asks the node on a new connection. The node sometimes resets connections that are kept open, which would be
- * an unwanted fault.
+ * The node closes connections that were idle for five seconds. One that it closed at the moment of a question
+ * would be an unwanted fault, so they are closed here before.
  */
+const KEPT = new Agent({ keepAlive: true, timeout: 2_000 });
+
+/** Asks the node. */
 async function ask(nodeUrl: string, call: object): Promise<RpcAnswer> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json' };
-    const request = httpRequest(nodeUrl, { method: 'POST', headers, agent: false }, resolve);
+    const request = httpRequest(nodeUrl, { method: 'POST', headers, agent: KEPT }, resolve);
     request.on('error', reject).end(JSON.stringify(call));
   });
   return JSON.parse(await textOf(answer)) as RpcAnswer;
