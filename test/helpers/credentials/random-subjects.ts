@@ -4,64 +4,19 @@ import type { SeededRandom } from '../seeded-random';
 export type Members = Record<string, unknown>;
 
 const TERMS = [
-  'billOfLadingName',
-  'scac',
-  'blNumber',
-  'vessel',
-  'voyageNo',
-  'portOfLoading',
-  'carrierName',
-  'consigneeName',
-  'links',
-  'description',
+  ...'billOfLadingName scac blNumber vessel voyageNo portOfLoading carrierName consigneeName'.split(' '),
+  ...['links', 'description'],
 ];
 
 /** Pieces of odd strings: text that has caused errors, or might. */
 const PIECES = [
-  ...['_', ':', '<', '>', 'undefined', 'urn:x', '_ :', 'c14n0'],
-  ...[
-    '"',
-    "'",
-    '\\',
-    '\\u0041',
-    '\\n',
-    '"@en',
-    '"^^<http://www.w3.org/2001/XMLSchema#integer>',
-    ' .\n<a:b> <c:d> "e',
-  ],
-  ...[
-    '\r',
-    '\n',
-    '\r\n',
-    '\t',
-    '\b',
-    '\f',
-    '\u0000',
-    '\u001f',
-    '\u007f',
-    '\u0085',
-    '\u2028',
-    '\ufeff',
-    '\uffff',
-  ],
-  ...['\ud83d\udea2', '\u202e', '\u200f', '\u2067', 'é', 'e\u0301', 'ﷺ', 'Ω', '提单', 'ß'],
-  ...[
+  ...'_ : < > undefined urn:x c14n0 a B 0 12 1e-7 true null @id @index {} [] https://a.example/b#c'.split(
     ' ',
-    '  ',
-    '',
-    'a',
-    'B',
-    '0',
-    '12',
-    '1e-7',
-    'true',
-    'null',
-    '@id',
-    '@index',
-    '{}',
-    '[]',
-    'https://a.example/b#c',
-  ],
+  ),
+  ...['"', "'", '\\', '\\u0041', '\\n', '"@en', '"^^<http://www.w3.org/2001/XMLSchema#integer>'],
+  ...['_ :', ' ', '  ', '', ' .\n<a:b> <c:d> "e', '\r\n', 'e\u0301', '提单'],
+  ...'\r\n\t\b\f\u0000\u001f\u007f\u0085\u2028\ufeff\uffff',
+  ...'\ud83d\udea2\u202e\u200f\u2067éﷺΩß',
 ];
 
 /** Pieces that a signature does not protect. They are rare, so that most subjects can be signed. */
@@ -133,15 +88,7 @@ function aPackage(random: SeededRandom): Members {
 
 /** Members that a subject should not have. */
 function hostileMember(random: SeededRandom): Members {
-  const keys = [
-    '@base',
-    '@vocab',
-    '@none',
-    'proof',
-    '__proto__',
-    'xsd:a',
-    'https://example.com/terms#vessel',
-  ];
+  const keys = '@base @vocab @none proof __proto__ xsd:a https://example.com/terms#vessel'.split(' ');
   const value = random.pick([oddString(random), { name: oddString(random) }]);
   return JSON.parse(`{"${random.pick(keys)}":${JSON.stringify(value)}}`) as Members;
 }
