@@ -62,6 +62,17 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
     return () => following.current?.stop();
   }, [api]);
 
+  // A question that is on its way while the session ends would be refused, as if the session had run out.
+  const logOut = async (): Promise<void> => {
+    following.current?.pause();
+    try {
+      await onLogOut();
+    } catch (error) {
+      following.current?.retry();
+      throw error;
+    }
+  };
+
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
   useKeptFocus(frame, main);
@@ -99,7 +110,7 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
         <span key={announcement.count}>{announcement.text}</span>
       </div>
       <div class="frame" ref={frame}>
-        <Navigation current={route.page} onLogOut={onLogOut} />
+        <Navigation current={route.page} onLogOut={logOut} />
         <div class="column">
           <div role="status" class="connection">
             {lostAt !== undefined && (

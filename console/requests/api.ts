@@ -76,9 +76,9 @@ export function createApi(onSessionEnded: () => void) {
     },
     facts: () => get<Facts>(`${OWN}/facts`),
     /** Undefined: the overview with this ETag is still the present one. */
-    overview: async (etag: string | undefined): Promise<TaggedOverview | undefined> => {
+    overview: async (etag: string | undefined, signal: AbortSignal): Promise<TaggedOverview | undefined> => {
       const headers = etag === undefined ? {} : { 'If-None-Match': etag };
-      const answer = await send<Overview | undefined>('GET', `${OWN}/overview`, { headers });
+      const answer = await send<Overview | undefined>('GET', `${OWN}/overview`, { headers, signal });
       return answer.body && { etag: answer.headers.get('ETag') ?? undefined, overview: answer.body };
     },
     validate: (body: ValidateBody, signal: AbortSignal) => post<Validation>(`${OWN}/validate`, body, signal),

@@ -14,9 +14,10 @@ interface Listener {
 /** The service measures once a second, for all pages. */
 const EVERY_MS = 1_000;
 
-/** A followed overview. `retry` does not wait for the next attempt. */
+/** A followed overview. `pause`: asks nothing more until `retry`, which does not wait for the next attempt. */
 export interface Following {
   stop: () => void;
+  pause: () => void;
   retry: () => void;
 }
 
@@ -24,29 +25,29 @@ export interface Following {
  * Asks for the overview each second while the tab is visible, and after growing pauses while the service does
  * not answer. It ends with the session.
  *
- * @param read resolves to undefined if the overview with that ETag is still the present one.
+ * @param read resolves to undefined if the overview with that ETag is still the present one. Its answer is not
+ *   used after the signal aborted.
  */
 export function followOverview(
-  read: (etag: string | undefined) => Promise<TaggedOverview | undefined>,
+  read: (etag: string | undefined, signal: AbortSignal) => Promise<TaggedOverview | undefined>,
   listener: Listener,
 ): Following {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let etag: string | undefined;
   let failures = 0;
   let isConnected = false;
-  /** An answer to an earlier question than this one is late, and not used. */
-  let question = 0;
+  let asked = new AbortController();
 
   const pause = (): void => {
     clearTimeout(timer);
-    question++;
+    asked.abort();
   };
   const ask = async (): Promise<void> => {
     pause();
-    const own = question;
+    const { signal } = (asked = new AbortController());
     try {
-      const answer = await read(etag);
-      if (own !== question) return;
+      const answer = await read(etag, signal);
+      if (signal.aborted) return;
       failures = 0;
       if (answer) {
         etag = answer.etag;
@@ -56,7 +57,7 @@ export function followOverview(
       isConnected = true;
       timer = setTimeout(() => void ask(), EVERY_MS);
     } catch (error) {
-      if (own !== question || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
+      if (signal.aborted || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
       // A service that restarts is back before anybody has to know.
       if (failures > 0 || etag === undefined) listener.lost();
       isConnected = false;
@@ -77,6 +78,7 @@ export function followOverview(
       document.removeEventListener('visibilitychange', change);
       pause();
     },
+    pause,
     retry: () => void ask(),
   };
 }

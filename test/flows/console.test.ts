@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import type { Devnet } from '../../devnet/start-devnet';
@@ -302,8 +303,17 @@ describe('the console in a browser', function () {
     page.on('request', (request) => asked.push(new URL(request.url()).origin));
     await open('overview');
     await page.reload();
+    // While the session ends, the page does not ask for more.
+    let asksMeanwhile = 0;
+    await page.route('**/console/api/session', async (route) => {
+      const before = asked.length;
+      await sleep(1_500);
+      asksMeanwhile = asked.length - before;
+      await route.continue();
+    });
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Key').waitFor();
+    expect(asksMeanwhile).to.equal(0);
     expect(new Set(asked)).to.deep.equal(new Set([new URL(devnet.serviceUrl).origin]));
   });
 

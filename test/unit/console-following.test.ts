@@ -5,12 +5,9 @@ import { RequestFailure } from '../../console/requests/request';
 import { newDeferred } from '../../service/base/waiting';
 import type { Overview } from '../../service/console/views';
 
-interface Following {
-  stop: () => void;
-  retry: () => void;
-}
+type Following = Record<'stop' | 'pause' | 'retry', () => void>;
 
-type Read = (etag: string | undefined) => Promise<TaggedOverview | undefined>;
+type Read = (etag: string | undefined, signal: AbortSignal) => Promise<TaggedOverview | undefined>;
 
 interface FollowModule {
   followOverview: (
@@ -137,11 +134,14 @@ describe('the overview that a page follows', () => {
     expect(told.slice(-2)).to.deep.equal(['first', 'connected']);
   });
 
-  it('is asked for at once when somebody wants it', async () => {
+  it('is not asked for after a pause until somebody wants it, and then at once', async () => {
     failures = [LOST, LOST, LOST];
     await follow();
     await pass(500);
     await pass(1_000);
+    following?.pause();
+    await pass(LONG_MS);
+    expect(reads).to.have.length(3);
     following?.retry();
     await settled();
     expect(told.slice(-2)).to.deep.equal(['first', 'connected']);
@@ -167,13 +167,14 @@ describe('the overview that a page follows', () => {
   for (const [what, leave] of [
     ['hidden', () => show('hidden')],
     ['closed', async () => following?.stop()],
+    ['paused for the log-out', async () => following?.pause()],
   ] as const)
     for (const isAnswered of [true, false])
       it(`is left alone if the page is ${what} before ${isAnswered ? 'an answer' : 'it fails'}`, async () => {
         const reading = newDeferred<TaggedOverview>();
-        let asked = 0;
-        await follow(() => {
-          asked++;
+        const asked: AbortSignal[] = [];
+        await follow((_, signal) => {
+          asked.push(signal);
           return reading.promise;
         });
         await leave();
@@ -181,7 +182,7 @@ describe('the overview that a page follows', () => {
         else reading.reject(LOST);
         await settled();
         await pass(LONG_MS);
-        expect([told, asked]).to.deep.equal([[], 1]);
+        expect([told, asked.map(({ aborted }) => aborted)]).to.deep.equal([[], [true]]);
       });
 
   it('is left alone after the page stopped', async () => {
