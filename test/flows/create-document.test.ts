@@ -78,6 +78,15 @@ describe('POST /create/{documentId}', () => {
     expect(credential.issuer).to.equal('did:web:localhost%3A3000');
     expect(credential.validFrom).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(credential.validUntil).to.equal(validUntilOf(new Date(credential.validFrom)).toISOString());
+    const { created, proofValue, ...proof } = credential.proof;
+    expect(created).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(proofValue).to.match(/^u/);
+    expect(proof).to.deep.equal({
+      type: 'DataIntegrityProof',
+      cryptosuite: 'ecdsa-sd-2023',
+      proofPurpose: 'assertionMethod',
+      verificationMethod: 'did:web:localhost%3A3000#keys-1',
+    });
   });
 
   it('answers with the members that docs/http-api.md shows', async () => {
@@ -88,26 +97,6 @@ describe('POST /create/{documentId}', () => {
     const membersOf = (json: string): string[] =>
       [...json.matchAll(/"([^"]+)":/g)].map(([, name = '']) => name);
     expect(membersOf(text)).to.deep.equal(membersOf(JSON.stringify(shown)));
-  });
-
-  it('adds an ecdsa-sd-2023 proof', async () => {
-    const { body } = await create(service.url, { ...minimal, owner, holder });
-    const { proof } = body.signedW3CDocument;
-    expect(proof).to.include({
-      type: 'DataIntegrityProof',
-      cryptosuite: 'ecdsa-sd-2023',
-      proofPurpose: 'assertionMethod',
-      verificationMethod: 'did:web:localhost%3A3000#keys-1',
-    });
-    expect(proof.created).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    expect(Object.keys(proof).sort()).to.deep.equal([
-      'created',
-      'cryptosuite',
-      'proofPurpose',
-      'proofValue',
-      'type',
-      'verificationMethod',
-    ]);
   });
 
   it('mints the token to the named owner and holder before it answers', async () => {
@@ -148,23 +137,6 @@ describe('POST /create/{documentId}', () => {
     });
   }
 
-  it('lets a holder hide parts of the subject, but not the status, issuer or dates', async () => {
-    const { body } = await create(service.url, { ...full, owner, holder });
-    const derived = await derive(body.signedW3CDocument, ['/credentialSubject/blNumber']);
-    const { credentialStatus, issuer, validFrom, validUntil } = body.signedW3CDocument;
-    expect(derived).to.deep.include({ credentialStatus, issuer, validFrom, validUntil });
-    expect(derived.credentialSubject).to.have.property('blNumber', full.credentialSubject.blNumber);
-    expect(derived.credentialSubject).not.to.have.property('scac');
-    expect((await verify(derived, await didDocument())).verified).to.equal(true);
-  });
-
-  it('signs a credential that fails verification when a value is changed', async () => {
-    const { body } = await create(service.url, { ...minimal, owner, holder });
-    const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
-    const forged = { ...derived, credentialSubject: { ...derived.credentialSubject, blNumber: 'FORGED' } };
-    expect((await verify(forged, await didDocument())).verified).to.equal(false);
-  });
-
   it('signs subjects that break the strict rules for a Bill of Lading', async () => {
     for (const credentialSubject of [
       { type: ['BillOfLading'], vessel: 'x' },
@@ -178,19 +150,8 @@ describe('POST /create/{documentId}', () => {
     }
   });
 
-  it('mints twenty different tokens for twenty simultaneous requests', async () => {
+  it('mints different tokens for twenty simultaneous requests on a chain that mines each second', async () => {
     const before = await local.client.getTransactionCount(await local.account(0));
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
-    );
-    expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
-    const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
-    expect(new Set(tokens).size).to.equal(20);
-    expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
-    expect(await local.client.getTransactionCount(await local.account(0))).to.equal(before + 20);
-  });
-
-  it('answers twenty simultaneous requests on a chain that mines every second', async () => {
     await local.client.send('evm_setAutomine', [false]);
     await local.client.send('evm_setIntervalMining', [1_000]);
     try {
@@ -198,7 +159,10 @@ describe('POST /create/{documentId}', () => {
         Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
       );
       expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
+      const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
+      expect(new Set(tokens).size).to.equal(20);
       expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
+      expect(await local.client.getTransactionCount(await local.account(0))).to.equal(before + 20);
     } finally {
       await local.client.send('evm_setIntervalMining', [0]);
       await local.client.send('evm_setAutomine', [true]);

@@ -4,12 +4,11 @@ import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { withoutMining } from '../helpers/chain/mine-blocks';
 import { eventually } from '../helpers/eventually';
 import { healthOf, metricOf, type IssuingHealth } from '../helpers/processes/health-and-metrics';
-import { postgresDatabase } from '../helpers/database/postgres';
 import { startRpcProxy, type Answerer, type Fault } from '../helpers/chain/rpc-proxy';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { startTcpProxy } from '../helpers/processes/tcp-proxy';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const NO_MINTS = { waiting: 0, inFlight: 0, mined: 0 };
@@ -31,15 +30,13 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
   after(() => local?.stop());
 
   beforeEach(async () => {
-    await setBalance(ETHER);
+    await local.client.send('hardhat_setBalance', [wallet.address, toQuantity(ETHER)]);
     const DATA_DIR = join(local.folder, `data-${++folders}`);
     settings = { ...local.settings, WALLET_PRIVATE_KEY: wallet.privateKey, DATA_DIR };
   });
 
   const registryAsAdmin = async (): Promise<ReturnType<typeof TradeTrustTokenStandard__factory.connect>> =>
     TradeTrustTokenStandard__factory.connect(local.registryAddress, await local.client.getSigner(0));
-  const setBalance = (wei: bigint): Promise<unknown> =>
-    local.client.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]);
   const issue = async ({ url }: RunningService): Promise<CreateAnswer> => {
     const owner = await local.account(1);
     return create(url, { ...minimal, owner, holder: owner });
@@ -51,8 +48,8 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
   };
 
   async function withService(
+    changed: Record<string, string>,
     use: (service: RunningService) => Promise<void>,
-    changed: Record<string, string> = {},
   ): Promise<void> {
     const service = await startService({ ...settings, ...changed });
     try {
@@ -62,31 +59,8 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
     }
   }
 
-  async function withNode(
-    answerer: Answerer,
-    use: (service: RunningService) => Promise<void>,
-  ): Promise<void> {
-    const proxy = await startRpcProxy(local.node.url, answerer);
-    try {
-      await withService(use, { RPC_URL: proxy.url });
-    } finally {
-      await proxy.close();
-    }
-  }
-
-  /** Runs `use` while nothing is mined, and then mines a block. */
-  async function withoutBlocks(use: () => Promise<void>): Promise<void> {
-    await local.client.send('evm_setAutomine', [false]);
-    try {
-      await use();
-    } finally {
-      await local.client.send('evm_setAutomine', [true]);
-      await local.client.send('evm_mine', []);
-    }
-  }
-
   it('has the balance of the wallet and the mints that it can pay for, once they are read', async () => {
-    await withService(async (service) => {
+    await withService({}, async (service) => {
       const first = await issuingOf(service);
       expect(first).to.have.keys('mints', 'signing');
       expect(first.mints).to.deep.equal(NO_MINTS);
@@ -101,33 +75,10 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
     });
   });
 
-  it('has an empty wallet that can pay for no mint, and the status stays ok', async () => {
-    await setBalance(0n);
-    await withService(async (service) => {
-      const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
-      expect(read).to.include({ balanceWei: '0', mintsAffordable: 0 });
-      expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
-      expect(await metricOf(service.url, 'etr_wallet_mints_affordable')).to.equal(0);
-    });
-  });
-
-  it('comes at once, without the wallet, while the node does not answer with the balance', async () => {
-    const never: Answerer = (method) =>
-      method === 'eth_getBalance' ? new Promise<never>(() => undefined) : 'none';
-    await withNode(never, async (service) => {
-      const begun = performance.now();
-      for (let round = 0; round < 3; round++)
-        expect(await issuingOf(service)).to.have.keys('mints', 'signing');
-      expect(performance.now() - begun).to.be.lessThan(1_500);
-      expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(undefined);
-      expect(await metricOf(service.url, 'etr_mint_oldest_seconds')).to.equal(0);
-    });
-  });
-
   it('has a mint in flight, with its age, until it is mined', async () => {
-    await withService(async (service) => {
+    await withService({}, async (service) => {
       let answer: Promise<CreateAnswer> | undefined;
-      await withoutBlocks(async () => {
+      await withoutMining(local, async () => {
         answer = issue(service);
         await eventually('it is sent', async () => (await issuingOf(service)).mints?.inFlight === 1);
         expect(await metricOf(service.url, 'etr_mints')).to.equal(1);
@@ -142,18 +93,6 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
     });
   });
 
-  it('has a mined mint until it is final', async () => {
-    await withService(
-      async (service) => {
-        expect((await issue(service)).status).to.equal(200);
-        expect((await issuingOf(service)).mints).to.deep.equal({ ...NO_MINTS, mined: 1 });
-        await local.client.send('hardhat_mine', ['0x3']);
-        await eventually('it is final', async () => (await issuingOf(service)).mints?.mined === 0);
-      },
-      { CONFIRMATIONS: '3' },
-    );
-  });
-
   it('has the code and the time of the last failed mint', async () => {
     const registry = await registryAsAdmin();
     let isPaused = false;
@@ -165,8 +104,9 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
       }
       return 'none';
     };
+    const proxy = await startRpcProxy(local.node.url, pausing);
     try {
-      await withNode(pausing, async (service) => {
+      await withService({ RPC_URL: proxy.url }, async (service) => {
         expect((await issue(service)).status).to.equal(500);
         const { mints } = await issuingOf(service);
         expect(mints).to.deep.include(NO_MINTS);
@@ -177,69 +117,18 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
         expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
       });
     } finally {
+      await proxy.close();
       await (await registry.unpause('0x')).wait();
     }
   });
 
   it('is absent while settings are missing', async () => {
-    await withService(
-      async (service) => {
-        expect(await healthOf(service.url))
-          .to.include({ status: 'ok' })
-          .and.not.to.have.property('issuing');
-        expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
-        expect(await metricOf(service.url, 'etr_signing_busy')).to.equal(undefined);
-      },
-      { WALLET_PRIVATE_KEY: '' },
-    );
-  });
-
-  it('is the same in all processes that share a database, whichever of them mints', async function () {
-    const database = await postgresDatabase();
-    if (database === undefined) return this.skip();
-    const shared = { ...settings, DATABASE_URL: database.url };
-    const services = [await startService(shared), await startService(shared)] as const;
-    try {
-      let answers: Promise<CreateAnswer[]> | undefined;
-      await withoutBlocks(async () => {
-        answers = Promise.all(services.map(issue));
-        for (const service of services) {
-          await eventually('both are sent', async () => (await issuingOf(service)).mints?.inFlight === 2);
-          expect(await metricOf(service.url, 'etr_mints')).to.equal(2);
-        }
-      });
-      expect((await answers)?.map(({ status }) => status)).to.deep.equal([200, 200]);
-    } finally {
-      await Promise.all(services.map((service) => service.stop()));
-      database.drop();
-    }
-  });
-
-  it('omits only the mints while the database is unreachable', async function () {
-    const database = await postgresDatabase();
-    if (database === undefined) return this.skip();
-    const url = new URL(database.url);
-    const proxy = await startTcpProxy(Number(url.port));
-    url.port = String(proxy.port);
-    try {
-      await withService(
-        async (service) => {
-          await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
-          expect((await issuingOf(service)).mints).to.deep.equal(NO_MINTS);
-          proxy.refuse();
-          const away = await issuingOf(service);
-          expect(away).to.have.keys('signing', 'wallet');
-          expect((await healthOf(service.url)).status).to.equal('ok');
-          expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
-          expect(await metricOf(service.url, 'etr_mint_oldest_seconds')).to.equal(undefined);
-          proxy.accept();
-          await eventually('it is back', async () => (await issuingOf(service)).mints !== undefined);
-        },
-        { DATABASE_URL: url.href },
-      );
-    } finally {
-      await proxy.close();
-      database.drop();
-    }
+    await withService({ WALLET_PRIVATE_KEY: '' }, async (service) => {
+      expect(await healthOf(service.url))
+        .to.include({ status: 'ok' })
+        .and.not.to.have.property('issuing');
+      expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
+      expect(await metricOf(service.url, 'etr_signing_busy')).to.equal(undefined);
+    });
   });
 });

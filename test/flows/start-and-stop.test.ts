@@ -305,7 +305,8 @@ describe('the service at start and stop', () => {
     });
 
     it('exits with 0 on SIGTERM after it answered running requests, and never printed a secret', async () => {
-      await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
+      const { body } = await create(service.url, { ...minimal, owner: 'x', holder: 'y' });
+      expect(body.error?.stack, 'in development').to.be.a('string');
       const answer = create(service.url, { ...minimal, owner, holder: owner });
       await fetch(service.url);
       const code = service.end('SIGTERM');

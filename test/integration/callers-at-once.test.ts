@@ -25,8 +25,7 @@ describe('POST /create with the maximum number of waiting callers', () => {
       callersAtOnce: MOST,
       acceptDocument: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
-        const parts = [Buffer.from('{}')];
-        return mintedDocument({ length: 2, parts });
+        return mintedDocument();
       }),
     });
     for (let count = 0; count < MOST; count++) waiting.push(await create());
@@ -96,7 +95,7 @@ describe('POST /create with Prefer: respond-async while no block is mined', () =
       issuedDocuments: { find: none, documentOf: none, list: () => Promise.reject(new Error('not asked')) },
       acceptDocument: accepting(async () => {
         const mint = new Promise<string>((resolve) => mine.push(() => resolve('0x01')));
-        return mintedDocument({ length: 2, parts: [Buffer.from('{}')] }, mint);
+        return mintedDocument(undefined, mint);
       }),
     });
     const post = async (): Promise<Response> =>

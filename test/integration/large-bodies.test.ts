@@ -41,8 +41,7 @@ describe('bodies of POST /create', () => {
       acceptDocument: accepting(async ({ body }) => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
-        const document = { length: signed.length, parts: [signed] };
-        return mintedDocument(document);
+        return mintedDocument({ length: signed.length, parts: [signed] });
       }),
     });
   });
@@ -181,6 +180,17 @@ describe('bodies of POST /create', () => {
       expect((await post('{}', headers)).status).to.equal(400);
     });
   }
+
+  it('may have 50 MB, and no byte more, whether their length is declared or not', async () => {
+    const most = bodyOf(50 * MEGABYTE);
+    expect(await finishAll([post(most)])).to.deep.equal([200]);
+    const tooLarge = await post(`${most} `);
+    expect(tooLarge.status).to.equal(413);
+    expect(await tooLarge.json()).to.deep.equal({ error: { message: 'The body is larger than 50 MB.' } });
+    const undeclared = new Blob([`${most} `]).stream();
+    const init = { method: 'POST', headers: json, body: undeclared, duplex: 'half' };
+    expect((await fetch(`${app.url}/create/BILL_OF_LADING`, init as RequestInit)).status).to.equal(413);
+  });
 
   it('are refused in an unknown encoding', async () => {
     expect((await post('{}', { 'Content-Encoding': 'zstd' })).status).to.equal(415);

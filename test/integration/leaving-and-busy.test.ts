@@ -79,7 +79,7 @@ describe('POST /create when its caller leaves', () => {
     issueDocument = async ({ left }) => {
       signals.push(left);
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
-      return mintedDocument({ length: 2, parts: [] });
+      return mintedDocument();
     };
     const { socket } = await rawCreate(app.url, LENGTH);
     socket.write(REQUEST);
@@ -95,8 +95,7 @@ describe('POST /create when its caller leaves', () => {
     issueDocument = async ({ left }) => {
       signals.push(left);
       await new Promise<void>((resolve) => goOn.push(resolve));
-      const parts = [Buffer.from('{}')];
-      return mintedDocument({ length: 2, parts });
+      return mintedDocument();
     };
     const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
     await eventually('both are worked on', () => goOn.length === 2);

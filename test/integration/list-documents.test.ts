@@ -163,10 +163,15 @@ for (const engine of ENGINES)
         expect(error.message).to.match(problem);
       });
 
-    it('requires the API key, and does not exist without one', async () => {
-      expect((await get('', {})).status).to.equal(401);
+    it('requires the API key, as GET /documents/{tokenId} does, and neither exists without one', async () => {
       const open = await startHttpApp({ issuedDocuments: journal });
-      expect((await fetch(`${open.url}/documents`)).status).to.equal(404);
+      for (const path of ['', `/${tokens[1]}`]) {
+        expect((await get(path, {})).status).to.equal(401);
+        expect((await get(path, { Authorization: 'Bearer wrong' })).status).to.equal(401);
+        expect((await fetch(`${open.url}/documents${path}`)).status).to.equal(404);
+      }
       await open.close();
+      expect((await get(`/${tokens[1]}`)).status).to.equal(200);
+      expect((await get(`/${'0'.repeat(64)}`)).status).to.equal(404);
     });
   });

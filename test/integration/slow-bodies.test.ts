@@ -23,8 +23,7 @@ describe('a body that arrives slowly', () => {
   let issued: number;
   const issueDocument: IssueDocument = async () => {
     issued++;
-    const parts = [Buffer.from('{}')];
-    return mintedDocument({ length: 2, parts });
+    return mintedDocument();
   };
 
   beforeEach(async () => {

@@ -34,8 +34,7 @@ describe('a body of POST /create of up to 64 KB', () => {
     issued = [];
     accept = accepting(async ({ body }) => {
       issued.push(Buffer.from(body).toString());
-      const parts = [Buffer.from('{}')];
-      return mintedDocument({ length: 2, parts });
+      return mintedDocument();
     });
   });
 
@@ -80,12 +79,8 @@ describe('a body of POST /create of up to 64 KB', () => {
     }
   });
 
-  for (const [what, body] of Object.entries({
-    'is empty': '',
-    'is blank': ' \n',
-    'is cut off': '{"owner":"',
-  }))
-    it(`is refused when it ${what}`, () =>
+  for (const body of ['', ' \n', '{"owner":"', 'null', '"x"', '5', '[]', '[1, 2', '{"a":{"__proto__":{}}}'])
+    it(`is refused when it is ${JSON.stringify(body)}`, () =>
       refused(post(body), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
 
   it('is refused when it is missing', async () => {
@@ -97,15 +92,12 @@ describe('a body of POST /create of up to 64 KB', () => {
   });
 
   it('may have any JSON content type, and no other', async () => {
-    for (const type of [
-      'application/ld+json',
-      'APPLICATION/JSON;charset=utf-8',
-      'application/vnd.acme.v1+json',
-    ])
+    for (const type of ['application/ld+json', 'APPLICATION/JSON;charset=utf-8', 'application/vnd.acme+json'])
       expect((await post(REQUEST, { 'Content-Type': type })).status, type).to.equal(200);
     issued = [];
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx'])
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
       await refused(post(REQUEST, { 'Content-Type': type }), 415, 'CONTENT_TYPE_WRONG', /application\/json/);
+    await refused(post(REQUEST, { 'Content-Type': 'application/jsonx' }), 415, 'CONTENT_TYPE_WRONG', /json/);
   });
 
   it('may have the content encoding "identity" in upper or lower case', async () => {

@@ -20,7 +20,10 @@ export function accepting(issue: IssueDocument): AcceptDocument {
 }
 
 /** A document whose token is mined by this transaction; at once by default. */
-export function mintedDocument(document: DocumentBytes, mint = Promise.resolve('0x01')): KeptDocument {
+export function mintedDocument(
+  document: DocumentBytes = { length: 2, parts: [Buffer.from('{}')] },
+  mint = Promise.resolve('0x01'),
+): KeptDocument {
   return { credentialId: 'x', tokenId: 'x', mint, minted: async () => ({ txHash: await mint, document }) };
 }
 
@@ -50,7 +53,10 @@ export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof 
 }
 
 /** Starts it on a free port. It cannot issue documents unless the options say how. */
-export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<RunningHttpApp> {
+export async function startHttpApp(
+  options: Partial<HttpAppOptions>,
+  ofServer: Parameters<typeof listen>[3] = {},
+): Promise<RunningHttpApp> {
   const log: LogLine[] = [];
   const destination = new Writable({
     write(line: Buffer, _encoding, done) {
@@ -60,7 +66,12 @@ export async function startHttpApp(options: Partial<HttpAppOptions>): Promise<Ru
   });
   const logger = createLogger({ level: 'debug', mask: (text) => text, destination });
   const handle = newHttpApp({ logger, ...options }).callback();
-  const server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0);
+  const server = await listen(
+    (request, response) => void handle(request, response),
+    '127.0.0.1',
+    0,
+    ofServer,
+  );
   leaveUnchecked(server.url);
   const untrack = track(`HTTP application on ${server.url}`);
   return {
