@@ -66,7 +66,7 @@ describe('the RPC client over HTTP', () => {
       response.setHeader('Content-Encoding', 'gzip');
       if (isSlow) response.write(answer.subarray(0, 10));
       else response.end(answer);
-    });
+    }, 10 * TIMEOUT_MS);
     expect(await asked()).to.equal('0x7a69');
     isSlow = true;
     expect(isError(await asked(), 'TIMEOUT')).to.equal(true);
@@ -78,7 +78,7 @@ describe('the RPC client over HTTP', () => {
     await serve((request, response) => {
       seen.push(request.headers.authorization, request.url);
       response.end('{"jsonrpc":"2.0","id":1,"result":"0x7a69"}');
-    });
+    }, LONG_MS);
     expect(await asked()).to.equal('0x7a69');
     expect(seen).to.deep.equal([`Basic ${Buffer.from('user:key').toString('base64')}`, '/v3?key=1']);
   });
@@ -124,7 +124,7 @@ describe('the RPC client over HTTP', () => {
 
   it('keeps the status of a refusal that is too large to be read', async () => {
     const body = gzipSync(Buffer.alloc(1_000_000, ' '));
-    await serve((_, response) => response.writeHead(413, { 'content-encoding': 'gzip' }).end(body));
+    await serve((_, response) => response.writeHead(413, { 'content-encoding': 'gzip' }).end(body), LONG_MS);
     expect(isRangeRefused(await asked())).to.equal(true);
   });
 
@@ -173,7 +173,7 @@ describe('the RPC client over HTTP', () => {
   it("reads a node's error that has no id, and a result beside an error that is null", async () => {
     const error = { code: -32005, message: 'quota exceeded' };
     let answer: object = { id: null, error };
-    await serve((_, response) => response.end(JSON.stringify(answer)));
+    await serve((_, response) => response.end(JSON.stringify(answer)), LONG_MS);
     expect(nodeErrorOf(await asked())).to.equal('quota exceeded');
     answer = { id: 2, result: '0x1', error: null };
     expect(await asked()).to.equal('0x1');
