@@ -73,7 +73,7 @@ const PAGE = {
 };
 
 /** With `--unbundled`: reports of coverage cannot tell the sources of a bundle apart. */
-const FOLDERS = ['cli', 'client', 'deploy/registry', 'devnet', 'receiver', 'service', 'typechain-types'];
+const FOLDERS = ['cli', 'client', 'deploy', 'devnet', 'receiver', 'service', 'typechain-types'];
 
 const UNBUNDLED = {
   ...PROGRAMS,

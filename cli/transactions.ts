@@ -38,10 +38,12 @@ export function refusePublishedKey({ name, local }: Network, address: string): v
 }
 
 function isPublished(address: string): boolean {
-  const accounts = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), ACCOUNTS_PATH);
-  return Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => accounts.deriveChild(n).address).includes(
-    address,
-  );
+  return Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => publishedWallet(n).address).includes(address);
+}
+
+/** The n-th account of every Hardhat node. */
+export function publishedWallet(n: number): HDNodeWallet {
+  return HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), `${ACCOUNTS_PATH}/${n}`);
 }
 
 /**

@@ -2,16 +2,12 @@ import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { FetchRequest, getAddress, JsonRpcProvider, type JsonRpcApiProviderOptions } from 'ethers';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { dropJournalsOfEarlierChains } from '../deploy/registry/journals';
 import { ConfigurationError } from '../service/base/errors';
 import { NODE_CHAIN_ID } from '../service/config/settings';
 import { startChild } from './child-process';
 
 /** Plain JavaScript, never compiled: the same file serves the sources and `dist/`. */
 const CONFIG_FILE = join(PROJECT_ROOT, 'devnet/node.config.cjs');
-
-/** Where `hardhat deploy` keeps its journals. */
-const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
 
 /** A running `hardhat node`. */
 export type HardhatNode = Awaited<ReturnType<typeof startHardhatNode>>;
@@ -33,7 +29,7 @@ export function hardhatCli(): string {
 
 /**
  * Starts a real `hardhat node`, reachable from this machine only. Port 0 takes a free port. Its chain ends
- * with it, so the journals of deployments on it are deleted too.
+ * with it.
  *
  * @param settings of Hardhat's network, beside the chain id.
  * @param configFile instead of node.config.cjs, which does not load the commands of hardhat.config.ts.
@@ -57,17 +53,11 @@ export async function startHardhatNode({
   const environment = { DEVNET_NETWORK: JSON.stringify({ chainId, ...settings }) };
   const child = startChild('hardhat node', hardhatCli(), args, environment, logFile);
   const [, url = ''] = await child.lineMatching(/JSON-RPC server at .*?(http:\/\/[\w.]+:\d+)/);
-  const dropJournals = (): void => dropJournalsOfEarlierChains(JOURNALS, url);
   return {
     url,
-    /** Deletes the journals of deployments on its chain. */
-    dropJournals,
     ended: child.ended,
     unref: () => child.unref(),
-    async stop(): Promise<void> {
-      await child.stop();
-      dropJournals();
-    },
+    stop: () => child.stop(),
   };
 }
 

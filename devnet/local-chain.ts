@@ -1,6 +1,6 @@
 import { utils } from '@tradetrust-tt/token-registry';
 import type { BaseContract, JsonRpcProvider } from 'ethers';
-import type { PublishedContracts } from '../deploy/registry/published-contracts';
+import type { PublishedContracts } from '../deploy/published-contracts';
 import {
   ERC1967Proxy__factory,
   TDocDeployer__factory,
@@ -73,7 +73,7 @@ const ESCROW_SLOT = '0x0';
 const IMPLEMENTATION_SLOT = '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc';
 
 /**
- * Deploys the contracts of deploy/modules/infrastructure.ts to a local chain that mines at once. It works in
+ * Deploys the contracts of deploy/contracts.ts to a local chain that mines at once. It works in
  * this process because the command takes seconds. On a new chain the addresses are always the same.
  *
  * @param published addresses that get the contracts' code, with its immutable values, and their storage: the

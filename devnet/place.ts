@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { invalid } from '../cli/errors';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
-import { publishedContractsOf } from '../deploy/registry/published-contracts';
+import { publishedContractsOf } from '../deploy/published-contracts';
 import { ConfigurationError, ServiceError } from '../service/base/errors';
 import { findNetwork, knownNetworks, type Network } from '../service/chain/networks';
 import { readKeptChain, type KeptChain } from './kept-chain';

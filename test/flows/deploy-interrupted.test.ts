@@ -1,11 +1,11 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
 import { parseEther, Transaction } from 'ethers';
 import { hardhatCli } from '../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
 import { startFakeGasStation } from '../helpers/chain/fake-gas-station';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
@@ -36,7 +36,36 @@ describe('npx hardhat deploy after an interrupted run', () => {
   const mine = (milliseconds: number): Promise<unknown> =>
     amoy.chain.send('evm_setIntervalMining', [milliseconds]);
   const pending = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address, 'pending');
-  const deploy = () => amoy.deploy([], { RPC_URL: proxy.url });
+  const deploy = (...args: string[]) => amoy.deploy(args, { RPC_URL: proxy.url });
+
+  /** Starts the command in a process of its own. */
+  function start({ envFile, wallet, node }: StandInNetwork, args: string[]): ChildProcess {
+    const env = {
+      ...inheritedEnvironment(),
+      ENV_FILE: envFile,
+      WALLET_PRIVATE_KEY: wallet.privateKey,
+      RPC_URL: node === amoy.node ? proxy.url : node.url,
+      GAS_STATION_URL: 'none',
+    };
+    const words = [hardhatCli(), 'deploy', '--network', 'amoy', ...args];
+    return spawn(process.execPath, words, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
+  }
+
+  const finished = async (child: ChildProcess): Promise<unknown> =>
+    ((await once(child, 'close')) as unknown[])[0];
+
+  /** Kills a run as soon as `isDue`. */
+  async function killed(
+    network: StandInNetwork,
+    args: string[],
+    isDue: () => Promise<boolean>,
+  ): Promise<void> {
+    const child = start(network, args);
+    const ended = finished(child);
+    await eventually('the command has come far enough', async () => (await isDue()) || undefined);
+    child.kill('SIGKILL');
+    await ended;
+  }
 
   /** Expects the next run to finish with the transaction of the interrupted one. */
   async function expectFinished(): Promise<void> {
@@ -53,28 +82,58 @@ describe('npx hardhat deploy after an interrupted run', () => {
   }
 
   it('finds the unmined transaction of a killed run', async () => {
-    const env = {
-      ...inheritedEnvironment(),
-      ENV_FILE: amoy.envFile,
-      WALLET_PRIVATE_KEY: amoy.wallet.privateKey,
-      RPC_URL: proxy.url,
-      GAS_STATION_URL: 'none',
-    };
-    const args = [hardhatCli(), 'deploy', '--network', 'amoy'];
-    const child = spawn(process.execPath, args, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
-    const ended = once(child, 'close');
-    await eventually('the transaction is sent', async () => (await pending()) === 1 || undefined);
-    child.kill('SIGKILL');
-    await ended;
+    await killed(amoy, [], async () => (await pending()) === 1);
     await expectFinished();
   });
 
-  it('finds the transaction when the answer of the node was lost', async () => {
-    proxy.answer((method) => (method === SEND ? 'drop answer' : 'none'));
-    expect((await deploy()).code).to.equal(1);
-    expect(await pending()).to.equal(1);
+  it('finds the transactions of a run that was killed while it installed the infrastructure', async () => {
+    const bare = await startStandInNetwork('amoy', { isPublished: false });
+    try {
+      await bare.fund(parseEther('1'));
+      await bare.chain.send('evm_setAutomine', [false]);
+      await bare.chain.send('evm_setIntervalMining', [200]);
+      const sent = (): Promise<number> => bare.chain.getTransactionCount(bare.wallet.address, 'pending');
+      for (const count of [1, 3])
+        await killed(bare, ['--with-infrastructure'], async () => (await sent()) >= count);
+      const { code, stdout, stderr } = await bare.deploy();
+      expect(code, stderr).to.equal(0);
+      expect(await bare.chain.getTransactionCount(bare.wallet.address)).to.equal(6);
+      const deployer = /deployer +(0x\w{40})/.exec(stdout)?.[1] ?? '';
+      const contract = TDocDeployer__factory.connect(deployer, bare.chain);
+      expect(await contract.queryFilter(contract.filters.Deployment)).to.have.length(1);
+    } finally {
+      await bare.stop();
+    }
+  });
+
+  it('makes one more registry when an interrupted --new is repeated', async () => {
+    await mine(200);
+    expect((await deploy()).code).to.equal(0);
+    const first = amoy.registry();
+    proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
+    expect((await deploy('--new')).code).to.equal(1);
+    expect(amoy.registry()).to.equal(first);
     proxy.answer(THROUGH);
-    await expectFinished();
+    const { code, stderr } = await deploy('--new');
+    expect(code, stderr).to.equal(0);
+    expect(amoy.registry()).not.to.equal(first);
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(2);
+  });
+
+  it('makes one registry when two commands run at once', async () => {
+    await mine(200);
+    const runs = await Promise.all([1, 2].map(() => finished(start(amoy, []))));
+    expect(runs).to.deep.equal([0, 0]);
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
+  });
+
+  it('goes on when the answer of the node is lost', async () => {
+    proxy.answer((method) => (method === SEND ? 'drop answer' : 'none'));
+    await mine(200);
+    const { code, stderr } = await deploy();
+    expect(code, stderr).to.equal(0);
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
+    expect(amoy.registry()).to.match(/^0x/);
   });
 
   it('sends the same transaction again when the node never received it', async () => {

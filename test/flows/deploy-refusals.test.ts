@@ -14,10 +14,14 @@ describe('npx hardhat deploy on Amoy, when its provider fails', () => {
 
   before(async () => {
     amoy = await startStandInNetwork('amoy');
-    await amoy.fund(parseEther('1'));
     proxy = await startRpcProxy(amoy.node.url);
   });
-  afterEach(() => proxy.answer(THROUGH));
+  beforeEach(async () => {
+    // A transaction that was signed for one test must not be resumed in another.
+    await amoy.reset();
+    await amoy.fund(parseEther('1'));
+    proxy.answer(THROUGH);
+  });
   after(async () => {
     await proxy.close();
     await amoy.stop();

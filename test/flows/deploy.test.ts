@@ -6,6 +6,7 @@ import { type HardhatNode, nodeClient, startHardhatNode } from '../../devnet/har
 import { readSettings } from '../../service/config/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { askHardhat } from '../helpers/processes/command-answer';
+import { hre } from '../helpers/chain/in-process-chain';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
@@ -314,16 +315,6 @@ describe('npx hardhat deploy', () => {
     });
   });
 
-  describe('with --network hardhat', () => {
-    it('deploys in the process, writes nothing and says how to deploy on NET', async () => {
-      const { code, output } = await run(['--network', 'hardhat']);
-      expect(code).to.equal(0);
-      expect(output).to.contain('nothing was written').and.to.contain('leave --network out');
-      expect(output).to.contain('NET (localhost)');
-      expect(readFileSync(envFile, 'utf8')).to.equal('# mine\nNET=31337\n');
-    });
-  });
-
   describe('with unusable settings, reported without a stack', () => {
     async function refusal(args: string[], settings: Record<string, string>): Promise<string> {
       const { code, output } = await run(args, settings);
@@ -370,5 +361,12 @@ describe('npx hardhat deploy', () => {
       const output = await refusal(['--network', 'amoy'], { RPC_URL: '' });
       expect(output).to.contain('PROVIDER_API_KEY');
     });
+  });
+});
+
+describe('Hardhat in tests', () => {
+  it('is on the in-process chain, whatever NET is', async () => {
+    expect(hre.network.name).to.equal('hardhat');
+    expect(await hre.network.provider.send('web3_clientVersion')).to.match(/^HardhatNetwork/);
   });
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type JsonRpcProvider, Wallet, parseUnits } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../devnet/hardhat-node';
-import { publishedContractsOf } from '../../deploy/registry/published-contracts';
+import { publishedContractsOf } from '../../deploy/published-contracts';
 import { readSettings } from '../../service/config/config';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { hardhatInProcess } from '../helpers/processes/hardhat-in-process';

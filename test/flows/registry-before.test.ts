@@ -14,9 +14,8 @@ import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { join } from 'node:path';
-import { leftBehind } from '../../deploy/registry/registry-before';
+import { leftBehind } from '../../deploy/registry-before';
 import { openFeed } from '../../service/outbox/feeds';
-import { tenantOf } from '../../service/config/tenant';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ISSUER = 'did:web:localhost%3A3000';
@@ -136,10 +135,9 @@ describe('the previous registry in the warning of deploy', () => {
     const configFile = join(folder.path, 'service.config.json');
     const registries = [{ network: 'amoy', address: BEFORE }];
     writeFileSync(configFile, JSON.stringify({ registries }));
-    const context = { tenant: tenantOf(join(folder.path, '.env')), mask: (text: string) => text };
     const ENV_FILE = join(folder.path, 'none.env');
-    const settings = { ENV_FILE, DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
-    const text = (await leftBehind(context, settings, BEFORE)).join('\n');
+    const settings = { ENV_FILE, NET: '31337', DATA_DIR: folder.path, SERVICE_CONFIG: configFile };
+    const text = (await leftBehind(join(folder.path, '.env'), settings, BEFORE)).join('\n');
     expect(
       [...text.matchAll(/previous registry (\d+):/g)].map(([, chainId]) => chainId).sort(),
     ).to.deep.equal(['31337', '4711']);
@@ -148,7 +146,7 @@ describe('the previous registry in the warning of deploy', () => {
     const named = ['--registry', BEFORE, '--network', 'localhost'];
     const ofNet = { NET: '31337', PROVIDER_API_KEY: 'not-used' };
     await tdocInProcess(['registries', 'remove', ...named], { ...settings, ...ofNet });
-    const without = (await leftBehind(context, settings, BEFORE)).join('\n');
+    const without = (await leftBehind(join(folder.path, '.env'), settings, BEFORE)).join('\n');
     expect(without).to.contain('4711').and.not.to.contain('localhost');
   });
 });

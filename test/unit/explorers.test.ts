@@ -6,7 +6,7 @@ const KEY = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567';
 const SETTINGS = { RPC_URL: 'http://127.0.0.1:8545', ETHERSCAN_API_KEY: KEY };
 
 describe('the explorer that npx hardhat verify asks', () => {
-  const { etherscan, blockscout, sourcify } = explorers();
+  const { etherscan, blockscout, sourcify } = explorers({});
 
   it("is the network's own, with the API that it offers", () => {
     const urls = (chains: { network: string; urls: { apiURL: string } }[] = []) =>

@@ -3,10 +3,10 @@ import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
 import { addressLink, transactionLink } from '../../cli/transactions';
-import { hardhatNetworks } from '../../deploy/hardhat-networks';
-import { publishedContractsOf } from '../../deploy/registry/published-contracts';
+import { checkNode, hardhatNetworks, networkOf } from '../../deploy/networks';
+import { publishedContractsOf } from '../../deploy/published-contracts';
 import { createRpcClient } from '../../service/chain/rpc-client';
-import { NETWORKS, findNetwork } from '../../service/chain/networks';
+import { NETWORKS, findNetwork, type Network } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config/config';
 import { gasStationUrlOf, rpcUrlOf } from '../../service/config/settings';
 import { readDocument, tables } from '../helpers/pages/markdown';
@@ -89,7 +89,7 @@ describe('networks', () => {
       });
 
     it(`${name} is configured in Hardhat with the same chain id`, () => {
-      const { [name]: known } = hardhatNetworks().networks;
+      const { [name]: known } = hardhatNetworks({}).networks;
       expect(known).to.have.property('chainId', chainId);
     });
   }
@@ -157,4 +157,33 @@ describe('networks', () => {
     expect(refused).to.throw('NET "goerli" is not a known network');
     for (const { name, chainId } of NETWORKS) expect(refused).to.throw(`${name} (${chainId})`);
   });
+});
+
+describe('the network of npx hardhat deploy', () => {
+  for (const [name, value] of [
+    ['NET', 'goerli'],
+    ['TOKEN_REGISTRY_ADDRESS', '0x1234'],
+  ] as const) {
+    it(`is refused at the start when ${name} is invalid`, () => {
+      expect(() => networkOf('localhost', { [name]: value })).to.throw(`${name} "${value}" is not`);
+    });
+  }
+
+  it('is one of the table', () => {
+    expect(() => networkOf('hardhat', {}))
+      .to.throw('There is no network "hardhat"')
+      .with.property('code', 'NETWORK_UNKNOWN');
+  });
+
+  for (const [name, command] of [
+    ['localhost', '`npx hardhat node`'],
+    ['local', '`LOCAL_CHAIN_ID=1337 npx hardhat node`'],
+  ] as const) {
+    it(`names ${command} when there is no node of ${name}`, async () => {
+      const checked = checkNode(findNetwork(name) as Network, { RPC_URL: 'http://127.0.0.1:9' });
+      const error = await checked.catch((thrown: unknown) => thrown);
+      expect(error).to.include({ code: 'RPC_UNREACHABLE' });
+      expect(error).to.have.property('remedy', `Start one with ${command}, or set RPC_URL to yours.`);
+    });
+  }
 });

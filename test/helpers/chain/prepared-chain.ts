@@ -31,7 +31,6 @@ export async function takeChain(): Promise<PreparedChain> {
 export async function giveChainBack(chain: PreparedChain): Promise<void> {
   const { client, node, snapshot, isRunning } = chain;
   await client.removeAllListeners();
-  node.dropJournals();
   // Another node may have the port of one that has ended.
   const isReverted = isRunning() && (await revert(client, snapshot).catch(() => false));
   if (isReverted && idle === undefined) {

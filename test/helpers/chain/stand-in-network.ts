@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
-import { publishedContractsOf, type PublishedContracts } from '../../../deploy/registry/published-contracts';
+import { publishedContractsOf, type PublishedContracts } from '../../../deploy/published-contracts';
 import { findNetwork } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
 import type { CommandAnswer } from '../processes/command-answer';

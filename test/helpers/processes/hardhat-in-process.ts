@@ -1,6 +1,5 @@
 // Hardhat's plug-ins and our tasks are loaded once, for the tests and all commands.
 import '../chain/in-process-chain';
-import { HardhatArtifactResolver } from '@nomicfoundation/hardhat-ignition/helpers';
 import { TASK_COMPILE } from 'hardhat/builtin-tasks/task-names';
 import { HardhatContext } from 'hardhat/internal/context';
 import { hardhatCli } from '../../../devnet/hardhat-node';
@@ -11,11 +10,7 @@ import { outputOf } from './command-output';
 const HARDHAT = hardhatCli();
 
 /** Modules that each command loads again: Hardhat's command line, and those that depend on settings. */
-const OF_ONE_COMMAND = [
-  HARDHAT,
-  require.resolve('../../../hardhat.config'),
-  require.resolve('../../../deploy/masked-output'),
-];
+const OF_ONE_COMMAND = [HARDHAT, require.resolve('../../../hardhat.config')];
 
 // The build has compiled the contracts. To find that nothing changed takes a third of a command's time.
 HardhatContext.getHardhatContext().tasksDSL.task(TASK_COMPILE, () => Promise.resolve());
@@ -65,8 +60,6 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
     replace(process.stderr, into('stderr')),
     replace(globalThis, { __hardhatContext: context }),
     replace(HardhatContext, { createHardhatContext: () => context }),
-    // Ignition would copy the whole build info for each contract, which only `ignition verify` reads.
-    replace(HardhatArtifactResolver.prototype, { getBuildInfo: () => Promise.resolve(undefined) }),
   ];
   try {
     for (const path of OF_ONE_COMMAND) delete require.cache[path];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type JsonRpcProvider, Wallet, toQuantity } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { tenantFilesOf, tenantOf } from '../../../service/config/tenant';
-import { publishedContractsOf } from '../../../deploy/registry/published-contracts';
+import { publishedContractsOf } from '../../../deploy/published-contracts';
 import type { Network } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
 import minimal from '../../fixtures/bill-of-lading-minimal.json';

@@ -1,0 +1,227 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  dataSlice,
+  getAddress,
+  id,
+  keccak256,
+  Transaction,
+  type BaseWallet,
+  type TransactionReceipt,
+  type TransactionRequest,
+} from 'ethers';
+import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
+import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
+import { messageOf, ServiceError } from '../service/base/errors';
+import type { TransactionFees } from '../service/chain/fees';
+import type { Network } from '../service/chain/networks';
+
+/** A chain, a wallet that pays on it, and a folder with a file for each transaction. */
+export interface Sender {
+  readonly hre: HardhatRuntimeEnvironment;
+  readonly network: Network;
+  readonly provider: HardhatRuntimeEnvironment['ethers']['provider'];
+  readonly wallet: BaseWallet;
+  readonly folder: string;
+  /** The same for all transactions of a command, so the fees that are shown are those that are offered. */
+  readonly fees: () => Promise<TransactionFees>;
+  /** Prints a line. */
+  readonly say: (line: string) => void;
+}
+
+/** A transaction that must be made once. */
+export interface Step {
+  /** Name of its file. */
+  readonly name: string;
+  /** Its effect, printed with its cost. Undefined if both were printed before. */
+  readonly effect?: string;
+  /** `to` is null if it creates a contract. */
+  readonly to: string | null;
+  readonly data: string;
+}
+
+/** The content of a step's file. */
+interface Sent {
+  /** Hashes of the transactions that were signed. They have the same nonce, so at most one is ever mined. */
+  readonly hashes: readonly string[];
+  /** The newest of them, until one is mined. */
+  readonly raw?: string;
+  /** The contract that the mined one has created; empty if it created none. */
+  readonly created?: string;
+  /** Whether a command has written this contract's address into ENV_FILE. */
+  readonly isReported?: boolean;
+}
+
+/** Ignored on chains that mine a block for each transaction: no later block comes by itself. */
+const CONFIRMATIONS = 5;
+const POLLING_INTERVAL_MS = 300;
+const DEPLOYMENT_TOPIC = id('Deployment(address,address,address,address,bytes)');
+
+/** Errors of nodes for a transaction whose gas price is too low, except for a replacement. */
+const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
+
+/** The step as an earlier run, or this one, has left it. */
+export function readSent({ folder }: Sender, name: string): Sent | undefined {
+  const path = join(folder, `${name}.json`);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Sent) : undefined;
+}
+
+/** Replaces the step's file. */
+export function writeSent({ folder }: Sender, name: string, sent: Sent): void {
+  writeFileAtomically(join(folder, `${name}.json`), `${JSON.stringify(sent, null, 2)}\n`, SECRET_MODE);
+}
+
+/**
+ * Makes a transaction, waits until it is mined, and returns the address that it created, with its hash if
+ * this run has waited for it. However often a run is interrupted, only one transaction is mined: each is
+ * signed, written to the step's file and then sent. The next run finds it there, and sends it again if the
+ * node does not have it: the same bytes are the same transaction.
+ *
+ * @param isAnew whether an earlier run's transaction does not count.
+ * @throws ServiceError DEPLOYMENT_FAILED if the node rejects it; ConfigurationError WALLET_NOT_FUNDED before
+ *   anything is signed; errors of the node.
+ */
+export async function sendOnce(
+  sender: Sender,
+  step: Step,
+  isAnew = false,
+): Promise<{ created: string; hash?: string }> {
+  const { network, say } = sender;
+  let sent = isAnew ? undefined : readSent(sender, step.name);
+  if (sent?.created !== undefined) return { created: sent.created };
+  if (sent !== undefined) say(`Resuming on ${network.name}: a transaction was signed earlier …`);
+  let refusal = sent && (await handOver(sender, sent));
+  if (sent === undefined || (refusal !== undefined && (await isTooCheap(sender, sent, refusal)))) {
+    sent = await sign(sender, step, sent);
+    refusal = await handOver(sender, sent);
+  }
+  if (refusal !== undefined) throw refused(sender, step, sent, refusal);
+  const receipt = await minedOf(sender, sent.hashes);
+  if (receipt.status === 0) throw reverted(sender, step, receipt);
+  const { hash } = receipt;
+  const created = createdBy(receipt);
+  writeSent(sender, step.name, { hashes: [hash], created });
+  return { created, hash };
+}
+
+/**
+ * Signs a transaction and writes it to the step's file. One that takes the place of `before` has its nonce,
+ * so that not both can be mined.
+ */
+async function sign(sender: Sender, step: Step, before?: Sent): Promise<Sent> {
+  const { network, provider, wallet, fees, say } = sender;
+  const earlier = before?.raw === undefined ? undefined : Transaction.from(before.raw);
+  const { to, data } = earlier ?? step;
+  const gas = await provider.estimateGas({ from: wallet.address, to, data });
+  await afford(sender, gas, step.effect !== undefined);
+  if (step.effect !== undefined) say(`Deploying ${step.effect} on ${network.name} …`);
+  const transaction: TransactionRequest = {
+    to,
+    data,
+    chainId: network.chainId,
+    nonce: earlier?.nonce ?? (await provider.getTransactionCount(wallet.address, 'pending')),
+    gasLimit: gasLimitFor(gas),
+    ...(await fees()),
+  };
+  const raw = await wallet.signTransaction(transaction);
+  const sent = { hashes: [...(before?.hashes ?? []), keccak256(raw)], raw };
+  writeSent(sender, step.name, sent);
+  return sent;
+}
+
+/**
+ * Checks that the wallet can pay for this much gas, by the node's estimate.
+ *
+ * @param isShown whether wallet, balance and highest cost are printed first.
+ * @throws ConfigurationError WALLET_NOT_FUNDED.
+ */
+export async function afford(sender: Sender, gas: bigint, isShown: boolean): Promise<void> {
+  const { network, provider, wallet, fees, say } = sender;
+  const account = wallet.address;
+  const cost = { account, balance: await provider.getBalance(account), gas, fees: await fees() };
+  if (isShown) for (const line of costLines(cost, network)) say(line);
+  requireFunds(cost, network);
+}
+
+/** Gives the transaction to the node. Undefined if the node has it now, else the reason for its refusal. */
+async function handOver(sender: Sender, { hashes, raw }: Sent): Promise<string | undefined> {
+  if (await isKnown(sender, hashes)) return undefined;
+  const refusal: string | undefined = await sender.provider
+    .send('eth_sendRawTransaction', [raw])
+    .then(() => undefined, messageOf);
+  return refusal === undefined || (await isKnown(sender, hashes)) ? undefined : refusal;
+}
+
+async function isKnown({ provider }: Sender, hashes: readonly string[]): Promise<boolean> {
+  for (const hash of hashes)
+    if ((await provider.send('eth_getTransactionByHash', [hash])) !== null) return true;
+  return false;
+}
+
+/** Whether a transaction at current fees can take the place of this one. */
+async function isTooCheap({ provider, wallet }: Sender, sent: Sent, refusal: string): Promise<boolean> {
+  const { from, nonce } = Transaction.from(sent.raw);
+  if (!OFFERS_TOO_LITTLE.test(refusal) || from !== wallet.address) return false;
+  return (await provider.getTransactionCount(from, 'pending')) <= nonce;
+}
+
+/** Waits as long as it takes: the fees of a sent transaction are never raised. */
+async function minedOf(
+  { network, provider }: Sender,
+  hashes: readonly string[],
+): Promise<TransactionReceipt> {
+  const minesAtOnce: unknown = await provider.send('hardhat_getAutomine', []).catch(() => false);
+  const confirmations = network.local || minesAtOnce === true ? 1 : CONFIRMATIONS;
+  for (;;) {
+    for (const hash of hashes) {
+      const receipt = await provider.getTransactionReceipt(hash);
+      if (receipt === null) continue;
+      if ((await provider.getBlockNumber()) - receipt.blockNumber + 1 >= confirmations) return receipt;
+    }
+    await sleep(POLLING_INTERVAL_MS);
+  }
+}
+
+/** The address of the new contract, or that of the registry, which the deployer's event names. */
+function createdBy({ contractAddress, to, logs }: TransactionReceipt): string {
+  const ofDeployer = logs.filter(({ address, topics }) => address === to && topics[0] === DEPLOYMENT_TOPIC);
+  return (
+    contractAddress ?? ofDeployer.map(({ topics }) => getAddress(dataSlice(topics[1] ?? '', 12))).join('')
+  );
+}
+
+/**
+ * Forgets what the chain does not have. For local chains: they are restarted, reset and reverted. A public
+ * node may only have dropped a transaction from its mempool or its index.
+ */
+export async function forgetMissing(sender: Sender): Promise<void> {
+  if (!existsSync(sender.folder)) return;
+  for (const file of readdirSync(sender.folder).filter((name) => name.endsWith('.json'))) {
+    const sent = readSent(sender, file.slice(0, -'.json'.length));
+    if (sent !== undefined && !(await isKnown(sender, sent.hashes))) rmSync(join(sender.folder, file));
+  }
+}
+
+function refused(
+  { network, folder }: Sender,
+  { name }: Step,
+  { hashes }: Sent,
+  reason: string,
+): ServiceError {
+  const message = `The node of ${network.name} rejects the transaction ${hashes.at(-1)}: ${reason}.`;
+  const remedy =
+    'Fix the cause and run the command again: it sends the same transaction. ' +
+    'If the wallet has used its nonce for another one, it can never be mined: ' +
+    `then delete ${join(folder, `${name}.json`)} and run the command again.`;
+  return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
+}
+
+function reverted({ network, folder }: Sender, { name }: Step, { hash }: TransactionReceipt): ServiceError {
+  rmSync(join(folder, `${name}.json`));
+  const message = `The transaction ${hash} was mined on ${network.name}, but failed.`;
+  return new ServiceError('DEPLOYMENT_FAILED', message, {
+    remedy: 'Run the command again: it makes another.',
+  });
+}
