@@ -52,8 +52,11 @@ export interface Following {
   fromBlock?: number;
 }
 
-/** Retries that are short enough for a test. */
-const QUICK_RETRIES = { timeoutMs: 2_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
+/**
+ * Retries that are short enough for a test. No attempt may time out while a busy machine halts the process:
+ * its event would come twice.
+ */
+const QUICK_RETRIES = { timeoutMs: 15_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
 
 /** Follows the registry while `act` runs, and then stops everything, also after an error. */
 export async function whileFollowing(
