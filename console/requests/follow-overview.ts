@@ -14,7 +14,7 @@ interface Listener {
 /** The service measures once a second, for all pages. */
 const EVERY_MS = 1_000;
 
-/** A followed overview. `pause`: asks nothing more until `retry`, which does not wait for the next attempt. */
+/** A followed overview. `retry` asks at once, also after a pause. */
 export interface Following {
   stop: () => void;
   pause: () => void;
@@ -25,8 +25,8 @@ export interface Following {
  * Asks for the overview each second while the tab is visible, and after growing pauses while the service does
  * not answer. It ends with the session.
  *
- * @param read resolves to undefined if the overview with that ETag is still the present one. Its answer is not
- *   used after the signal aborted.
+ * @param read resolves to undefined if the overview with that ETag is still the present one. After the
+ *   signal aborted, its answer is not used.
  */
 export function followOverview(
   read: (etag: string | undefined, signal: AbortSignal) => Promise<TaggedOverview | undefined>,

@@ -4,7 +4,11 @@ import type { Devnet } from '../../devnet/start-devnet';
 import type { Issued } from '../../devnet/service';
 import { newDeferred } from '../../service/base/waiting';
 import { seriousFindings } from '../helpers/pages/browser';
-import { startConsoleInBrowser, type ConsoleInBrowser } from '../helpers/pages/console-in-browser';
+import {
+  chooseCredential,
+  startConsoleInBrowser,
+  type ConsoleInBrowser,
+} from '../helpers/pages/console-in-browser';
 import { abortedError, answeredError } from '../helpers/pages/page-errors';
 
 /** Narrow, as a telephone is. */
@@ -45,15 +49,9 @@ describe('the console for everybody', function () {
     await own.open(page, hash);
     await content.first().waitFor();
   };
-  const choose = (credential: unknown): Promise<void> =>
-    page.getByLabel('Credential file').setInputFiles({
-      name: 'credential.json',
-      mimeType: 'application/json',
-      buffer: Buffer.from(JSON.stringify(credential)),
-    });
   const verify = async (credential: unknown, outcome: string): Promise<void> => {
     await show('verify', page.getByLabel('Or paste the credential'));
-    await choose(credential);
+    await chooseCredential(page, credential);
     const integrity = page.getByRole('region', { name: 'Document integrity' });
     await integrity.getByText(outcome, { exact: true }).first().waitFor();
   };
@@ -92,7 +90,7 @@ describe('the console for everybody', function () {
     'the question for a token': () => show('token', page.getByText('Hexadecimal or decimal digits.')),
     async 'a token with remarks and deliveries'() {
       await show('token', page.getByText('Hexadecimal or decimal digits.'));
-      await choose(issued.document);
+      await chooseCredential(page, issued.document);
       await page.getByText('shipped on board').waitFor();
       const nomination = page.getByRole('listitem').filter({ hasText: 'Nominee' });
       await nomination.getByText('dead letter').first().waitFor();

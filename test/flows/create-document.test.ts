@@ -150,7 +150,7 @@ describe('POST /create/{documentId}', () => {
     }
   });
 
-  it('mints different tokens for twenty simultaneous requests on a chain that mines each second', async () => {
+  it('mints a token for each of twenty requests at once, on a chain that mines every second', async () => {
     const before = await local.client.getTransactionCount(await local.account(0));
     await local.client.send('evm_setAutomine', [false]);
     await local.client.send('evm_setIntervalMining', [1_000]);

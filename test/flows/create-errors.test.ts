@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { readSettings } from '../../service/config/config';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { BOMB, startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -141,25 +140,6 @@ describe('POST /create/{documentId}, when a request fails', () => {
       }
     } finally {
       await lonely.stop();
-    }
-  });
-
-  it('answers 500 that blames the node when its answers are malformed or too large', async () => {
-    const proxy = await startRpcProxy(local.node.url);
-    const DATA_DIR = `${local.folder}/malformed`;
-    const misled = await startService({ ...local.settings, RPC_URL: proxy.url, DATA_DIR });
-    try {
-      for (const bad of [{ status: 200, body: '[]' }, { result: null }, BOMB]) {
-        proxy.answer((method) => (method === 'eth_call' ? bad : 'none'));
-        const answer = await create(misled.url, valid);
-        expect([answer.status, answer.errorCode]).to.deep.equal([500, 'RPC_UNREACHABLE']);
-        expect(failureOf(misled, answer)).to.include({ retryable: true });
-      }
-      proxy.answer(THROUGH);
-      expect((await create(misled.url, valid)).status).to.equal(200);
-    } finally {
-      await misled.stop();
-      await proxy.close();
     }
   });
 

@@ -221,26 +221,6 @@ describe('Idempotency-Key', () => {
     expect(tokens).to.have.length(1);
   }
 
-  it('is refused with 422 for another request, and nothing is minted', async () => {
-    const key = randomUUID();
-    const first = await issue(key, bodyOf('FIRST'));
-    const tokens = await tokensMadeBy(async () => {
-      expectError(await issue(key, bodyOf('SECOND')), 422, /Idempotency-Key/);
-    });
-    expect(tokens).to.deep.equal([]);
-    expectSame([first, await issue(key, bodyOf('FIRST'))]);
-  });
-
-  it('is optional: each request without it gets its own document', async () => {
-    const answers: CreateAnswer[] = [];
-    const tokens = await tokensMadeBy(async () => {
-      for (let time = 0; time < 2; time++) answers.push(await issue(undefined, bodyOf('WITHOUT')));
-    });
-    const answered = answers.map(tokenOf);
-    expect(tokens.sort()).to.deep.equal(answered.sort());
-    expect(new Set(tokens).size).to.equal(2);
-  });
-
   it('is separate from the same key of another registry in the same database', async function () {
     const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
     const TOKEN_REGISTRY_ADDRESS = await local.makeRegistry();

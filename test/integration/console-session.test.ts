@@ -38,6 +38,13 @@ describe('sessions of the console', () => {
     service = await start();
   });
   beforeEach(() => (page = open()));
+  /** The status and the code of an answer. */
+  const coded = async (...[method, path, body, headers]: Parameters<ConsolePage['call']>) => {
+    const { status, code } = await page.call(method, path, body, headers);
+    return [status, code];
+  };
+  const statusFor = async (one: ConsolePage, path = `${API}/session`): Promise<number> =>
+    (await one.call('GET', path)).status;
   after(async () => {
     await service?.stop();
     await local?.stop();
@@ -58,12 +65,8 @@ describe('sessions of the console', () => {
 
   it('are only sent over HTTPS if the page came over HTTPS', async () => {
     const { host } = new URL(service.url);
-    const { headers } = await page.call(
-      'POST',
-      `${API}/session`,
-      { key: ADMIN_API_KEY },
-      { Origin: `https://${host}` },
-    );
+    const Origin = `https://${host}`;
+    const { headers } = await page.call('POST', `${API}/session`, { key: ADMIN_API_KEY }, { Origin });
     expect(headers.getSetCookie()[0]).to.match(/; Secure$/);
   });
 
@@ -89,10 +92,8 @@ describe('sessions of the console', () => {
       ['POST', '/registries'],
       ['DELETE', '/registries/1/x'],
     ] as const;
-    for (const [method, path] of changes) {
-      const { status, code } = await page.call(method, path, {});
-      expect([status, code], `${method} ${path}`).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
-    }
+    for (const [method, path] of changes)
+      expect(await coded(method, path, {}), `${method} ${path}`).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
     expect((await page.call('DELETE', `${API}/session`)).status).to.equal(204);
   });
 
@@ -114,22 +115,15 @@ describe('sessions of the console', () => {
   });
 
   it('are needed for every path but the page, whatever the case of its letters', async () => {
-    for (const path of [`${API}/facts`, `${API}/overview`, `${API}/documents/1/progress`]) {
-      const { status, code } = await page.call('GET', path);
+    for (const path of [`${API}/facts`, `${API}/overview`, `${API}/documents/1/progress`])
+      expect(await coded('GET', path), path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);
+    for (const path of ['/CONSOLE/api/facts', '/console/API/overview', '/Console/Api/Facts/']) {
+      const { status, headers } = await fetch(service.url + path);
+      const code = headers.get('X-Error-Code');
       expect([status, code], path).to.deep.equal([401, 'CONSOLE_SESSION_ENDED']);
     }
-    for (const path of ['/CONSOLE/api/facts', '/console/API/overview', '/Console/Api/Facts/']) {
-      const answer = await fetch(service.url + path);
-      expect([answer.status, answer.headers.get('X-Error-Code')], path).to.deep.equal([
-        401,
-        'CONSOLE_SESSION_ENDED',
-      ]);
-    }
-    for (const [path, code] of [
-      ['/subscriptions', 'ADMIN_API_KEY_WRONG'],
-      ['/tokens/1', 'API_KEY_WRONG'],
-    ] as const)
-      expect((await page.call('GET', path)).code).to.equal(code);
+    expect(await coded('GET', '/subscriptions')).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+    expect(await coded('GET', '/tokens/1')).to.deep.equal([401, 'API_KEY_WRONG']);
     expect((await fetch(`${service.url}/console/`)).status).to.equal(200);
     await page.logIn(ADMIN_API_KEY);
     const [name] = page.cookie.split('=');
@@ -141,34 +135,29 @@ describe('sessions of the console', () => {
   it('that ended refuse nothing that needs no key', async () => {
     await page.logIn(ADMIN_API_KEY);
     const [name] = page.cookie.split('=');
-    for (const cookie of ['', `${name}=operator.9.x.y`]) {
-      const { code } = await open(cookie).call('POST', '/create/BILL_OF_LADING', {});
-      expect(code, cookie).to.equal('NOT_CONFIGURED');
-    }
+    for (page of [open(), open(`${name}=operator.9.x.y`)])
+      expect(await coded('POST', '/create/BILL_OF_LADING', {})).to.deep.equal([500, 'NOT_CONFIGURED']);
   });
 
   it('have private answers at a target of any form', async () => {
     const { host } = new URL(service.url);
     for (const target of [`http://${host}${API}/facts`, `HTTP://x.example${API}/facts?x`, `${API}/facts`]) {
-      const request = await rawRequest(
-        service.url,
-        `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
-      );
+      const head = `Host: ${host}\r\nConnection: close`;
+      const request = await rawRequest(service.url, `GET ${target} HTTP/1.1\r\n${head}\r\n\r\n`);
       await request.ended();
-      expect(request.answer(), target).to.match(/^HTTP\/1.1 401 /);
-      expect(request.answer(), target).to.match(/^Cache-Control: no-store\r$/im);
-      expect(request.answer(), target).not.to.match(/^Access-Control-/im);
+      expect(request.answer(), target)
+        .to.match(/^HTTP\/1.1 401 /)
+        .and.match(/^Cache-Control: no-store\r$/im)
+        .and.not.match(/^Access-Control-/im);
     }
   });
 
   it('do not help a wrong key, and are not needed beside a right one', async () => {
     await page.logIn(ADMIN_API_KEY);
-    const get = (key: string): Promise<{ status: number; code: string | null }> =>
-      page.call('GET', '/subscriptions', undefined, { Authorization: key });
-    const wrong = await get(`Bearer ${'x'.repeat(20)}`);
-    expect([wrong.status, wrong.code]).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+    const get = (Authorization: string) => coded('GET', '/subscriptions', undefined, { Authorization });
+    expect(await get(`Bearer ${'x'.repeat(20)}`)).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
     // A proxy in front of the service may ask for a password of its own.
-    expect((await get('Basic eDp5')).status).to.equal(200);
+    expect(await get('Basic eDp5')).to.deep.equal([200, null]);
     const reader = open();
     await reader.logIn(CONSOLE_READ_KEY);
     const subscription = { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' };
@@ -209,15 +198,10 @@ describe('sessions of the console', () => {
       const beside = openConsolePage(second.url);
       await page.logIn(ADMIN_API_KEY);
       await beside.logIn('another-key-to-operate');
-      const [names, cookie] = [
-        [page, beside].map((one) => one.cookie.split('=')[0]),
-        `${page.cookie}; ${beside.cookie}`,
-      ];
-      expect(new Set(names).size).to.equal(2);
-      for (const url of [service.url, second.url]) {
-        const both = openConsolePage(url, cookie);
-        expect((await both.call('GET', '/subscriptions')).status).to.equal(200);
-      }
+      expect(page.cookie.split('=')[0]).not.to.equal(beside.cookie.split('=')[0]);
+      const cookie = `${page.cookie}; ${beside.cookie}`;
+      for (const url of [service.url, second.url])
+        expect(await statusFor(openConsolePage(url, cookie), '/subscriptions')).to.equal(200);
     } finally {
       await second.stop();
       await other?.remove();
@@ -232,26 +216,26 @@ describe('sessions of the console', () => {
         ['POST', '/subscriptions'],
         ['DELETE', `${API}/session`],
       ] as const) {
-        const { status, code } = await page.call(method, path, { key: ADMIN_API_KEY }, { Origin });
-        expect([status, code], `${Origin} ${method}`).to.deep.equal([403, 'CONSOLE_ORIGIN_WRONG']);
+        const answer = await coded(method, path, { key: ADMIN_API_KEY }, { Origin });
+        expect(answer, `${Origin} ${method}`).to.deep.equal([403, 'CONSOLE_ORIGIN_WRONG']);
       }
-    expect((await page.call('GET', `${API}/session`)).status).to.equal(200);
+    expect(await statusFor(page)).to.equal(200);
   });
 
   it('end after their time, and when the page logs out, but not at a restart', async () => {
     await page.logIn(ADMIN_API_KEY);
     await restart();
     const later = open(page.cookie);
-    expect((await later.call('GET', `${API}/session`)).status).to.equal(200);
+    expect(await statusFor(later)).to.equal(200);
     clock.time += 12 * HOUR_MS;
-    expect((await later.call('GET', `${API}/session`)).status).to.equal(204);
+    expect(await statusFor(later)).to.equal(204);
     expect((await later.call('GET', `${API}/facts`)).code).to.equal('CONSOLE_SESSION_ENDED');
     await later.logIn(ADMIN_API_KEY);
     const { cookie } = later;
     const { status, headers } = await later.call('DELETE', `${API}/session`);
     expect(status).to.equal(204);
     expect(headers.getSetCookie()[0]).to.match(/^console-\w+=; .*Max-Age=0/);
-    expect((await open(cookie).call('GET', `${API}/session`)).status).to.equal(204);
+    expect(await statusFor(open(cookie))).to.equal(204);
     expect((await open(cookie).call('GET', `${API}/facts`)).code).to.equal('CONSOLE_SESSION_ENDED');
   });
 
@@ -260,13 +244,13 @@ describe('sessions of the console', () => {
     const reader = open();
     await reader.logIn(CONSOLE_READ_KEY);
     await restart({ CONSOLE_READ_KEY: 'another-key-to-look-only' });
-    expect((await open(page.cookie).call('GET', `${API}/session`)).status).to.equal(200);
-    expect((await open(reader.cookie).call('GET', `${API}/session`)).status).to.equal(204);
+    expect(await statusFor(open(page.cookie))).to.equal(200);
+    expect(await statusFor(open(reader.cookie))).to.equal(204);
     const again = open();
     await again.logIn('another-key-to-look-only');
     await restart({ ADMIN_API_KEY: 'another-key-to-operate', CONSOLE_READ_KEY: 'another-key-to-look-only' });
-    expect((await open(page.cookie).call('GET', `${API}/session`)).status).to.equal(204);
-    expect((await open(again.cookie).call('GET', `${API}/session`)).status).to.equal(200);
+    expect(await statusFor(open(page.cookie))).to.equal(204);
+    expect(await statusFor(open(again.cookie))).to.equal(200);
     await restart();
   });
 
@@ -302,13 +286,13 @@ describe('sessions of the console', () => {
     expect((await page.call('POST', `${API}/session`, { link: token })).body).to.include({
       role: 'operator',
     });
-    expect((await page.call('GET', `${API}/session`)).status).to.equal(200);
+    expect(await statusFor(page)).to.equal(200);
     const again = await open().call('POST', `${API}/session`, { link: token });
     expect(again.code).to.equal('CONSOLE_KEY_WRONG');
     const [name = ''] = page.cookie.split('=');
     // The cookie of a session is no link, and the token of a link is no session.
     const other = await made();
-    expect((await open(`${name}=${other}`).call('GET', `${API}/session`)).status).to.equal(204);
+    expect(await statusFor(open(`${name}=${other}`))).to.equal(204);
     const cookie = page.cookie.slice(name.length + 1);
     expect((await open().call('POST', `${API}/session`, { link: cookie })).code).to.equal(
       'CONSOLE_KEY_WRONG',
@@ -320,12 +304,12 @@ describe('sessions of the console', () => {
   it('do not begin with rubbish', async () => {
     const bodies = ['{', '[]', '{}', '{"key":1}', '{"key":"a","link":"b"}', '{"__proto__":{"key":"x"}}', 'x'];
     for (const body of bodies) {
-      const { status, code } = await page.call('POST', `${API}/session`, body);
+      const [status, code] = await coded('POST', `${API}/session`, body);
       expect(status, body).to.equal(400);
       expect(code, body).to.match(/^(REQUEST_FIELD_INVALID|BODY_NOT_JSON)$/);
     }
-    const long = await page.call('POST', `${API}/session`, { key: 'x'.repeat(70_000) });
-    expect(long.code).to.equal('BODY_TOO_LARGE');
+    const key = 'x'.repeat(70_000);
+    expect(await coded('POST', `${API}/session`, { key })).to.deep.equal([413, 'BODY_TOO_LARGE']);
   });
 
   it('and the whole console do not exist without ADMIN_API_KEY', async () => {

@@ -1,25 +1,18 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { CORS_HEADERS } from '../../service/http/middleware/cors';
-import { track } from '../helpers/resources';
+import { serve } from '../helpers/http-server';
 import { everythingIsAsDescribed } from '../helpers/violations';
 
 describe('answers of the service in tests', () => {
   /** GET /registries of a server that gives this answer. */
   async function fetchFrom(status: number, headers: Record<string, string>, body: unknown): Promise<void> {
-    const server = createServer((_, response) =>
+    const server = await serve((_, response) =>
       response
         .writeHead(status, { ...CORS_HEADERS, 'Content-Type': 'application/json', ...headers })
         .end(JSON.stringify(body)),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const untrack = track('the server of an answer');
-    const { port } = server.address() as AddressInfo;
-    await (await fetch(`http://127.0.0.1:${port}/registries`)).text();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    untrack();
+    await (await fetch(`${server.url}/registries`)).text();
+    await server.close();
   }
 
   it('pass if they are described', async () => {

@@ -61,7 +61,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     sink.answerWith(refuse);
     await api.subscribe(sink, {
       protocolsettings: { headers: { 'X-Tenant': 'acme-secret' } },
-      config: { retry: { initialDelayMs: 60_000, maxDelayMs: 60_000 } },
+      config: { standardWebhooks: true, retry: { initialDelayMs: 60_000, maxDelayMs: 60_000 } },
     });
     const [owner = ''] = api.local.accounts;
     const body = { credentialSubject: BILL_OF_LADING, owner, holder: owner, remarks: 'Fragile: été' };
@@ -116,9 +116,9 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     expect(minted?.events.map(({ type }) => type)).to.deep.equal(
       MINT_EVENTS.map((type) => `com.service.etr.${type}`),
     );
+    expect(body.next.map(({ operation }) => operation)).to.include('transferHolder');
     const named = `/tokens/${body.tokenId}?registry=${body.registry.toLowerCase()}&chainId=31337`;
     expect((await call<Schemas['Token']>('issuer', 'GET', named)).body.tokenIdHex).to.equal(tokenId);
-    expect(await coded('issuer', 'GET', '/tokens/1')).to.deep.equal([404, 'TOKEN_UNKNOWN']);
     const [account] = api.local.accounts;
     for (const [registry, code] of [
       [account, 'REGISTRY_MISSING'],
@@ -131,8 +131,29 @@ describe('tokens, deliveries, events and credentials of a service', () => {
         .to.contain(registry)
         .and.not.match(/TOKEN_REGISTRY_ADDRESS|deploy/);
     }
-    expect(await coded('issuer', 'GET', '/tokens/x')).to.deep.equal([400, 'TOKEN_ID_INVALID']);
-    expect(await coded('issuer', 'GET', '/tokens/1?id=1')).to.deep.equal([400, 'QUERY_INVALID']);
+  });
+
+  it('refuse what names no token, and say why', async () => {
+    const address = '0x00000000000000000000000000000000000000aa';
+    const cases: [asked: string, status: number, code: string][] = [
+      ['x', 400, 'TOKEN_ID_INVALID'],
+      [encodeURIComponent(`<script>alert(1)</script>\u202e${'x'.repeat(5_000)}`), 400, 'TOKEN_ID_INVALID'],
+      ['9'.repeat(79), 400, 'TOKEN_ID_INVALID'],
+      ['1?registry=x', 400, 'QUERY_INVALID'],
+      [`1?registry=${address.toUpperCase()}`, 400, 'QUERY_INVALID'],
+      [`1?chainId=80002`, 400, 'QUERY_INVALID'],
+      [`1?registry=${address}&chainId=0`, 400, 'QUERY_INVALID'],
+      [`1?credential=x`, 400, 'QUERY_INVALID'],
+      [`1?registry=${address}`, 400, 'REGISTRY_MISSING'],
+      [`1?registry=${address}&chainId=999`, 400, 'NETWORK_NOT_CONFIGURED'],
+      [`1?registry=${address}&chainId=80002`, 400, 'NETWORK_NOT_CONFIGURED'],
+      ['1', 404, 'TOKEN_UNKNOWN'],
+    ];
+    for (const [asked, status, code] of cases) {
+      const answer = await call('issuer', 'GET', `/tokens/${asked}`);
+      expect([answer.status, answer.code], asked.slice(0, 200)).to.deep.equal([status, code]);
+      expect(answer.message, asked.slice(0, 200)).to.have.length.within(10, 500);
+    }
   });
 
   it('show the deliveries of a token to the operator only', async () => {
@@ -204,11 +225,15 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     expect(await found(`event=${failed?.id}`)).to.have.length(2);
     expect(await found('event=x')).to.deep.equal([]);
     expect(await found('subscription=default')).to.have.length(MINT_EVENTS.length);
-    for (const query of ['state=orphaned', 'after=1', 'limit=0', 'registry=1', `event=${'x'.repeat(65)}`])
-      expect(await coded('admin', 'GET', `/deliveries?${query}`), query).to.deep.equal([
-        400,
-        'QUERY_INVALID',
-      ]);
+    expect(failed?.type).to.equal('com.service.etr.escrow_created');
+    expect(Date.parse(failed?.nextAttemptAt ?? '')).to.be.greaterThan(Date.now());
+    const [unknown, long] = ['unknown=1', 'x'.repeat(65)];
+    for (const query of ['state=orphaned', 'after=1', 'after=x', 'after=2147483648.1', 'limit=0', unknown])
+      expect((await call('admin', 'GET', `/deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
+    for (const query of ['limit=101', 'limit=x', 'limit=1&limit=2', 'registry=1', 'token=x'])
+      expect((await call('admin', 'GET', `/deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
+    for (const query of [`event=${long}`, `subscription=${long}`])
+      expect((await call('admin', 'GET', `/deliveries?${query}`)).code, query).to.equal('QUERY_INVALID');
   });
 
   it('list events, and show one with its body and without secrets', async () => {
@@ -224,6 +249,10 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     const { body: shown } = await call<Schemas['Event']>('admin', 'GET', `/events/${event?.event.id}`);
     expect(shown.body).to.equal(event?.body.toString());
     expect(shown.deliveries.map(({ headers: sent }) => sent['x-tenant'])).to.have.members([undefined, '•••']);
+    const secret = shown.deliveries.find(({ headers: sent }) => sent['x-tenant'] !== undefined)?.headers;
+    expect(secret).to.include({ 'X-Service-Signature': '•••', 'webhook-signature': '•••' });
+    expect(secret).to.include({ 'webhook-id': event?.event.id });
+    expect(secret?.['X-Service-Key-Id']).to.equal(event?.headers['x-service-key-id']);
     expect(JSON.stringify(shown)).not.to.contain('acme-secret');
     for (const id of [UNKNOWN_EVENT, 'x'])
       expect(await coded('admin', 'GET', `/events/${id}`)).to.deep.equal([404, 'EVENT_UNKNOWN']);

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
 import { redeliveryResult } from '../../console/deliveries/delivery-words';
@@ -146,22 +147,28 @@ describe('requests of the console', () => {
   });
 
   it('read again at most once a second, and once for all that was asked meanwhile', async () => {
-    const times: number[] = [];
-    let isReading = false;
-    const { ask, stop } = rereader(async () => {
-      expect(isReading).to.equal(false);
-      isReading = true;
-      times.push(performance.now());
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      isReading = false;
-    });
-    for (let count = 0; count < 5; count++) ask();
-    await new Promise((resolve) => setTimeout(resolve, 1300));
-    expect(times).to.have.length(2);
-    expect((times[1] ?? 0) - (times[0] ?? 0)).to.be.at.least(1000);
-    ask();
-    stop();
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    expect(times).to.have.length(2);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const reading: (() => void)[] = [];
+    const { ask, stop } = rereader(() => new Promise((resolve) => reading.push(resolve)));
+    const finish = async (): Promise<void> => {
+      reading.at(-1)?.();
+      await new Promise(setImmediate);
+    };
+    try {
+      for (let count = 0; count < 5; count++) ask();
+      expect(reading).to.have.length(1);
+      await finish();
+      mock.timers.tick(999);
+      expect(reading).to.have.length(1);
+      mock.timers.tick(1);
+      expect(reading).to.have.length(2);
+      await finish();
+      ask();
+      stop();
+      mock.timers.tick(10_000);
+      expect(reading).to.have.length(2);
+    } finally {
+      mock.timers.reset();
+    }
   });
 });

@@ -73,29 +73,30 @@ describe('followed registries', () => {
     });
   });
 
-  it('are refused with the path or name of the wrong setting', () => {
-    const entry = { network: 'localhost', address: ADDRESS };
-    expect(problemOf({ registries: [entry, { ...entry, network: '31337' }] })).to.match(
+  const entry = { network: 'localhost', address: ADDRESS };
+  const refused: [file: object, problem: RegExp, settings?: Record<string, string>][] = [
+    [
+      { registries: [entry, { ...entry, network: '31337' }] },
       /registries\.1 is the same registry as registries\.0/,
-    );
-    expect(problemOf({ registries: [{ ...entry, network: 'mars' }] })).to.match(
+    ],
+    [
+      { registries: [{ ...entry, network: 'mars' }] },
       /registries\.0\.network: is not a known network: use one of .*amoy/,
-    );
-    expect(problemOf({ registries: [{ ...entry, address: '0x12' }] })).to.match(
-      /registries\.0\.address: is not an address/,
-    );
-    expect(problemOf({ registries: [{ ...entry, startBlock: 2 ** 53 }] })).to.match(
-      /registries\.0\.startBlock: /,
-    );
-    expect(problemOf({ registries: [{ ...entry, startblock: 1 }] })).to.match(/startblock/);
-    expect(problemOf({ registries: [{ network: 'amoy', address: ADDRESS }] })).to.match(/PROVIDER_API_KEY/);
-    expect(problemOf({ webhook: { headers: { 'Content-Type': 'x' } } })).to.match(
+    ],
+    [{ registries: [{ ...entry, address: '0x12' }] }, /registries\.0\.address: is not an address/],
+    [{ registries: [{ ...entry, startBlock: 2 ** 53 }] }, /registries\.0\.startBlock: /],
+    [{ registries: [{ ...entry, startblock: 1 }] }, /startblock/],
+    [{ registries: [{ network: 'amoy', address: ADDRESS }] }, /PROVIDER_API_KEY/],
+    [
+      { webhook: { headers: { 'Content-Type': 'x' } } },
       /webhook\.headers\.Content-Type: .*set by the service itself/,
-    );
-    expect(problemOf({ webhook: { headers: { 'X-A': 'a\nb' } } })).to.match(/not a header value/);
-    expect(problemOf({}, { DATABASE_URL: 'mysql://x/y' })).to.match(/^DATABASE_URL is not a URL/);
-    expect(problemOf({}, { FINALITY_DEPTH: '0' })).to.match(/^FINALITY_DEPTH "0" is not a whole number/);
-  });
+    ],
+    [{ webhook: { headers: { 'X-A': 'a\nb' } } }, /not a header value/],
+    [{}, /^DATABASE_URL is not a URL/, { DATABASE_URL: 'mysql://x/y' }],
+    [{}, /^FINALITY_DEPTH "0" is not a whole number/, { FINALITY_DEPTH: '0' }],
+  ];
+  for (const [file, problem, settings] of refused)
+    it(`are refused: ${String(problem)}`, () => expect(problemOf(file, settings)).to.match(problem));
 
   it('have the keys in their URLs and headers treated as secrets, like the database password', () => {
     const key = '0123456789abcdef0123';

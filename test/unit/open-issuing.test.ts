@@ -14,6 +14,11 @@ describe('the log line about issuing without an API key', () => {
       expect(levelOf(host), host).to.equal('error');
   });
 
+  it('says what to change if other machines reach the service', () => {
+    const said = openIssuingWarning({ apiKey: undefined, host: '0.0.0.0', tunnelAuthtoken: undefined }, URL);
+    expect(said?.message).to.match(/API_KEY is not set, and HOST is 0\.0\.0\.0: .*Set API_KEY, or HOST=127/);
+  });
+
   it('is an error with a tunnel, and absent if there is an API key', () => {
     const tunnel = { apiKey: undefined, host: '127.0.0.1', tunnelAuthtoken: 't' };
     const said = openIssuingWarning(tunnel, URL);

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { loadConfig } from '../../service/config/config';
 import { ConfigurationError } from '../../service/base/errors';
-import { createLogger } from '../../service/base/logger';
+import { createLogger, type Logger } from '../../service/base/logger';
 import { unmaskedSettings } from '../../service/config/secrets';
 import { percentDecoded, printableUrl, secretMasker, secretPartsOf } from '../../service/base/mask-secrets';
 
@@ -58,12 +58,19 @@ describe('secrets', () => {
     expect(secretPartsOf('https//n.example:x/v3/0123456789abcdef')).to.include('0123456789abcdef');
   });
 
-  it('are masked before a long message is cut', () => {
+  /** The lines of a log that masks the key. */
+  const logged = (log: (logger: Logger) => void): string => {
     const lines: string[] = [];
     const destination = { write: (line: string) => void lines.push(line) };
-    const logger = createLogger({ level: 'info', mask: secretMasker([KEY]), destination });
-    logger.error({ error: new Error(`${'x'.repeat(3_980)}${KEY}${'y'.repeat(100)}`) }, 'failed');
-    expect(lines.join('')).to.contain('[secret]').and.not.to.contain(KEY.slice(0, 12));
+    log(createLogger({ level: 'info', mask: secretMasker([KEY]), destination }));
+    return lines.join('');
+  };
+
+  it('are masked before a long message is cut', () => {
+    const error = new Error(`${'x'.repeat(3_980)}${KEY}${'y'.repeat(100)}`);
+    expect(logged((logger) => logger.error({ error }, 'failed')))
+      .to.contain('[secret]')
+      .and.not.to.contain(KEY.slice(0, 12));
   });
 
   it('cause a warning when they are too short to be masked', () => {
@@ -86,25 +93,21 @@ describe('secrets', () => {
   });
 
   it('are masked in every log line, including causes and stacks', () => {
-    const lines: string[] = [];
-    const logger = createLogger({
-      level: 'info',
-      mask: secretMasker([KEY]),
-      destination: { write: (line) => void lines.push(line) },
-    });
     const cause = new Error(`connect failed: https://node.example/${KEY}`);
-    logger.error({ error: new Error(`could not sign with ${KEY}`, { cause }), url: KEY }, `key ${KEY}`);
-    expect(lines.join('')).to.contain('could not sign with [secret]').and.contain('connect failed');
-    expect(lines.join('')).not.to.contain(KEY.slice(2));
+    const error = new Error(`could not sign with ${KEY}`, { cause });
+    expect(logged((logger) => logger.error({ error, url: KEY }, `key ${KEY}`)))
+      .to.contain('could not sign with [secret]')
+      .and.contain('connect failed')
+      .and.not.contain(KEY.slice(2));
   });
 
   it('are masked in the remedies of log lines', () => {
-    const lines: string[] = [];
-    const destination = { write: (line: string) => void lines.push(line) };
-    const logger = createLogger({ level: 'info', mask: secretMasker([KEY]), destination });
     const remedy = `Set another than ${KEY}.`;
-    logger.warn({ error: new ConfigurationError('X', 'no', { remedy }) }, remedy);
-    const line = JSON.parse(lines.join('')) as { msg: string; error: object };
+    const error = new ConfigurationError('X', 'no', { remedy });
+    const line = JSON.parse(logged((logger) => logger.warn({ error }, remedy))) as {
+      msg: string;
+      error: object;
+    };
     expect(line.msg).to.equal('Set another than [secret].');
     expect(line.error).to.include({ remedy: 'Set another than [secret].' });
   });

@@ -83,3 +83,10 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
     throw error;
   }
 }
+
+/** Chooses a file with this credential on the page. */
+export async function chooseCredential(page: Page, credential: unknown): Promise<void> {
+  const buffer = Buffer.from(JSON.stringify(credential));
+  const file = { name: 'credential.json', mimeType: 'application/json', buffer };
+  await page.getByLabel('Credential file').setInputFiles(file);
+}
