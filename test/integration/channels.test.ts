@@ -4,16 +4,13 @@ import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../../service/database/schema';
 import { noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
-import type { ClaimedQueue } from '../../service/outbox/claim-queues';
+import type { ClaimedDelivery, ClaimedQueue } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
 import { fillChannel } from '../../service/outbox/refill';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
-import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
-import { redeliver } from '../../service/outbox/redeliver';
-import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import { takeTurn, type Settlement } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
@@ -24,7 +21,7 @@ import {
 } from '../../service/subscriptions/stored-subscriptions';
 import { attempt, emptyOutbox } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
-import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
+import { eventIn, hashOf, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { eventually } from '../helpers/eventually';
 import { subscriptionWith } from '../helpers/subscription-body';
 
@@ -34,6 +31,7 @@ const OTHER_FEED = `80002:0x${'6c'.repeat(20)}:fedcba9876543210`;
 for (const engine of ENGINES) {
   describe(`several channels of a feed on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
+    const { rewound: rewind, store } = outbox;
     /** The channel of `default`. */
     let first: number;
     /** The channel of a subscription of the API, and its name. */
@@ -56,14 +54,6 @@ for (const engine of ENGINES) {
       if (channel === undefined || others.length > 0) throw new Error('a subscription has one channel');
       return channel.channel;
     }
-    const store = (toBlock: number, events: RegistryEvent[], branch = 'a'): Promise<number> =>
-      record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch);
-    const rewind = async (number: number): Promise<Rewound> => {
-      const ancestor = { number, hash: hashOf(number) };
-      const rewound = await rewindFeed(outbox.database, outbox.feed, ancestor, outbox.now);
-      if (rewound === 'in flight') throw new Error('nothing should be in flight');
-      return rewound;
-    };
     /** Delivers all that waits in a channel; returns the events. */
     async function deliver(channel: number): Promise<CloudEvent[]> {
       const events: CloudEvent[] = [];
@@ -80,18 +70,22 @@ for (const engine of ENGINES) {
       }
     }
     const blocksIn = (events: readonly CloudEvent[]): number[] => events.map(({ data }) => data.blockNumber);
-    /** The first event of the only queue that is due fails, and is tried again at a time. */
-    async function fail(channel: number, nextAttemptAt?: number, isGone = false): Promise<ClaimedQueue> {
+    /** Claims the only queue of a channel that is due, with its first event. */
+    async function claimOne(channel: number): Promise<{ queue: ClaimedQueue; delivery: ClaimedDelivery }> {
       const [queue, ...others] = await outbox.claimQueues(100, 32, channel);
       const [delivery] = queue?.deliveries ?? [];
       if (queue === undefined || delivery === undefined || others.length > 0)
         throw new Error('one queue should be due');
+      return { queue, delivery };
+    }
+    /** The first event of the only queue that is due fails, and is tried again at a time. */
+    async function fail(channel: number, nextAttemptAt?: number, isGone = false): Promise<void> {
+      const { queue, delivery } = await claimOne(channel);
       const failed = { delivery, attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt, isGone };
       await outbox.settle({ queue, delivered: [], failed });
-      return queue;
     }
     const waitingIn = async (subscription: string): Promise<number> => {
-      const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 100);
+      const waiting = await outbox.waiting();
       return waiting
         .filter((one) => one.subscription === subscription)
         .reduce((sum, one) => sum + one.waiting, 0);
@@ -190,8 +184,8 @@ for (const engine of ENGINES) {
       expect(await purge()).to.equal(0);
       await fail(second);
       expect(await purge()).to.equal(0);
-      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.have.length(1);
-      await redeliver(outbox.database, { feed: outbox.feed.id, channel: second }, { dead: true }, outbox.now);
+      expect(await outbox.deadLetters()).to.have.length(1);
+      await outbox.redeliver({ dead: true }, second);
       expect(blocksIn(await deliver(second))).to.deep.equal([1]);
       outbox.now += 1;
       expect(await purge()).to.equal(1);
@@ -205,8 +199,7 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(1, 7n), eventIn(2, 8n)]);
       const [event] = await deliver(first);
       await deliver(second);
-      const ofSecond = { feed: outbox.feed.id, channel: second };
-      const again = await redeliver(outbox.database, ofSecond, { fromBlock: 1 }, outbox.now);
+      const again = await outbox.redeliver({ fromBlock: 1 }, second);
       expect(again).to.deep.equal({ enqueued: 2, waiting: 0 });
       expect(await deliver(first)).to.deep.equal([]);
       expect(await deliver(second)).to.have.length(2);
@@ -256,9 +249,7 @@ for (const engine of ENGINES) {
       await store(1, [eventIn(1, 7n)]);
       const before = outbox.now;
       const gone = async (changedAt: number): Promise<string | undefined> => {
-        const [queue] = await outbox.claimQueues(1, 1, second);
-        const [delivery] = queue?.deliveries ?? [];
-        if (queue === undefined || delivery === undefined) throw new Error('a queue should be due');
+        const { queue, delivery } = await claimOne(second);
         const failed = { delivery, attempt: attempt(outbox.now, 'answered 410'), isGone: true };
         const settlement = { queue, delivered: [], failed: { ...failed, nextAttemptAt: outbox.now } };
         const nothing = { lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
@@ -280,9 +271,7 @@ for (const engine of ENGINES) {
 
     it('does not wait for what a former sink asked for, if its answer comes after the change', async () => {
       await store(1, [eventIn(1, 7n)]);
-      const [queue] = await outbox.claimQueues(1, 1, second);
-      const [delivery] = queue?.deliveries ?? [];
-      if (queue === undefined || delivery === undefined) throw new Error('a queue should be due');
+      const { queue, delivery } = await claimOne(second);
       const moved = { ...subscriptionWith({ sink: 'https://new.example/' }), id: name };
       await replaceSubscription(outbox.database, name, () => moved, cipher, outbox.now + 5);
       const failed = { delivery, attempt: attempt(outbox.now, 'answered 503') };
@@ -358,9 +347,7 @@ for (const engine of ENGINES) {
     it('stops a channel without deadlock while its subscription is changed', async function () {
       if (engine === 'SQLite') return this.skip();
       await store(1, [eventIn(1, 7n)]);
-      const [queue] = await outbox.claimQueues(1, 1, second);
-      const [delivery] = queue?.deliveries ?? [];
-      if (queue === undefined || delivery === undefined) throw new Error('a queue should be due');
+      const { queue, delivery } = await claimOne(second);
       const failure = { delivery, attempt: attempt(outbox.now, 'answered 410'), nextAttemptAt: outbox.now };
       await whileChanging(
         () => outbox.settle({ queue, delivered: [], failed: { ...failure, isGone: true } }),

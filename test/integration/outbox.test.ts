@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { sql, type QueryId } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import { makeDue, releaseLease } from '../../service/outbox/claim-queues';
-import { findFeeds, openFeed, setHeld } from '../../service/outbox/feeds';
+import { findFeeds, openFeed } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
-import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
+import { listWaiting } from '../../service/outbox/undelivered';
 import type { CloudEvent } from '../../service/events/cloud-event';
-import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
@@ -17,7 +16,6 @@ import {
   emptyOutbox,
   failed,
   LEASE_MS,
-  released,
   type ClaimedHead,
 } from '../helpers/database/empty-outbox';
 import {
@@ -31,30 +29,11 @@ import {
 for (const engine of ENGINES) {
   describe(`the outbox on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
-    const { claim, settle } = outbox;
-
-    it('hands out one event of a token at a time, in chain order, and several tokens at once', async () => {
-      await record(
-        outbox.database,
-        outbox.feed,
-        3,
-        [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 8n), eventIn(3, 7n)],
-        outbox.now,
-      );
-      const first = await claim();
-      expect(first.map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
-      expect(await claim()).to.deep.equal([]);
-      const seen: number[] = [];
-      for (let heads = first; heads.length > 0; heads = await claim()) {
-        seen.push(...blocksOf(heads.filter(({ tokenId }) => tokenId === '7')));
-        expect(await settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
-      }
-      expect(seen).to.deep.equal([1, 2, 3]);
-    });
+    const { claim, settle, store } = outbox;
 
     it('keeps registry events apart from those of token 0, which have the same subject', async () => {
       const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 0n), paused], outbox.now);
+      await store(1, [eventIn(1, 0n), paused]);
       const heads = await claim();
       const bodies = heads.map(({ body }) => JSON.parse(body) as CloudEvent);
       expect(
@@ -68,7 +47,7 @@ for (const engine of ENGINES) {
     it('puts registry events stored with the address as subject into the queue of the registry', async () => {
       const registryEvent = (block: number): RegistryEvent =>
         eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
-      await record(outbox.database, outbox.feed, 1, [registryEvent(1)], outbox.now);
+      await store(1, [registryEvent(1)]);
       const { db } = outbox.database;
       const stored = await db.selectFrom('events').select('body').executeTakeFirstOrThrow();
       const subject = SAMPLE_REGISTRY.registryAddress;
@@ -76,22 +55,17 @@ for (const engine of ENGINES) {
       await db.updateTable('events').set({ body }).execute();
       const [head] = (await claim()) as [ClaimedHead];
       await settle(delivered(head, outbox.now));
-      await record(outbox.database, outbox.feed, 2, [registryEvent(2)], outbox.now);
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { eventId: head.eventId },
-        outbox.now,
-      );
+      await store(2, [registryEvent(2)]);
+      await outbox.redeliver({ eventId: head.eventId });
       const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
       expect(others).to.deep.equal([]);
       expect(waiting).to.include({ waiting: 2 });
     });
 
     it('stores nothing twice when the same events are read again', async () => {
-      expect(await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now)).to.equal(1);
-      expect(await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now)).to.equal(0);
-      expect(await listWaiting(outbox.database.db, [SAMPLE_FEED], 10)).to.have.length(1);
+      expect(await store(1, [eventIn(1, 7n)])).to.equal(1);
+      expect(await store(1, [eventIn(1, 7n)])).to.equal(0);
+      expect(await outbox.waiting()).to.have.length(1);
     });
 
     it('stores a range with thousands of events, all of them or none', async () => {
@@ -99,33 +73,23 @@ for (const engine of ENGINES) {
         eventIn(1, BigInt(index % 50), { logIndex: index }),
       );
       const broken = { ...eventIn(1, 1n), logIndex: 9_999, blockHash: null as unknown as string };
-      const failure = await record(outbox.database, outbox.feed, 1, [...events, broken], outbox.now).catch(
-        (error: unknown) => error,
-      );
+      const failure = await store(1, [...events, broken]).catch((error: unknown) => error);
       expect(failure).to.be.instanceOf(Error);
-      expect(await listWaiting(outbox.database.db, [SAMPLE_FEED], 10)).to.have.length(0);
-      expect(await record(outbox.database, outbox.feed, 1, events, outbox.now)).to.equal(1_500);
-      const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 100);
+      expect(await outbox.waiting()).to.have.length(0);
+      expect(await store(1, events)).to.equal(1_500);
+      const waiting = await outbox.waiting();
       expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
     });
 
     it('refuses late events from an earlier reader of the feed', async () => {
       await openSampleFeed(outbox.database);
-      const failure = await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now).catch(
-        (error: unknown) => error,
-      );
+      const failure = await store(1, [eventIn(1, 7n)]).catch((error: unknown) => error);
       expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
       expect(await claim()).to.deep.equal([]);
     });
 
     it('hands out a delivery again when its lease ends, and ignores the earlier holder', async () => {
-      await record(
-        outbox.database,
-        outbox.feed,
-        1,
-        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
-        outbox.now,
-      );
+      await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
       const [slow] = (await claim()) as [ClaimedHead];
       outbox.now += LEASE_MS;
       const [again] = (await claim()) as [ClaimedHead];
@@ -141,20 +105,14 @@ for (const engine of ENGINES) {
     });
 
     it('ignores a dead letter from an ended lease that is settled with the second claim', async () => {
-      await record(
-        outbox.database,
-        outbox.feed,
-        1,
-        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
-        outbox.now,
-      );
+      await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
       const [stale] = (await claim()) as [ClaimedHead];
       outbox.now += LEASE_MS;
       const [again] = (await claim()) as [ClaimedHead];
       const givenUp = dead(stale, outbox.now);
       const lost = await settle(givenUp, delivered(again, outbox.now));
       expect(lost).to.deep.equal([givenUp]);
-      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      expect(await outbox.deadLetters()).to.deep.equal([]);
       const [next] = (await claim()) as [ClaimedHead];
       expect(next.eventId).not.to.equal(again.eventId);
     });
@@ -165,12 +123,12 @@ for (const engine of ENGINES) {
       };
       const before = outbox.now;
       outbox.now += 365 * 86_400_000;
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n), eventIn(1, 8n)], outbox.now);
+      await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
       const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
       await fail(ofSeven[0] as ClaimedHead);
       // The delivery of token 8 is never settled: its process died.
       outbox.now = before;
-      await record(outbox.database, outbox.feed, 2, [eventIn(2, 9n)], outbox.now);
+      await store(2, [eventIn(2, 9n)]);
       const [nine] = (await claim()) as [ClaimedHead];
       await fail(nine);
       expect(await claim()).to.deep.equal([]);
@@ -184,76 +142,8 @@ for (const engine of ENGINES) {
       expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
     });
 
-    it('holds a token queue back after a failure, and counts attempts', async () => {
-      await record(
-        outbox.database,
-        outbox.feed,
-        1,
-        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
-        outbox.now,
-      );
-      const [delivery] = (await claim()) as [ClaimedHead];
-      await settle(failed(delivery, outbox.now, outbox.now + 500));
-      outbox.now += 499;
-      expect(await claim()).to.deep.equal([]);
-      outbox.now += 1;
-      const [second] = (await claim()) as [ClaimedHead];
-      expect(second).to.include({ eventId: delivery.eventId, attempt: 2, body: delivery.body });
-    });
-
-    it('counts no attempt for a delivery that was claimed but not sent', async () => {
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
-      const [delivery] = (await claim()) as [ClaimedHead];
-      await settle(released(delivery));
-      outbox.now += 10;
-      const [again] = await claim();
-      expect(again).to.include({ attempt: 1, firstAttemptedAt: outbox.now });
-    });
-
-    it('continues behind a dead letter, keeps it, and sends the same bytes again on request', async () => {
-      await record(
-        outbox.database,
-        outbox.feed,
-        1,
-        [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })],
-        outbox.now,
-      );
-      const [poison] = (await claim()) as [ClaimedHead];
-      await settle(dead(poison, outbox.now));
-      const [next] = (await claim()) as [ClaimedHead];
-      expect(next.eventId).not.to.equal(poison.eventId);
-      const [letter] = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
-      expect(letter).to.include({
-        eventId: poison.eventId,
-        attempts: 1,
-        status: 500,
-        error: 'answered 500',
-        body: poison.body,
-      });
-      expect(
-        await redeliver(
-          outbox.database,
-          { feed: outbox.feed.id, channel: outbox.channel },
-          { dead: true },
-          outbox.now,
-        ),
-      ).to.deep.equal({
-        enqueued: 1,
-        waiting: 0,
-      });
-      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
-      await settle(delivered(next, outbox.now));
-      const [again] = (await claim()) as [ClaimedHead];
-      expect(again).to.include({ eventId: poison.eventId, body: poison.body, attempt: 1 });
-      await settle(delivered(again, outbox.now));
-      const [found] = await deliveriesOfEvent(outbox.database.db, poison.eventId);
-      const [history] = found?.deliveries ?? [];
-      expect(history).to.include({ state: 'delivered' });
-      expect(history?.attempts.map(({ status }) => status)).to.deep.equal([500, 200]);
-    });
-
     it('finds an event that is delivered while its deliveries are read, and one without any', async () => {
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await store(1, [eventIn(1, 7n)]);
       const [head] = (await claim()) as [ClaimedHead];
       const ofQueues = new WeakSet<QueryId>();
       const db = outbox.database.db.withPlugin({
@@ -275,15 +165,9 @@ for (const engine of ENGINES) {
 
     it('makes an event that waits for another attempt due now, if somebody asks for it', async () => {
       const HOUR_MS = 3_600_000;
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await store(1, [eventIn(1, 7n)]);
       const [head] = (await claim()) as [ClaimedHead];
-      const ask = async (): Promise<unknown> =>
-        redeliver(
-          outbox.database,
-          { feed: outbox.feed.id, channel: outbox.channel },
-          { eventId: head.eventId },
-          outbox.now,
-        );
+      const ask = async (): Promise<unknown> => outbox.redeliver({ eventId: head.eventId });
       expect(await ask(), 'while an attempt is under way').to.deep.equal({ enqueued: 0, waiting: 1 });
       expect(await claim()).to.deep.equal([]);
       await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
@@ -295,31 +179,20 @@ for (const engine of ENGINES) {
 
     it('sends all events from a block on again, in order, except those that wait anyway', async () => {
       const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
-      await record(outbox.database, outbox.feed, 500, events, outbox.now);
-      for (let heads = await claim(); heads.length > 0; heads = await claim())
-        await settle(...heads.map((head) => delivered(head, outbox.now)));
-      await record(outbox.database, outbox.feed, 501, [eventIn(501, 0n)], outbox.now);
-      const again = await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { fromBlock: 101 },
-        outbox.now,
-      );
+      await store(500, events);
+      await outbox.deliverAll();
+      await store(501, [eventIn(501, 0n)]);
+      const again = await outbox.redeliver({ fromBlock: 101 });
       expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
-      const seen = new Map<string, number[]>();
-      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
-        for (const head of heads)
-          seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
-        await settle(...heads.map((head) => delivered(head, outbox.now)));
-      }
-      expect([...seen.values()].flat()).to.have.length(401);
-      const ofToken0 = seen.get('0') ?? [];
+      const sent = await outbox.deliverAll();
+      expect(sent).to.have.length(401);
+      const ofToken0 = blocksOf(sent.filter(({ tokenId }) => tokenId === '0'));
       expect(ofToken0[0]).to.equal(501);
       expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
     });
 
     it('releases a claim whose answer was lost, without counting an attempt', async () => {
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await store(1, [eventIn(1, 7n)]);
       const [lost] = (await claim()) as [ClaimedHead];
       const other = { channel: outbox.channel, lease: 'of somebody else', now: outbox.now };
       await releaseLease(outbox.database.db, other);
@@ -334,7 +207,7 @@ for (const engine of ENGINES) {
       const { db } = outbox.database;
       const address = SAMPLE_REGISTRY.registryAddress;
       const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
+      await store(1, [eventIn(1, 7n)]);
       await openFeed(db, anew, 1, 2);
       await openFeed(db, elsewhere, 1, 2);
       expect(await findFeeds(db)).to.have.members([anew, elsewhere]);
@@ -363,14 +236,6 @@ for (const engine of ENGINES) {
       expect(await begun(1)).to.deep.equal([21, [2, 12, 20]]);
     });
 
-    it('hands out nothing of a held feed until it is released', async () => {
-      await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], outbox.now);
-      await setHeld(outbox.database.db, outbox.feed, 1);
-      expect(await claim()).to.deep.equal([]);
-      await setHeld(outbox.database.db, outbox.feed, 0);
-      expect(await claim()).to.have.length(1);
-    });
-
     it('hands each delivery to one of several workers, without deadlock while events are added', async () => {
       const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
       const seen = new Map<string, number[]>();
@@ -379,7 +244,7 @@ for (const engine of ENGINES) {
         for (let block = 1; block <= 15; block++) {
           // The order differs from that of the streams' names.
           const events = [...tokens].reverse().map((token) => eventIn(block, token));
-          await record(outbox.database, outbox.feed, block, events, outbox.now);
+          await store(block, events);
         }
         isAdding = false;
       };
@@ -407,7 +272,7 @@ for (const engine of ENGINES) {
       const { db } = outbox.database;
       const tokens = Array.from({ length: 300 }, (_, index) => BigInt(index + 1));
       const eventsIn = (block: number): RegistryEvent[] => tokens.map((token) => eventIn(block, token));
-      await record(outbox.database, outbox.feed, 1, eventsIn(1), outbox.now);
+      await store(1, eventsIn(1));
       const [first, ...others] = (
         await db.selectFrom('queues').select('token').orderBy('token').execute()
       ).map(({ token }) => token);
@@ -417,7 +282,7 @@ for (const engine of ENGINES) {
         const lock = (token = 0): Promise<unknown> =>
           transaction.selectFrom('queues').select('token').where('token', '=', token).forUpdate().execute();
         await lock(first);
-        recording = record(outbox.database, outbox.feed, 2, backwards, outbox.now);
+        recording = store(2, backwards);
         await eventually('it waits for the first queue', async () => {
           const { rows } = await sql`select 1 from pg_locks where not granted`.execute(db);
           return rows.length > 0;

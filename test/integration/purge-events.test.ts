@@ -3,7 +3,6 @@ import type { Schema } from '../../service/database/schema';
 import type { KeptBlock } from '../../service/outbox/feeds';
 import { recordRange } from '../../service/outbox/record-range';
 import { countPurgeable, purgedUpTo, purgeEvents } from '../../service/outbox/purge-events';
-import { redeliver } from '../../service/outbox/redeliver';
 import { restoreEvents } from '../../service/outbox/refill';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
@@ -28,15 +27,7 @@ for (const engine of ENGINES) {
       const range = { events, blocks, oldestKept: Math.max(toBlock - DEPTH, 0), nextBlock: toBlock + 1 };
       await recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, range, outbox.now);
     }
-    /** Delivers all that is due; returns the block numbers. */
-    async function deliverAll(): Promise<number[]> {
-      const blocks: number[] = [];
-      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
-        blocks.push(...blocksOf(heads));
-        expect(await settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
-      }
-      return blocks;
-    }
+    const deliverAll = async (): Promise<number[]> => blocksOf(await outbox.deliverAll());
     const purge = (olderThanDays = 30): Promise<number> =>
       purgeEvents(outbox.database, SAMPLE_FEED, outbox.now - olderThanDays * DAY_MS);
     const countOf = async (table: keyof Schema): Promise<number> => {
@@ -108,12 +99,7 @@ for (const engine of ENGINES) {
       expect(await purge()).to.equal(1);
       expect(await countOf('events')).to.equal(4);
       expect(await countOf('dead_letters')).to.equal(1);
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { dead: true },
-        outbox.now,
-      );
+      await outbox.redeliver({ dead: true });
       expect(await deliverAll()).to.have.length(4);
     });
 
@@ -140,12 +126,7 @@ for (const engine of ENGINES) {
       await deliverAll();
       outbox.now += 100 * DAY_MS;
       await read(2 + DEPTH);
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { fromBlock: 2 },
-        outbox.now,
-      );
+      await outbox.redeliver({ fromBlock: 2 });
       expect(await purge()).to.equal(1);
       expect(await deliverAll()).to.deep.equal([2]);
       outbox.now += 30 * DAY_MS;
@@ -191,12 +172,7 @@ for (const engine of ENGINES) {
       outbox.now += DAY_MS;
       const [removed, again] = await Promise.all([
         purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
-        redeliver(
-          outbox.database,
-          { feed: outbox.feed.id, channel: outbox.channel },
-          { fromBlock: 0 },
-          outbox.now,
-        ),
+        outbox.redeliver({ fromBlock: 0 }),
       ]);
       const left = new Set(await kept());
       const gone = events.map(({ blockNumber }) => blockNumber).filter((block) => !left.has(block));

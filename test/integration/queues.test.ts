@@ -6,14 +6,13 @@ import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import { setHeld } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
-import { listDeadLetters, listWaiting } from '../../service/outbox/undelivered';
-import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
+import type { Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
 import { attempt, blocksOf, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { clientOf, startWorker } from '../helpers/database/running-worker';
-import { eventIn, hashOf, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+import { eventIn } from '../helpers/database/sample-feed';
 
 /** The first `count` events of a claimed queue were delivered. */
 function deliveredOf(queue: ClaimedQueue, count: number, now: number): Settlement {
@@ -42,12 +41,12 @@ function blocks(first: number, last: number): number[] {
 for (const engine of ENGINES) {
   describe(`delivery by queue on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
-    const { claimQueues, settle } = outbox;
+    const { claimQueues, rewound, settle } = outbox;
 
     /** Records an event of token 7 in each of the blocks. */
     const store = (first: number, last: number, branch = 'a'): Promise<number> => {
       const events = blocks(first, last).map((block) => eventIn(block, 7n, {}, branch));
-      return record(outbox.database, outbox.feed, last, events, outbox.now, branch);
+      return outbox.store(last, events, branch);
     };
     const claimOne = async (): Promise<ClaimedQueue> => {
       const [queue, ...others] = await claimQueues();
@@ -89,18 +88,12 @@ for (const engine of ENGINES) {
       const [history] = found?.deliveries ?? [];
       return [history?.state, ...(history?.attempts ?? []).map(({ status }) => status)];
     };
-    const rewind = async (block: number): Promise<Rewound> => {
-      const ancestor = { number: block, hash: hashOf(block) };
-      const rewound = await rewindFeed(outbox.database, outbox.feed, ancestor, outbox.now);
-      if (rewound === 'in flight') throw new Error('nothing should be in flight');
-      return rewound;
-    };
     const outcomes = ({ orphaned }: Rewound): string[] =>
       orphaned.map(({ blockNumber, outcome }) => `${blockNumber} ${outcome}`);
 
     it('claims at most 32 events of a queue, in order, and no more until they are settled', async () => {
       await store(1, 40);
-      await record(outbox.database, outbox.feed, 41, [eventIn(41, 8n), eventIn(41, 9n)], outbox.now);
+      await outbox.store(41, [eventIn(41, 8n), eventIn(41, 9n)]);
       const queues = await claimQueues();
       expect(queues.map(({ deliveries }) => blocksOf(deliveries))).to.have.deep.members([
         blocks(1, 32),
@@ -134,13 +127,13 @@ for (const engine of ENGINES) {
       await store(1, 5);
       const queue = await claimOne();
       await settle(failedAfter(queue, 2, outbox.now, undefined));
-      const letters = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
+      const letters = await outbox.deadLetters();
       expect(blocksOf(letters)).to.deep.equal([3]);
       const next = await claimOne();
       expect(blocksOf(next.deliveries)).to.deep.equal([4, 5]);
       expect(next.deliveries.map(({ attempt }) => attempt)).to.deep.equal([1, 1]);
       await settle(deliveredOf(next, 2, outbox.now));
-      expect(await listWaiting(outbox.database.db, [SAMPLE_FEED], 10)).to.deep.equal([]);
+      expect(await outbox.waiting()).to.deep.equal([]);
     });
 
     it('counts an attempt only for events that were sent before the claim was released', async () => {
@@ -153,8 +146,10 @@ for (const engine of ENGINES) {
       expect(first.sent).to.deep.equal([]);
       await settle(first.settlement);
       outbox.now += 10;
+      const again = await claimOne();
+      expect([again.firstAttemptedAt, again.deliveries[0]?.attempt]).to.deep.equal([outbox.now, 1]);
       const second = await send(
-        await claimOne(),
+        again,
         () => 200,
         (sent) => sent.length < 2,
       );
@@ -172,9 +167,9 @@ for (const engine of ENGINES) {
       await claimOne();
       await store(6, 6);
       outbox.now += LEASE_MS;
-      const rewound = await rewind(1);
-      expect(rewound.withdrawn).to.equal(5);
-      expect(outcomes(rewound)).to.deep.equal(blocks(2, 5).map((block) => `${block} attempted`));
+      const back = await rewound(1);
+      expect(back.withdrawn).to.equal(5);
+      expect(outcomes(back)).to.deep.equal(blocks(2, 5).map((block) => `${block} attempted`));
       expect(blocksOf((await claimOne()).deliveries)).to.deep.equal([1]);
     });
 
@@ -184,23 +179,23 @@ for (const engine of ENGINES) {
       await store(6, 7);
       outbox.now += LEASE_MS;
       await settle(failedAfter(await claimOne(), 1, outbox.now, outbox.now));
-      const rewound = await rewind(0);
-      expect(outcomes(rewound)).to.deep.equal([
+      const back = await rewound(0);
+      expect(outcomes(back)).to.deep.equal([
         '1 delivered',
         ...blocks(2, 5).map((block) => `${block} attempted`),
       ]);
-      expect(rewound.withdrawn).to.equal(6);
+      expect(back.withdrawn).to.equal(6);
     });
 
     it('remembers them after a start released leases and after part of the queue was withdrawn', async () => {
       await store(1, 5);
       await claimOne();
       await releaseLeases(outbox.database.db, outbox.channel, outbox.now);
-      expect(outcomes(await rewind(3))).to.deep.equal(['4 attempted', '5 attempted']);
+      expect(outcomes(await rewound(3))).to.deep.equal(['4 attempted', '5 attempted']);
       await store(4, 6, 'b');
       // Blocks 4 and 5 were possibly sent on the earlier branch; block 6 was not.
       await settle(deliveredOf(await claimOne(), 1, outbox.now));
-      expect(outcomes(await rewind(1))).to.deep.equal(['2 attempted', '3 attempted']);
+      expect(outcomes(await rewound(1))).to.deep.equal(['2 attempted', '3 attempted']);
     });
 
     it('sends only in the first half of the lease, and settles before it ends', async () => {
@@ -265,7 +260,7 @@ for (const engine of ENGINES) {
       const day = 24 * 3_600_000;
       await store(1, 1);
       await settle(failedAfter(await claimOne(), 0, outbox.now, outbox.now + day));
-      await record(outbox.database, outbox.feed, 2, [eventIn(2, 8n)], outbox.now);
+      await outbox.store(2, [eventIn(2, 8n)]);
       const sent: number[] = [];
       const clock = { now: () => outbox.now };
       const worker = startWorker(
@@ -280,7 +275,7 @@ for (const engine of ENGINES) {
         await worker.stop();
       }
       expect(sent).to.deep.equal([2]);
-      const [waiting] = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      const [waiting] = await outbox.waiting();
       expect(waiting).to.include({ tokenId: '7', attempts: 1, nextAttemptAt: outbox.now + day });
     });
 
@@ -288,7 +283,7 @@ for (const engine of ENGINES) {
       const { database, channel } = outbox;
       outbox.now = systemClock.now();
       const events = [7n, 8n, 9n].flatMap((token) => [eventIn(1, token), eventIn(2, token)]);
-      await record(database, outbox.feed, 2, events, outbox.now);
+      await outbox.store(2, events);
       let answer = 410;
       const sent: string[] = [];
       const post = (body: string): number => (sent.push(body), answer);
@@ -307,7 +302,7 @@ for (const engine of ENGINES) {
           return state === 'gone' && leased.length === 0;
         });
         expect(sent).to.have.length(1);
-        expect(await listDeadLetters(database.db, [SAMPLE_FEED])).to.deep.equal([]);
+        expect(await outbox.deadLetters()).to.deep.equal([]);
         answer = 200;
         await database.db.updateTable('channels').set({ state: 'active' }).execute();
         worker.wake();
@@ -321,40 +316,6 @@ for (const engine of ENGINES) {
       } finally {
         await worker.stop();
       }
-    });
-
-    it('sends each event once and in order from two processes', async function () {
-      if (engine === 'SQLite') return this.skip();
-      const { database, feed, channel } = outbox;
-      outbox.now = systemClock.now();
-      const tokens = blocks(1, 10).map(BigInt);
-      const seen = new Map<string, number[]>();
-      let total = 0;
-      const post = async (body: string): Promise<number> => {
-        await new Promise(setImmediate);
-        const { subject } = JSON.parse(body) as { subject: string };
-        seen.set(subject, [...(seen.get(subject) ?? []), ...blocksOf([{ body }])]);
-        total++;
-        return 200;
-      };
-      const workers = [1, 2].map(() => startWorker(database, channel, post, { concurrency: 4 }));
-      try {
-        for (const block of blocks(1, 12)) {
-          await record(
-            database,
-            feed,
-            block,
-            tokens.map((token) => eventIn(block, token)),
-            outbox.now,
-          );
-          for (const worker of workers) worker.wake();
-        }
-        await eventually('all are sent', () => total >= 120);
-      } finally {
-        await Promise.all(workers.map((worker) => worker.stop()));
-      }
-      expect(total).to.equal(120);
-      for (const order of seen.values()) expect(order).to.deep.equal(blocks(1, 12));
     });
   });
 }

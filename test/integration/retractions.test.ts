@@ -3,12 +3,10 @@ import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Retraction, ServiceEvent } from '../../client/events';
 import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
-import { listDeadLetters } from '../../service/outbox/undelivered';
 import { fillChannel, restoreEvents } from '../../service/outbox/refill';
 import { presentAnnouncements } from '../../service/outbox/announcements';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
-import { redeliver } from '../../service/outbox/redeliver';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { RETRACTED_TYPE } from '../../service/events/event-types';
@@ -23,15 +21,12 @@ const RETRACTING = { config: { retractions: true } };
 for (const engine of ENGINES) {
   describe(`retractions on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
+    const { redeliver, rewind, store } = outbox;
     let subscriber: Subscriber;
     let usual: Subscriber;
 
     const newSubscriber = async (members: object): Promise<Subscriber> =>
       subscriberOf(outbox, await subscribe(outbox.database, SAMPLE_FEED, members));
-    const store = (toBlock: number, events: RegistryEvent[], branch = 'a'): Promise<number> =>
-      record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch);
-    const rewind = (number: number): Promise<Rewound | 'in flight'> =>
-      rewindFeed(outbox.database, outbox.feed, { number, hash: hashOf(number) }, outbox.now);
     const ofBlock = (event: RegistryEvent, blockNumber: number, branch: string): RegistryEvent => ({
       ...event,
       blockNumber,
@@ -129,7 +124,7 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(2, 7n)]);
       await subscriber.bury();
       await rewind(1);
-      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
+      expect(await outbox.deadLetters()).to.deep.equal([]);
       expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
     });
 
@@ -138,12 +133,11 @@ for (const engine of ENGINES) {
       await subscriber.takeAll();
       await rewind(1);
       await subscriber.bury();
-      const letters = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
+      const letters = await outbox.deadLetters();
       expect(letters.map(({ type, transactionHash }) => [type, transactionHash])).to.deep.equal([
         [RETRACTED_TYPE, eventIn(2, 7n).transactionHash],
       ]);
-      const { channel } = subscriber;
-      await redeliver(outbox.database, { feed: outbox.feed.id, channel }, { dead: true }, outbox.now);
+      await redeliver({ dead: true }, subscriber.channel);
       expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
     });
 
@@ -204,12 +198,7 @@ for (const engine of ENGINES) {
       await store(3, [ofBlock(again, 3, 'b')], 'b');
       expect(await usual.takeAll()).to.deep.equal([]);
       expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: usual.channel },
-        { fromBlock: 1 },
-        outbox.now,
-      );
+      await redeliver({ fromBlock: 1 }, usual.channel);
       expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
     });
 
@@ -331,18 +320,16 @@ for (const engine of ENGINES) {
       await rewind(1);
       await store(2, [ofBlock(event, 2, 'b')], 'b');
       const [retraction, present] = await subscriber.takeAll();
-      const { feed, channel } = { feed: outbox.feed.id, channel: subscriber.channel };
-      const again = async (selection: Parameters<typeof redeliver>[2]) => {
-        await redeliver(outbox.database, { feed, channel }, selection, outbox.now);
+      const again = async (selection: Parameters<typeof redeliver>[0]) => {
+        await redeliver(selection, subscriber.channel);
         return (await subscriber.takeAll()).map(({ id }) => id);
       };
       expect(await again({ fromBlock: 1 })).to.deep.equal([told[0]?.id, present?.id]);
       expect(await again({ eventId: told[1]?.id ?? '' })).to.deep.equal([present?.id]);
       expect(await again({ eventId: retraction?.id ?? '' })).to.deep.equal([retraction?.id]);
-      const ofUsual = { feed, channel: usual.channel };
       await usual.takeAll();
       for (const { id } of [retraction, present] as ServiceEvent[])
-        expect(await redeliver(outbox.database, ofUsual, { eventId: id }, outbox.now)).to.deep.equal({
+        expect(await redeliver({ eventId: id }, usual.channel)).to.deep.equal({
           enqueued: 0,
           waiting: 0,
         });
@@ -412,8 +399,7 @@ for (const engine of ENGINES) {
       expect(await purgeEvents(outbox.database, SAMPLE_FEED, outbox.now)).to.equal(1);
       const range = { events: [other], fromBlock: 0, toBlock: 8 };
       await restoreEvents(outbox.database, outbox.feed.id, SAMPLE_REGISTRY, range, outbox.now);
-      const ofUsual = { feed: outbox.feed.id, channel: usual.channel };
-      await redeliver(outbox.database, ofUsual, { fromBlock: 1 }, outbox.now);
+      await redeliver({ fromBlock: 1 }, usual.channel);
       expect((await usual.takeAll()).map(briefly)).to.deep.equal(['holder_transfer in block 2']);
     });
   });

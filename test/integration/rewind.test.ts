@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import type { CloudEvent } from '../../service/events/cloud-event';
-import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/undelivered';
+import { listOrphans } from '../../service/outbox/undelivered';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
-import { redeliver } from '../../service/outbox/redeliver';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import {
   blocksOf,
   dead,
@@ -16,26 +14,12 @@ import {
   type ClaimedHead,
 } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
-import { eventIn, hashOf, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
+import { eventIn, hashOf, SAMPLE_FEED } from '../helpers/database/sample-feed';
 
 for (const engine of ENGINES) {
   describe(`rewinding a feed on ${engine}`, () => {
     const outbox = emptyOutbox(engine);
-    const { claim, settle } = outbox;
-
-    const store = (toBlock: number, events: RegistryEvent[], branch = 'a'): Promise<number> =>
-      record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch);
-    const rewind = (number: number): Promise<Rewound | 'in flight'> =>
-      rewindFeed(outbox.database, outbox.feed, { number, hash: hashOf(number) }, outbox.now);
-    /** Delivers all that is due; returns the deliveries. */
-    const deliverAll = async (): Promise<ClaimedHead[]> => {
-      const all: ClaimedHead[] = [];
-      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
-        all.push(...heads);
-        await settle(...heads.map((head) => delivered(head, outbox.now)));
-      }
-      return all;
-    };
+    const { claim, deliverAll, rewind, rewound: rewoundTo, settle, store } = outbox;
 
     it('withdraws undelivered events, and keeps older ones', async () => {
       await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
@@ -57,7 +41,7 @@ for (const engine of ENGINES) {
       const [moved, gone] = [eventIn(2, 7n), eventIn(2, 8n)];
       await store(2, [moved, gone]);
       const [first] = await deliverAll();
-      const rewound = (await rewind(1)) as Rewound;
+      const rewound = await rewoundTo(1);
       expect(rewound.withdrawn).to.equal(0);
       expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['delivered', 'delivered']);
       expect(await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).to.include({ orphaned: 2 });
@@ -68,7 +52,7 @@ for (const engine of ENGINES) {
       expect(orphans.map(({ minedAgainIn }) => minedAgainIn)).to.have.members([3, null]);
       expect(orphans.map(({ eventId }) => eventId)).to.include(first?.eventId);
       // It can be orphaned again.
-      expect(((await rewind(2)) as Rewound).orphaned).to.have.length(1);
+      expect((await rewoundTo(2)).orphaned).to.have.length(1);
     });
 
     it('records a delivered event as an orphan again when its branch returns and goes for good', async () => {
@@ -85,7 +69,7 @@ for (const engine of ENGINES) {
       }
       expect(await deliverAll()).to.deep.equal([]);
       outbox.now += 1;
-      expect(((await rewind(1)) as Rewound).orphaned).to.have.length(1);
+      expect((await rewoundTo(1)).orphaned).to.have.length(1);
       const orphans = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
       const ofA = orphans.find(({ blockHash }) => blockHash === onA.blockHash);
       expect(ofA).to.include({ outcome: 'delivered', minedAgainIn: null, orphanedAt: outbox.now });
@@ -167,7 +151,7 @@ for (const engine of ENGINES) {
       await settle(delivered(ofToken('8'), outbox.now));
       expect(await rewind(1)).to.equal('in flight');
       await settle(failed(ofToken('9'), outbox.now, outbox.now + 1));
-      const rewound = (await rewind(1)) as Rewound;
+      const rewound = await rewoundTo(1);
       expect(rewound.withdrawn).to.equal(1);
       expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
         ['8', 'delivered'],
@@ -181,7 +165,7 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(2, 8n)]);
       await claim();
       outbox.now += LEASE_MS + 1;
-      const rewound = (await rewind(1)) as Rewound;
+      const rewound = await rewoundTo(1);
       expect(rewound).to.deep.include({ withdrawn: 1 });
       expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['attempted']);
     });
@@ -190,19 +174,14 @@ for (const engine of ENGINES) {
       await store(2, [eventIn(1, 6n), eventIn(2, 7n), eventIn(2, 8n)]);
       const heads = await claim();
       for (const head of heads) await settle((head.tokenId === '8' ? dead : delivered)(head, outbox.now));
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { fromBlock: 1 },
-        outbox.now,
-      );
-      const rewound = (await rewind(1)) as Rewound;
+      await outbox.redeliver({ fromBlock: 1 });
+      const rewound = await rewoundTo(1);
       expect(rewound.orphaned.map(({ tokenId, outcome }) => [tokenId, outcome])).to.deep.equal([
         ['7', 'delivered'],
         ['8', 'attempted'],
       ]);
-      expect(await listDeadLetters(outbox.database.db, [SAMPLE_FEED])).to.deep.equal([]);
-      const waiting = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      expect(await outbox.deadLetters()).to.deep.equal([]);
+      const waiting = await outbox.waiting();
       expect(waiting.map(({ tokenId }) => tokenId)).to.deep.equal(['6']);
     });
 
@@ -214,7 +193,7 @@ for (const engine of ENGINES) {
       }
       await store(blocks + 2, [eventIn(blocks + 1, 7n), eventIn(blocks + 2, 7n)]);
       expect(await rewind(blocks)).to.deep.equal({ withdrawn: 2, orphaned: [] });
-      const [stream] = await listWaiting(outbox.database.db, [SAMPLE_FEED], 10);
+      const [stream] = await outbox.waiting();
       expect(stream).to.include({ tokenId: '7', waiting: blocks * inEach });
     });
 
@@ -248,12 +227,7 @@ for (const engine of ENGINES) {
       await deliverAll();
       await store(2, [eventIn(2, 7n)]);
       // The event of block 1 is sent again on request, behind that of block 2.
-      await redeliver(
-        outbox.database,
-        { feed: outbox.feed.id, channel: outbox.channel },
-        { fromBlock: 1 },
-        outbox.now,
-      );
+      await outbox.redeliver({ fromBlock: 1 });
       expect(await rewind(1)).to.include({ withdrawn: 1 });
       await store(2, [eventIn(2, 7n, { logIndex: 3 }, 'b')], 'b');
       expect(blocksOf(await deliverAll())).to.deep.equal([1, 2]);

@@ -1,11 +1,16 @@
+import { expect } from 'chai';
 import type { Database } from '../../../service/database/database';
 import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { channelsOf } from '../../../service/outbox/channels';
 import type { OpenFeed } from '../../../service/outbox/feeds';
+import { redeliver } from '../../../service/outbox/redeliver';
+import { rewindFeed, type Rewound } from '../../../service/outbox/rewind-feed';
 import { takeTurn, type AttemptRecord, type Settlement } from '../../../service/outbox/settle-queues';
+import { listDeadLetters, listWaiting } from '../../../service/outbox/undelivered';
+import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { newState, openState, type ENGINES, type State } from './engines';
-import { openSampleFeed, SAMPLE_FEED } from './sample-feed';
+import { hashOf, openSampleFeed, record, SAMPLE_FEED } from './sample-feed';
 
 /** The next event of a claimed queue. */
 export interface ClaimedHead extends ClaimedDelivery {
@@ -21,13 +26,27 @@ export interface EmptyOutbox {
   now: number;
   /** The channel of the subscription `default`. */
   readonly channel: number;
+  /** Records events as a range that ends with the block. Returns the number of events that are new. */
+  store(this: void, toBlock: number, events?: RegistryEvent[], branch?: string): Promise<number>;
+  rewind(this: void, toBlock: number): Promise<Rewound | 'in flight'>;
+  /** The result of a rewind, which no delivery under way may hinder. */
+  rewound(this: void, toBlock: number): Promise<Rewound>;
   /** Claims the next event of each due queue. */
   claim(this: void, limit?: number): Promise<ClaimedHead[]>;
   /** Claims whole queues, of `default` unless another channel is given. */
   claimQueues(this: void, limit?: number, perQueue?: number, channel?: number): Promise<ClaimedQueue[]>;
   /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
   settle(this: void, ...settlements: Settlement[]): Promise<Settlement[]>;
+  /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
+  deliverAll(this: void): Promise<ClaimedHead[]>;
+  /** Sends stored events again, to `default` unless another channel is given. */
+  redeliver(this: void, selection: Selection, channel?: number): ReturnType<typeof redeliver>;
+  /** The token queues that are not empty. */
+  waiting(this: void): ReturnType<typeof listWaiting>;
+  deadLetters(this: void): ReturnType<typeof listDeadLetters>;
 }
+
+type Selection = Parameters<typeof redeliver>[2];
 
 export const LEASE_MS = 60_000;
 
@@ -70,15 +89,17 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
       return opened().channel;
     },
     now: 1_000_000,
+    store: (toBlock, events = [], branch = 'a') =>
+      record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch),
+    rewind: (toBlock) =>
+      rewindFeed(outbox.database, outbox.feed, { number: toBlock, hash: hashOf(toBlock) }, outbox.now),
+    async rewound(toBlock) {
+      const rewound = await outbox.rewind(toBlock);
+      if (rewound === 'in flight') throw new Error('nothing should be in flight');
+      return rewound;
+    },
     async claim(limit = 100) {
-      const queues = await outbox.claimQueues(limit, 1);
-      return queues.flatMap((queue) =>
-        queue.deliveries.map((delivery) => ({
-          ...delivery,
-          queue,
-          firstAttemptedAt: queue.firstAttemptedAt,
-        })),
-      );
+      return (await outbox.claimQueues(limit, 1)).map(headOf);
     },
     claimQueues(limit = 100, perQueue = 32, channel = opened().channel) {
       const { database } = opened();
@@ -91,8 +112,27 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
       const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
       return (await takeTurn(opened().database, { settlements, claim: nothing, mayBeDue: true })).lost;
     },
+    async deliverAll() {
+      const all: ClaimedHead[] = [];
+      for (let heads = await outbox.claim(); heads.length > 0; heads = await outbox.claim()) {
+        all.push(...heads);
+        expect(await outbox.settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
+      }
+      return all;
+    },
+    redeliver: (selection, channel = outbox.channel) =>
+      redeliver(outbox.database, { feed: outbox.feed.id, channel }, selection, outbox.now),
+    waiting: () => listWaiting(outbox.database.db, [SAMPLE_FEED], 100),
+    deadLetters: () => listDeadLetters(outbox.database.db, [SAMPLE_FEED]),
   };
   return outbox;
+}
+
+/** The first event of a claimed queue. */
+export function headOf(queue: ClaimedQueue): ClaimedHead {
+  const [delivery] = queue.deliveries;
+  if (delivery === undefined) throw new Error('a claimed queue has events');
+  return { ...delivery, queue, firstAttemptedAt: queue.firstAttemptedAt };
 }
 
 /** An attempt that succeeded, or failed with status 500. */
@@ -113,8 +153,8 @@ export function failed(head: ClaimedHead, now: number, nextAttemptAt = now): Set
 
 /** The delivery became a dead letter. */
 export function dead(head: ClaimedHead, now: number): Settlement {
-  const failure = { delivery: head, attempt: attempt(now, 'answered 500'), nextAttemptAt: undefined };
-  return { queue: head.queue, delivered: [], failed: failure };
+  const settled = failed(head, now);
+  return { ...settled, ...(settled.failed && { failed: { ...settled.failed, nextAttemptAt: undefined } }) };
 }
 
 /** Nothing was sent. */

@@ -3,10 +3,8 @@ import { sql } from 'kysely';
 import type { ServiceEvent } from '../../../client/events';
 import type { Database } from '../../../service/database/database';
 import { addChannels, channelsOf } from '../../../service/outbox/channels';
-import { claimQueues, type ClaimedQueue } from '../../../service/outbox/claim-queues';
-import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
 import { subscriptionWith } from '../subscription-body';
-import { attempt, LEASE_MS, type EmptyOutbox } from './empty-outbox';
+import { dead, delivered, failed, headOf, type ClaimedHead, type EmptyOutbox } from './empty-outbox';
 
 /** Adds a subscription with these members. */
 export async function addSubscription(
@@ -62,64 +60,36 @@ async function noteChange(db: Database['db']): Promise<void> {
     .execute();
 }
 
-/** Acts as the delivery worker of a channel. */
-export interface Subscriber {
-  readonly channel: number;
-  /** Claims the due queues, as a process does that dies before it settles them. */
-  claim(this: void): Promise<ClaimedQueue[]>;
-  /** Delivers all that is due, in rounds of one event of each queue, and returns the events. */
-  takeAll(this: void): Promise<ServiceEvent[]>;
-  /** Delivers the next event of each queue. */
-  takeNext(this: void): Promise<ServiceEvent[]>;
-  /** Attempts the next event of each queue and fails. */
-  refuse(this: void): Promise<void>;
-  /** The next event of each queue becomes a dead letter. */
-  bury(this: void): Promise<void>;
-}
+export type Subscriber = ReturnType<typeof subscriberOf>;
 
-/** The worker of a channel of the outbox. */
-export function subscriberOf(outbox: EmptyOutbox, channel: number): Subscriber {
-  const claimOf = (perQueue: number): Promise<ClaimedQueue[]> => {
-    const { database, now } = outbox;
-    const claim = { channel, lease: randomUUID(), limit: 100, perQueue, now, leaseMs: LEASE_MS };
-    return claimQueues(database, database.db, claim);
-  };
-  const settle = async (settlements: readonly Settlement[]): Promise<void> => {
-    const claim = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
-    await takeTurn(outbox.database, { settlements, claim, mayBeDue: true });
-  };
-  const failHeads = async (nextAttemptAt: number | undefined): Promise<void> => {
-    const queues = await claimOf(1);
-    const failure = attempt(outbox.now, 'answered 500');
-    await settle(
-      queues.flatMap((queue) =>
-        queue.deliveries.map((delivery) => {
-          return { queue, delivered: [], failed: { delivery, attempt: failure, nextAttemptAt } };
-        }),
-      ),
-    );
-  };
+/** Acts as the delivery worker of a channel. */
+export function subscriberOf(outbox: EmptyOutbox, channel: number) {
+  const nextOfEach = async (): Promise<ClaimedHead[]> =>
+    (await outbox.claimQueues(100, 1, channel)).map(headOf);
   const takeNext = async (): Promise<ServiceEvent[]> => {
-    const queues = await claimOf(1);
-    await settle(
-      queues.map((queue) => ({
-        queue,
-        delivered: queue.deliveries.map((delivery) => ({ delivery, attempt: attempt(outbox.now) })),
-      })),
-    );
-    const bodies = queues.flatMap(({ deliveries }) => deliveries.map(({ body }) => body));
-    return bodies.map((body) => JSON.parse(body) as ServiceEvent);
+    const heads = await nextOfEach();
+    await outbox.settle(...heads.map((head) => delivered(head, outbox.now)));
+    return heads.map(({ body }) => JSON.parse(body) as ServiceEvent);
   };
   return {
     channel,
-    claim: () => claimOf(32),
+    /** Claims the due queues, as a process does that dies before it settles them. */
+    claim: () => outbox.claimQueues(100, 32, channel),
+    /** Delivers the next event of each queue. */
     takeNext,
-    async takeAll() {
+    /** Delivers all that is due, in rounds of one event of each queue, and returns the events. */
+    async takeAll(): Promise<ServiceEvent[]> {
       const all: ServiceEvent[] = [];
       for (let taken = await takeNext(); taken.length > 0; taken = await takeNext()) all.push(...taken);
       return all;
     },
-    refuse: () => failHeads(outbox.now),
-    bury: () => failHeads(undefined),
+    /** Attempts the next event of each queue and fails. */
+    async refuse(): Promise<void> {
+      await outbox.settle(...(await nextOfEach()).map((head) => failed(head, outbox.now)));
+    },
+    /** The next event of each queue becomes a dead letter. */
+    async bury(): Promise<void> {
+      await outbox.settle(...(await nextOfEach()).map((head) => dead(head, outbox.now)));
+    },
   };
 }
