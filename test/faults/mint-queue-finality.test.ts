@@ -367,7 +367,7 @@ describe('a mint on a public network', () => {
       reorganised: (mints: number) => void (reorganised += mints),
     };
     const back = await fork();
-    await withMint({ observer }, async ({ queue, outcome, untilState }) => {
+    await withMint({ observer }, async ({ queue, outcome, untilState, untilLogged }) => {
       await untilPending();
       await mine(1 + CONFIRMATIONS);
       const hash = await outcome;
@@ -376,6 +376,7 @@ describe('a mint on a public network', () => {
       await mine(2 * CONFIRMATIONS);
       await untilState('submitted');
       expect(reorganised).to.equal(1);
+      await untilLogged('a reorganisation deeper than CONFIRMATIONS took the blocks of final mints');
       await untilPending();
       await mine(1 + CONFIRMATIONS);
       await untilState('final');

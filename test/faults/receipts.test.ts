@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintTogether, newTokenId } from '../helpers/chain/direct-mint';
-import type { FollowedRegistry } from '../helpers/processes/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
@@ -53,13 +52,12 @@ describe('the logs of a transaction, in its receipt', () => {
   after(() => local?.stop());
 
   const throughProxy = (
-    name: string,
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
     settings: Record<string, string> = {},
-  ): Promise<void> => whileFollowingThroughProxy(local, { name, settings }, act);
+  ): Promise<void> => whileFollowingThroughProxy(local, { settings }, act);
 
   it('are read from the receipts of transactions with events alone, several in one request', () =>
-    throughProxy('one-receipt', async (proxy, followed) => {
+    throughProxy(async (proxy, followed) => {
       await followed.caughtUp();
       const before = proxy.requests.length;
       const requestsBefore = proxy.sizes.length;
@@ -86,7 +84,7 @@ describe('the logs of a transaction, in its receipt', () => {
     }));
 
   it('are read again when the block contradicts the receipt', () =>
-    throughProxy('lies', async (proxy, followed) => {
+    throughProxy(async (proxy, followed) => {
       for (const [name, lie] of Object.entries(LIES)) {
         const liar = lyingOnce(lie);
         proxy.answer(liar.answerer);
@@ -105,7 +103,7 @@ describe('the logs of a transaction, in its receipt', () => {
     }));
 
   it('are found in the complete logs of the block when the node no longer has the receipts', () =>
-    throughProxy('forgotten', async (proxy, followed) => {
+    throughProxy(async (proxy, followed) => {
       let left = 1;
       proxy.answer(async (method, params, forward) => {
         if (method === RECEIPT) return { result: null };
@@ -124,7 +122,7 @@ describe('the logs of a transaction, in its receipt', () => {
     ['all logs of a mint', () => true, /receipt of transaction/],
   ] as [string, (log: Log) => boolean, RegExp][])
     it(`stop the feed, by name, while every answer leaves out ${name}, and nothing is lost`, () =>
-      throughProxy(name.replaceAll(' ', '-'), async (proxy, followed) => {
+      throughProxy(async (proxy, followed) => {
         proxy.answer(changingLogs((logs) => logs.filter((log) => !isLeftOut(log))));
         await mintTogether(local, await local.account(1), 2);
         const { code, reason: told } = await eventually('GET /health names it', async () => {
@@ -140,7 +138,6 @@ describe('the logs of a transaction, in its receipt', () => {
 
   it('bring the events of a mint of our own, though every answer and the header leave them out', () =>
     throughProxy(
-      'own-mint',
       async (proxy, followed) => {
         const leavesOut = changingLogs(() => []);
         proxy.answer(async (method, params, forward) => {
@@ -158,7 +155,7 @@ describe('the logs of a transaction, in its receipt', () => {
     ));
 
   it('are counted once when every answer has each log twice', () =>
-    throughProxy('repeated', async (proxy, followed) => {
+    throughProxy(async (proxy, followed) => {
       proxy.answer(changingLogs((logs) => [...logs, ...logs]));
       await mintTogether(local, await local.account(1), 2);
       await followed.allDeliveredOnce();

@@ -4,10 +4,9 @@ import type { Block } from 'ethers';
 import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import type { FollowedRegistry } from '../helpers/processes/followed-registry';
-import { whileFollowingThroughProxy } from '../helpers/processes/following-through-proxy';
+import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
-import { BOMB, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { BOMB, THROUGH, type Answerer, type RpcAnswer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -15,11 +14,8 @@ const TOO_MANY_RESULTS: RpcAnswer = {
   error: { code: -32005, message: 'query returned more than 10000 results' },
 };
 
-/** Errors that a node answers to a call although nothing is wrong with the contract. */
-const UNWELL: Record<string, RpcAnswer> = {
-  'rate limit exceeded': { error: { code: -32005, message: 'rate limit exceeded' } },
-  'header not found': { error: { code: -32000, message: 'header not found' } },
-};
+/** Nothing is wrong with the contract that is called. */
+const UNWELL: RpcAnswer = { error: { code: -32000, message: 'header not found' } };
 
 describe('the events of a registry on a failing node', () => {
   let local: LocalSetup;
@@ -30,28 +26,33 @@ describe('the events of a registry on a failing node', () => {
 
   after(() => local?.stop());
 
-  for (const [name, answer] of Object.entries(UNWELL)) {
-    it(`are delivered after contract calls failed at start, and while they fail later: ${name}`, async () => {
-      const failing: Answerer = (method) => (method === 'eth_call' ? answer : 'none');
-      await whileFollowingThroughProxy(local, { name, answerer: failing }, async (proxy, followed) => {
-        await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
-        proxy.answer(THROUGH);
-        await mintDirectly(local, await local.account(1));
-        await followed.allDeliveredOnce();
+  const throughProxy = (
+    answerer: Answerer,
+    act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+    fromBlock?: number,
+  ): Promise<void> =>
+    whileFollowingThroughProxy(local, { answerer, ...(fromBlock !== undefined && { fromBlock }) }, act);
 
-        const before = pausesOf(followed).length;
-        proxy.answer((method) => (['eth_call', 'eth_getBlockByNumber'].includes(method) ? answer : 'none'));
-        await eventually('reading begins anew', () => pausesOf(followed).length > before);
-        proxy.answer(failing);
-        await mintDirectly(local, await local.account(1));
-        await followed.allDeliveredOnce();
-        expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
-      });
+  it('are delivered after contract calls failed at start, and while they fail later', () => {
+    const failing: Answerer = (method) => (method === 'eth_call' ? UNWELL : 'none');
+    return throughProxy(failing, async (proxy, followed) => {
+      await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
+      proxy.answer(THROUGH);
+      await mintDirectly(local, await local.account(1));
+      await followed.allDeliveredOnce();
+
+      const before = pausesOf(followed).length;
+      proxy.answer((method) => (['eth_call', 'eth_getBlockByNumber'].includes(method) ? UNWELL : 'none'));
+      await eventually('reading begins anew', () => pausesOf(followed).length > before);
+      proxy.answer(failing);
+      await mintDirectly(local, await local.account(1));
+      await followed.allDeliveredOnce();
+      expect((await healthOf(followed.service.url)).feeds[0]).to.include({ state: 'following' });
     });
-  }
+  });
 
-  it('are delivered after an outage of logs and receipts; those that waited are sent meanwhile', async () => {
-    await whileFollowingThroughProxy(local, { name: 'no-logs' }, async (proxy, followed) => {
+  it('are delivered after an outage of logs and receipts; those that waited are sent meanwhile', () =>
+    throughProxy(THROUGH, async (proxy, followed) => {
       followed.answer(500);
       await mintDirectly(local, await local.account(1));
       await followed.caughtUp();
@@ -74,12 +75,11 @@ describe('the events of a registry on a failing node', () => {
       expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
-      expect(await statesWhile(followed, () => sleep(0))).to.deep.equal(['following']);
-    });
-  });
+      expect((await healthOf(followed.service.url)).feeds[0]).to.include({ state: 'following' });
+    }));
 
-  it('are delivered after an outage in which each answer is too large; /health names it', async () => {
-    await whileFollowingThroughProxy(local, { name: 'bombs' }, async (proxy, followed) => {
+  it('are delivered after an outage in which each answer is too large; /health names it', () =>
+    throughProxy(THROUGH, async (proxy, followed) => {
       await followed.caughtUp();
       proxy.answer(() => BOMB);
       await mintDirectly(local, await local.account(1));
@@ -89,11 +89,9 @@ describe('the events of a registry on a failing node', () => {
       expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
-    });
-  });
+    }));
 
   for (const [words, refusal] of [
-    ['and says so', TOO_MANY_RESULTS],
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
     ['with more than can be read', BOMB],
   ] as const) {
@@ -103,13 +101,13 @@ describe('the events of a registry on a failing node', () => {
       const full = await mineAmongForgeries();
       const answerer: Answerer = (method, params) =>
         method === 'eth_getLogs' && asksFor(params[0], full) ? refusal : 'none';
-      const following = { name: `full-block-${words}`, answerer, fromBlock };
-      await whileFollowingThroughProxy(local, following, async (proxy, followed) => {
+      const act = async (proxy: RpcProxy, followed: FollowedRegistry): Promise<void> => {
         await followed.allDeliveredOnce();
         expect(proxy.counts().eth_getTransactionReceipt).to.equal(full.transactions.length);
         await mintDirectly(local, await local.account(1));
         await followed.allDeliveredOnce();
-      });
+      };
+      await throughProxy(answerer, act, fromBlock);
     });
   }
 
@@ -120,9 +118,8 @@ describe('the events of a registry on a failing node', () => {
       method === 'eth_getLogs' && asksFor(params[0], full) ? TOO_MANY_RESULTS : 'none';
     const answerer: Answerer = (method, params, forward) =>
       method === 'eth_getTransactionReceipt' ? { result: null } : refusing(method, params, forward);
-    await whileFollowingThroughProxy(
-      local,
-      { name: 'old-full-block', answerer, fromBlock },
+    await throughProxy(
+      answerer,
       async (proxy, followed) => {
         await eventually('it fails', () => pausesOf(followed).length > 0);
         const [line] = followed.service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
@@ -132,6 +129,7 @@ describe('the events of a registry on a failing node', () => {
         proxy.answer(refusing);
         await followed.allDeliveredOnce();
       },
+      fromBlock,
     );
   });
 

@@ -1,20 +1,15 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { WebSocketServer } from 'ws';
 import { freePort } from '../../devnet/place';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
-import { startReceiver } from '../helpers/receiver/running-receiver';
-import { startService } from '../helpers/processes/running-service';
-import { startTcpProxy } from '../helpers/processes/tcp-proxy';
+import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -27,69 +22,47 @@ describe('the service with a node over WebSocket', () => {
 
   after(() => local?.stop());
 
-  it('issues and delivers, also after the connection is cut', async () => {
-    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
-    const receiver = await startReceiver(local.folder, local.publicKeyFile);
-    const RPC_URL = `ws://127.0.0.1:${proxy.port}`;
-    const service = await startService({ ...local.settings, RPC_URL, WEBHOOK_URL: receiver.url });
-    const owner = await local.account(1);
-    const issue = async (): Promise<number> =>
-      (await create(service.url, { ...minimal, owner, holder: owner })).status;
-    try {
-      expect(await issue()).to.equal(200);
-      await eventually('five events', () => receiver.events.length === 5);
-      expect(proxy.cut()).to.be.greaterThan(0);
-      await eventually('it is connected again', async () => (await issue()) === 200);
-      await eventually('the events since', () => receiver.events.length >= 10);
-    } finally {
-      await service.stop();
-      await receiver.close();
-      await proxy.close();
-    }
-  });
+  /** Runs `act` with a proxy in front of the node that can cut its connections. */
+  async function throughTcp(
+    act: (proxy: TcpProxy, url: string) => Promise<void>,
+    sought?: string,
+  ): Promise<void> {
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port), sought);
+    await act(proxy, `ws://127.0.0.1:${proxy.port}`).finally(() => proxy.close());
+  }
 
-  it('delivers each event once when the connection is cut repeatedly meanwhile', async () => {
-    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
-    const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
-    try {
-      await whileFollowing(local, { name: 'cut-again', settings }, async (followed) => {
+  it('delivers each event once when the connection is cut repeatedly meanwhile', () =>
+    throughTcp((proxy, RPC_URL) =>
+      whileFollowing(local, { settings: { RPC_URL } }, async (followed) => {
         for (let round = 0; round < 4; round++) {
           await followed.caughtUp();
           const traffic = makeTraffic(local, { tokens: 2, rounds: 2 });
-          for (let cuts = 0; cuts < 3; cuts++) {
-            const connections = await eventually('it is connected', () => proxy.cut() || undefined);
-            expect(connections).to.be.greaterThan(0);
-          }
+          for (let cuts = 0; cuts < 3; cuts++)
+            await eventually('it is connected', () => proxy.cut() || undefined);
           await traffic;
           proxy.refuse();
           await makeTraffic(local, { tokens: 1, rounds: 1 });
           proxy.accept();
         }
         await followed.allDeliveredOnce();
-      });
-    } finally {
-      await proxy.close();
-    }
-  });
+      }),
+    ));
 
-  it('subscribes to new blocks again on every connection after a broken one', async () => {
-    const proxy = await startTcpProxy(Number(new URL(local.node.url).port), '"eth_subscription"');
-    const settings = { RPC_URL: `ws://127.0.0.1:${proxy.port}` };
-    try {
-      await whileFollowing(local, { name: 'new-heads', settings }, async () => {
-        for (let connection = 0; connection < 3; connection++) {
-          const before = proxy.sightings();
-          await eventually('the node tells of a block', async () => {
-            await mineBlocks(local, 1);
-            return proxy.sightings() > before;
-          });
-          proxy.cut();
-        }
-      });
-    } finally {
-      await proxy.close();
-    }
-  });
+  it('subscribes to new blocks again on every connection after a broken one', () =>
+    throughTcp(
+      (proxy, RPC_URL) =>
+        whileFollowing(local, { settings: { RPC_URL } }, async () => {
+          for (let connection = 0; connection < 3; connection++) {
+            const before = proxy.sightings();
+            await eventually('the node tells of a block', async () => {
+              await mineBlocks(local, 1);
+              return proxy.sightings() > before;
+            });
+            proxy.cut();
+          }
+        }),
+      '"eth_subscription"',
+    ));
 
   it('connects again after answers that are too large, and reads such ranges in parts', async () => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;
@@ -99,7 +72,7 @@ describe('the service with a node over WebSocket', () => {
     const front = await startSocketFront(proxy.url);
     const settings = { RPC_URL: front.url };
     try {
-      await whileFollowing(local, { name: 'too-large', settings, fromBlock }, async (followed) => {
+      await whileFollowing(local, { settings, fromBlock }, async (followed) => {
         const failed = 'the chain cannot be read: ';
         const line = await eventually('it fails', () =>
           followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
@@ -118,33 +91,25 @@ describe('the service with a node over WebSocket', () => {
   });
 
   it('runs without the node, and logs that it does not answer', async () => {
-    const RPC_URL = `ws://127.0.0.1:${await freePort(0)}`;
-    const service = await startService({
-      ...local.settings,
-      RPC_URL,
-      DATA_DIR: join(local.folder, 'nobody'),
-    });
-    try {
+    const settings = { RPC_URL: `ws://127.0.0.1:${await freePort(0)}` };
+    await whileFollowing(local, { settings }, async ({ service }) => {
       expect((await fetch(service.url)).status).to.equal(200);
       expect(service.log.some(({ msg }) => msg?.includes('does not answer'))).to.equal(true);
-    } finally {
-      await service.stop();
-    }
+    });
   });
 
-  it('shares one connection between requests that come while it opens', async () => {
-    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
-    const client = createRpcClient(`ws://127.0.0.1:${proxy.port}`, findNetwork('31337') as Network);
-    try {
-      await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
-      expect(proxy.cut()).to.equal(1);
-      await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
-      expect(proxy.cut()).to.equal(1);
-    } finally {
-      client.destroy();
-      await proxy.close();
-    }
-  });
+  it('shares one connection between requests that come while it opens', () =>
+    throughTcp(async (proxy, url) => {
+      const client = createRpcClient(url, findNetwork('31337') as Network);
+      try {
+        await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
+        expect(proxy.cut()).to.equal(1);
+        await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
+        expect(proxy.cut()).to.equal(1);
+      } finally {
+        client.destroy();
+      }
+    }));
 });
 
 /** A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. */

@@ -13,7 +13,7 @@ import {
   type RecordingReceiver,
 } from '../helpers/receiver/recording-receiver';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { seededRandom } from '../helpers/seeded-random';
 import type { TokenModel } from '../helpers/chain/token-model';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -24,11 +24,9 @@ const RUNS: [seed: number, started: keyof typeof STARTED, engine: Engine][] = [
   [1, 'at the beginning', 'SQLite'],
   [2, 'in the middle', 'SQLite'],
   [3, 'at the end', 'SQLite'],
-  [4, 'at the beginning', 'PostgreSQL'],
-  [5, 'in the middle', 'PostgreSQL'],
-  [6, 'at the end', 'PostgreSQL'],
+  [4, 'in the middle', 'PostgreSQL'],
 ];
-const TOKENS = 20;
+const RANDOM_IDS = 13;
 const OPERATIONS_OF_A_RUN = 120;
 /** Ids that break when a number is too small or signed, or leading zeros are lost. */
 const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcdefn, 2n ** 248n - 1n];
@@ -63,12 +61,13 @@ describe('deliveries of random token operations', () => {
     await service?.stop();
   };
 
-  RUNS.forEach(([seed, started, engine], run) => {
+  for (const [seed, started, engine] of RUNS) {
     it(`equal the logs of the chain: seed ${seed}, service started ${started}, ${engine}`, async function () {
       state = await newState(engine);
       if (state === undefined) return this.skip();
       const random = seededRandom(seed);
-      const lives = await randomLifecycles(local, random, tokenIds(run, random));
+      const ids = [...UNUSUAL_IDS, ...Array.from({ length: RANDOM_IDS }, () => BigInt(random.hex(32)))];
+      const lives = await randomLifecycles(local, random, ids);
       const fromBlock = (await local.client.getBlockNumber()) + 1;
       const deliveries = await deliveredDuring(lives.run, started, {
         ...state.settings,
@@ -84,7 +83,7 @@ describe('deliveries of random token operations', () => {
       for (const operation of OPERATIONS)
         sent.set(operation, (sent.get(operation) ?? 0) + lives.counts[operation]);
     });
-  });
+  }
 
   it('cover every operation', () => {
     for (const operation of OPERATIONS) expect(sent.get(operation), operation).to.be.greaterThan(5);
@@ -135,9 +134,3 @@ describe('deliveries of random token operations', () => {
       expect(known, `token ${token.tokenId}`).to.have.property(name, address.toLowerCase());
   }
 });
-
-/** Twenty random ids; in each of the first runs, an unusual one replaces one of them. */
-function tokenIds(run: number, random: SeededRandom): bigint[] {
-  const ids = Array.from({ length: TOKENS }, () => BigInt(random.hex(32)));
-  return [...UNUSUAL_IDS.slice(run, run + 1), ...ids].slice(0, TOKENS);
-}

@@ -8,6 +8,7 @@ import { healthOf, metricOf } from './health-and-metrics';
 import { startRecordingReceiver } from '../receiver/recording-receiver';
 import { startService, type LogLine, type RunningService } from './running-service';
 import type { LocalSetup } from '../chain/local-setup';
+import { startRpcProxy, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 
 /** The status of the answers to events: always the same, or chosen for each event. */
 export type WebhookStatus = number | ((event: CloudEvent) => number | Promise<number>);
@@ -42,8 +43,8 @@ export interface FollowedRegistry {
 
 /** Options of `whileFollowing`. */
 export interface Following {
-  /** Name of the data folder. */
-  name: string;
+  /** Name of the data folder. Defaults to a new one. */
+  name?: string;
   /** Override those of the setup. The service can issue only if they have WALLET_PRIVATE_KEY. */
   settings?: Record<string, string>;
   /** Content of service.config.json besides `webhook`. */
@@ -58,13 +59,15 @@ export interface Following {
  */
 const QUICK_RETRIES = { timeoutMs: 15_000, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
 
+let services = 0;
+
 /** Follows the registry while `act` runs, and then stops everything, also after an error. */
 export async function whileFollowing(
   local: LocalSetup,
   following: Following,
   act: (followed: FollowedRegistry) => Promise<void>,
 ): Promise<void> {
-  const { name, settings: own, config } = following;
+  const { name = `followed-${++services}`, settings: own, config } = following;
   const fromBlock = following.fromBlock ?? (await local.client.getBlockNumber()) + 1;
   const [attempted, accepted]: [CloudEvent[], CloudEvent[]] = [[], []];
   let status: WebhookStatus = 200;
@@ -92,11 +95,16 @@ export async function whileFollowing(
   let service = await startService(settings);
   const confirmations = Number(settings.CONFIRMATIONS ?? 0);
   const caughtUp = async (): Promise<void> => {
-    await eventually('everything is read', () => isCaughtUp(local, service, confirmations));
+    await eventually('everything is read', async () => {
+      const next = (await local.client.getBlockNumber()) - confirmations + 1;
+      const { feeds } = await healthOf(service.url);
+      return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock === next);
+    });
   };
   const settled = async (): Promise<void> => {
     await caughtUp();
-    await eventually('everything is delivered', () => isAllDelivered(service));
+    const waiting = () => metricOf(service.url, 'etr_deliveries_waiting');
+    await eventually('everything is delivered', async () => (await waiting()) === 0);
   };
   try {
     await act({
@@ -126,18 +134,22 @@ export async function whileFollowing(
   }
 }
 
-async function isCaughtUp(
+/**
+ * Follows the registry like `whileFollowing`, through a proxy in front of the node that answers with
+ * `answerer` from the beginning.
+ */
+export async function whileFollowingThroughProxy(
   local: LocalSetup,
-  service: RunningService,
-  confirmations: number,
-): Promise<boolean> {
-  const next = (await local.client.getBlockNumber()) - confirmations + 1;
-  const { feeds } = await healthOf(service.url);
-  return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock === next);
-}
-
-async function isAllDelivered(service: RunningService): Promise<boolean> {
-  return (await metricOf(service.url, 'etr_deliveries_waiting')) === 0;
+  { answerer, ...following }: Following & { answerer?: Answerer },
+  act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+): Promise<void> {
+  const proxy = await startRpcProxy(local.node.url, answerer);
+  try {
+    const settings = { ...following.settings, RPC_URL: proxy.url };
+    await whileFollowing(local, { ...following, settings }, (followed) => act(proxy, followed));
+  } finally {
+    await proxy.close();
+  }
 }
 
 /** Compares first the identifying fields, so that a failure is readable, and then everything. */
@@ -161,7 +173,7 @@ function briefly({ type, data }: ExpectedEvent): string {
 }
 
 /** The event without its id, which the service chooses. */
-function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
+export function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
   const copy = { ...event };
   delete copy.id;
   return copy;

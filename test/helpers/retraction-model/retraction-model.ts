@@ -133,6 +133,8 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
     await service.stop();
 
     const expected = await expectedEvents(client, registryAddress, startBlock);
+    const usual = receivers.get(DEFAULT_SUBSCRIPTION)?.stored() ?? [];
+    run.violations.push(...deliveredOtherwiseThanOnce(usual, expected));
     for (const name of SUBSCRIBERS) {
       const stored = receivers.get(name)?.stored() ?? [];
       note('events', stored.length);
@@ -230,6 +232,22 @@ async function differences(
     client.destroy();
   }
   return found;
+}
+
+/** A log that is mined again is the same event for a subscriber without retractions, wherever it is then. */
+function deliveredOtherwiseThanOnce(
+  stored: readonly ServiceEvent[],
+  expected: readonly ExpectedEvent[],
+): string[] {
+  const keyOf = ({ type, data }: ServiceEvent | ExpectedEvent): string =>
+    JSON.stringify(
+      'payload' in data ? [type, data.transactionHash, Object.entries(data.payload).sort()] : type,
+    );
+  const keys = stored.map(keyOf);
+  return [
+    ...expected.flatMap((event) => (keys.includes(keyOf(event)) ? [] : [`never delivered: ${keyOf(event)}`])),
+    ...keys.flatMap((key, index) => (keys.indexOf(key) < index ? [`delivered again: ${key}`] : [])),
+  ];
 }
 
 function isRetraction(event: ServiceEvent): event is Retraction {
