@@ -177,7 +177,7 @@ describe('a reorganisation', () => {
     it('is noticed before any of them is sent', () =>
       replaced(TOKENS + 1, THROUGH, (_proxy, followed) => followed.allDeliveredOnce()));
 
-    it('holds them, in a feed that is not "following", while the node lacks the newest block read', async () => {
+    it('holds them, the feed not "following", while the node lacks the newest block read', async () => {
       const head = (await forked.local.client.getBlockNumber()) + TOKENS;
       const lacking: Answerer = (method, [block]) =>
         method === 'eth_getBlockByNumber' && Number(block) >= head ? { result: null } : 'none';

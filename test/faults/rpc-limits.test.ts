@@ -18,7 +18,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 
 const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
 
-/** Refusals by which providers ask for fewer blocks. The other words and statuses: test/unit/reading-ranges. */
+/** Refusals by which providers ask for fewer blocks; test/unit/reading-ranges.test.ts has the others. */
 const TOO_WIDE: Record<string, RpcAnswer | HttpAnswer> = {
   'an error': TOO_MANY_BLOCKS,
   'an error in an answer of status 400': {
