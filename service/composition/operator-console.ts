@@ -10,11 +10,11 @@ import { createOverview, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
 import type { Database } from '../database/database';
 import { movedSince } from '../outbox/changes';
-import { subscriptionsHealth } from '../subscriptions/subscription-health';
+import { sinkRulesOf } from '../subscriptions/manage-subscriptions';
+import { healthQueryOf, subscriptionsHealth } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
-import { healthQueryOf, sinkRulesOf } from './subscribing';
 
 /** The answers to questions of programs and of the console. Undefined without a key: then nobody may ask. */
 export function createAnswering(

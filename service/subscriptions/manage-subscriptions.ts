@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { TestEvent } from '../../client/events';
@@ -5,61 +6,95 @@ import type { Clock } from '../base/clock';
 import { ConfigurationError, RequestError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
+import type { Config } from '../config/config';
 import type { Database } from '../database/database';
+import { type ChannelTarget } from '../delivery/feed-delivery';
 import { classifyOutcome } from '../delivery/attempt-delivery';
-import type { ChannelTarget } from '../delivery/feed-delivery';
 import type { SinkGuard } from '../delivery/guarded-connector';
 import { createWebhookClient, newWebhookSecret } from '../delivery/post';
 import { TEST_TYPE } from '../events/event-types';
-import { parseReplacement, parseSubscription } from './parse-subscription';
-import { presentSubscription } from './present-subscription';
-import type { SecretsCipher } from './secrets';
+import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
+import { createSecretsCipher } from './secrets';
 import {
   addSubscription,
+  defaultStateOf,
   findSubscription,
   listSubscriptions,
   removeSubscription,
   replaceSubscription,
+  setDefaultState,
   subscriptionOf,
   withoutSecretsOf,
   type SubscriptionRow,
 } from './stored-subscriptions';
-import type { StoredSubscription, Subscription } from './subscription';
+import {
+  parseReplacement,
+  parseSubscription,
+  presentDefault,
+  presentSubscription,
+  STATE_OF_DEFAULT,
+  type StoredSubscription,
+  type Subscription,
+} from './subscription';
+import { healthQueryOf, withFailures } from './subscription-health';
 
-/** The parts that subscriptions need. */
-export interface SubscriptionsOptions {
-  database: Database;
-  cipher: SecretsCipher;
-  rules: SinkRules;
-  /** Without a key nothing can be delivered. */
-  signingKeys: SigningKeys | undefined;
-  clock: Clock;
-  newId: () => string;
-  /** Replaced in tests. */
-  lookup?: LookupFunction;
-  /** Called after each change. */
-  onChanged(): Promise<void>;
+/** The settings that subscriptions depend on. Without a signing key nothing can be delivered. */
+type SubscriptionSettings = Pick<
+  Config,
+  | 'allowPrivateSinks'
+  | 'network'
+  | 'registries'
+  | 'secretsKey'
+  | 'signingKeys'
+  | 'subscriptionFailingAfterMinutes'
+>;
+
+/** The rules for the sinks of subscriptions that the API made. */
+export function sinkRulesOf({
+  allowPrivateSinks,
+  network,
+}: Pick<Config, 'allowPrivateSinks' | 'network'>): SinkRules {
+  return { allowPrivate: allowPrivateSinks, allowLoopback: network.local };
 }
 
-/** The management of the subscriptions of the API. Secrets are shown once, when they are made. */
+/** The management of all subscriptions. Secrets are shown once, when they are made. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 /**
- * Creates the management of subscriptions.
+ * Creates the management of subscriptions: those of the API, and `default`, of which the settings define
+ * everything but the state.
  *
- * @throws RequestError from its methods: SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING,
- *   SECRETS_KEY_WRONG, SIGNING_KEY_MISSING, SUBSCRIPTIONS_TOO_MANY.
+ * @param parts `lookup` is replaced in tests; `onChanged` is called after each change.
+ * @throws RequestError from its methods: SUBSCRIPTION_UNKNOWN, SUBSCRIPTION_IN_SETTINGS,
+ *   SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING, SECRETS_KEY_WRONG, SIGNING_KEY_MISSING,
+ *   SUBSCRIPTIONS_TOO_MANY.
  */
-export function createSubscriptions(options: SubscriptionsOptions) {
-  const { database, cipher, clock, rules } = options;
+export function createSubscriptions(
+  config: SubscriptionSettings,
+  parts: { database: Database; clock: Clock; lookup?: LookupFunction; onChanged: () => Promise<void> },
+) {
+  const { database, clock, onChanged } = parts;
   const { db } = database;
+  const cipher = createSecretsCipher(config.secretsKey);
+  const rules = sinkRulesOf(config);
+  const healthQuery = () => healthQueryOf(config, db, clock.now());
+
+  async function findDefault(): Promise<Subscription | undefined> {
+    const { feeds } = await healthQuery();
+    return presentDefault(config.registries, await defaultStateOf(db, feeds));
+  }
+
+  async function find(name: string): Promise<Subscription> {
+    if (name === DEFAULT_SUBSCRIPTION) return (await findDefault()) ?? refuseUnknown(name);
+    return withoutSecretsOf((await findSubscription(db, name)) ?? refuseUnknown(name));
+  }
 
   /** Makes the checks that need the settings, and the secret of Standard Webhooks. */
   function completed(
     subscription: StoredSubscription,
     stored?: StoredSubscription,
   ): { subscription: StoredSubscription; secret: string | undefined } {
-    signingKeysIn(options);
+    signingKeysIn(config);
     checkSink(subscription.sink, rules);
     if (!subscription.config.standardWebhooks) return { subscription, secret: undefined };
     const kept = stored?.config.secret;
@@ -91,58 +126,92 @@ export function createSubscriptions(options: SubscriptionsOptions) {
 
   return {
     async add(body: unknown): Promise<StoredSubscription> {
-      const { subscription, secret } = completed(parseSubscription(body, options.newId()));
+      const { subscription, secret } = completed(parseSubscription(body, randomUUID()));
       await addSubscription(database, subscription, cipher, clock.now());
-      await options.onChanged();
+      await onChanged();
       return shownWith(subscription, secret);
     },
-    async list(page: { after: string | undefined; limit: number }): Promise<Subscription[]> {
-      return (await listSubscriptions(db, page)).map(withoutSecretsOf);
-    },
-    async find(name: string): Promise<Subscription | undefined> {
-      const row = await findSubscription(db, name);
-      return row && withoutSecretsOf(row);
-    },
-    /** Undefined if there is no such subscription. */
-    async replace(name: string, body: unknown): Promise<StoredSubscription | undefined> {
-      let shown: StoredSubscription | undefined;
-      const change = (row: SubscriptionRow): StoredSubscription => {
-        const stored = readable(row);
-        const parsed = parseReplacement(body, stored);
-        const { startFrom } = stored.config;
-        const { subscription, secret } = completed(
-          { ...parsed, config: { ...parsed.config, startFrom } },
-          stored,
-        );
-        shown = shownWith(subscription, secret);
-        return subscription;
+    /**
+     * Lists subscriptions, `default` first, and those that are failing with `failingSince`. `next`: the
+     * `after` of the next page. Undefined if there is no subscription `after`.
+     */
+    async list({ after, limit }: { after?: string | undefined; limit: number }) {
+      const isAfterStored = after !== undefined && after !== DEFAULT_SUBSCRIPTION;
+      if (isAfterStored && (await findSubscription(db, after)) === undefined) return undefined;
+      const ofSettings = after === undefined ? await findDefault() : undefined;
+      const rest = limit - (ofSettings ? 1 : 0);
+      const rows = await listSubscriptions(db, {
+        after: isAfterStored ? after : undefined,
+        limit: rest + 1,
+      });
+      const page = [...(ofSettings ? [ofSettings] : []), ...rows.slice(0, rest).map(withoutSecretsOf)];
+      return {
+        subscriptions: await withFailures(db, page, await healthQuery()),
+        next: rows.length > rest ? page.at(-1)?.id : undefined,
       };
-      await replaceSubscription(database, name, change, cipher, clock.now());
-      await options.onChanged();
+    },
+    find,
+    /** Finds a subscription, with `failingSince` if it is failing. */
+    async show(name: string): Promise<Subscription> {
+      const found = await find(name);
+      const [shown = found] = await withFailures(db, [found], await healthQuery());
       return shown;
+    },
+    /** Replaces a subscription, or sets the state of `default`. */
+    async replace(name: string, body: unknown): Promise<StoredSubscription> {
+      let shown: StoredSubscription | undefined;
+      if (name === DEFAULT_SUBSCRIPTION) {
+        await find(name);
+        const { data } = STATE_OF_DEFAULT.safeParse(body);
+        if (data === undefined)
+          throw inSettings(
+            'Only its state can be set here: send {"config": {"state": "active"}} or "paused".',
+          );
+        await setDefaultState(database, data.config.state, clock.now());
+      } else {
+        const change = (row: SubscriptionRow): StoredSubscription => {
+          const stored = readable(row);
+          const parsed = parseReplacement(body, stored);
+          const { startFrom } = stored.config;
+          const { subscription, secret } = completed(
+            { ...parsed, config: { ...parsed.config, startFrom } },
+            stored,
+          );
+          shown = shownWith(subscription, secret);
+          return subscription;
+        };
+        await replaceSubscription(database, name, change, cipher, clock.now());
+        if (shown === undefined) refuseUnknown(name);
+      }
+      await onChanged();
+      return shown ?? (await find(name));
     },
     /** Removes nothing if events are undelivered and `isForced` is false. */
     async remove(name: string, isForced: boolean) {
-      const removed = await removeSubscription(database, name, isForced);
-      if (removed?.isRemoved) await options.onChanged();
+      if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
+      const removed = (await removeSubscription(database, name, isForced)) ?? refuseUnknown(name);
+      if (removed.isRemoved) await onChanged();
       return removed;
     },
-    /** Sends a test event to the sink, once. `error`: undefined if it was a success. */
+    /** Sends a test event to the sink, once. `error`: null if it was a success. */
     async test(name: string) {
-      const row = await findSubscription(db, name);
-      if (row === undefined) return undefined;
-      const signingKeys = signingKeysIn(options);
-      const target = targetOf(withSecrets(row), signingKeys, { rules, lookup: options.lookup ?? lookup });
-      const client = createWebhookClient({ ...target, clock });
+      if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Issue a document on a test network to try it.');
+      const row = (await findSubscription(db, name)) ?? refuseUnknown(name);
+      const guard = { rules, lookup: parts.lookup ?? lookup };
+      const client = createWebhookClient({
+        ...targetOf(withSecrets(row), signingKeysIn(config), guard),
+        clock,
+      });
       try {
-        const event = testEventOf(name, options.newId(), clock.now());
+        const event = testEventOf(name, randomUUID(), clock.now());
         const start = performance.now();
         const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), clock.now());
         return {
+          isDelivered: outcome.delivered,
           eventId: event.id,
-          status: outcome.status,
-          error: outcome.delivered ? undefined : outcome.error,
           milliseconds: Math.round(performance.now() - start),
+          status: outcome.status ?? null,
+          error: outcome.delivered ? null : outcome.error,
         };
       } finally {
         await client.close();
@@ -151,12 +220,24 @@ export function createSubscriptions(options: SubscriptionsOptions) {
   };
 }
 
+function refuseUnknown(name: string): never {
+  const remedy = 'List the subscriptions with `npx tdoc subscriptions list`.';
+  throw new RequestError('SUBSCRIPTION_UNKNOWN', `There is no subscription ${name.slice(0, 64)}.`, {
+    remedy,
+  });
+}
+
+function inSettings(remedy: string): RequestError {
+  const message = `The subscription default is made of WEBHOOK_URL and service.config.json. ${remedy}`;
+  return new RequestError('SUBSCRIPTION_IN_SETTINGS', message, { remedy });
+}
+
 function shownWith(subscription: StoredSubscription, secret: string | undefined): StoredSubscription {
   const shown = presentSubscription(subscription);
   return secret === undefined ? shown : { ...shown, config: { ...shown.config, secret } };
 }
 
-function signingKeysIn({ signingKeys }: SubscriptionsOptions): SigningKeys {
+function signingKeysIn({ signingKeys }: SubscriptionSettings): SigningKeys {
   if (signingKeys !== undefined) return signingKeys;
   const remedy = 'Make a key with `npx tdoc signing-key`, and restart the service.';
   throw new RequestError(

@@ -8,9 +8,9 @@ import { undeliveredOfChannels } from '../outbox/outbox-figures';
 import { addDefault, channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
 import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/purge-events';
-import { withMaskedHeaders } from './present-subscription';
 import type { SecretsCipher } from './secrets';
 import {
+  withMaskedHeaders,
   worstOf,
   type Headers,
   type StoredSubscription,
@@ -148,20 +148,18 @@ export async function addSubscription(
   });
 }
 
-/** Replaces a subscription, and sets the state of its channels if it changed. False if there is none. */
+/** Replaces a subscription, if there is one, and sets the state of its channels if it changed. */
 export async function replaceSubscription(
   database: Database,
   name: string,
   change: (row: SubscriptionRow) => StoredSubscription,
   cipher: SecretsCipher,
   now: number,
-): Promise<boolean> {
-  return database.db.transaction().execute(async (transaction) => {
+): Promise<void> {
+  await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const row = await findSubscription(transaction, name);
-    if (row === undefined) return false;
-    await update(database, transaction, row, columnsOf(change(row), cipher), now);
-    return true;
+    if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), cipher), now);
   });
 }
 

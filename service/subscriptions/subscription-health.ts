@@ -1,6 +1,10 @@
 import type { Kysely } from 'kysely';
+import { registryName } from '../base/registry-name';
+import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
+import { readRegistries } from '../followed-registries/stored-registries';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
+import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { worstOf, type Subscription, type SubscriptionState } from './subscription';
 
 /** A subscription that is not active, or whose deliveries fail. */
@@ -21,6 +25,23 @@ export interface HealthQuery {
   failingBefore: number;
   /** Whether the settings have a webhook: without one there is no subscription `default`. */
   hasDefault: boolean;
+}
+
+/** The feeds and limits of the health of subscriptions. Registries that are not followed do not count. */
+export async function healthQueryOf(
+  config: Pick<Config, 'registries' | 'subscriptionFailingAfterMinutes'>,
+  db: Kysely<Schema>,
+  now: number,
+): Promise<HealthQuery> {
+  const followed = new Set([
+    ...config.registries.map(({ network, address }) => registryName(network.chainId, address)),
+    ...(await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address)),
+  ]);
+  return {
+    feeds: (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed))),
+    failingBefore: now - config.subscriptionFailingAfterMinutes * 60_000,
+    hasDefault: config.registries.some(({ webhook }) => webhook !== undefined),
+  };
 }
 
 /** Reads the states of all subscriptions. Failing ones come first, the longest failing one first. */

@@ -5,11 +5,18 @@ import {
   DELIVERY_OPTIONS,
   LONGEST_HEADER_VALUE,
   MOST_HEADERS,
+  NOTHING_TO_REMOVE,
 } from '../base/delivery-options';
-import { found, members, must } from '../base/json';
+import { RequestError } from '../base/errors';
+import { found, firstProblemOf, members, must, type Path, pointerOf } from '../base/json';
+import { printableUrl } from '../base/mask-secrets';
+import { registryName } from '../base/registry-name';
 import { sinkProblem } from '../base/sink-rules';
-import { SUBSCRIBABLE_TYPES } from '../events/event-types';
+import type { FollowedRegistry, Webhook } from '../config/followed-registries';
+import { sourceOf } from '../events/cloud-event';
+import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES } from '../events/event-types';
 import type { Selection } from '../events/select-events';
+import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { FILTERS, MOST_FILTERS } from './filter-schema';
 
 /**
@@ -167,6 +174,11 @@ export const SUBSCRIPTION_REQUEST = members(
   },
 );
 
+/** The body of PUT /subscriptions/default. */
+export const STATE_OF_DEFAULT = z
+  .strictObject({ config: z.strictObject({ state: z.enum(['active', 'paused']) }) })
+  .meta({ description: 'For `default` alone, whose other members come from the settings.' });
+
 export type SubscriptionConfig = Readonly<z.output<typeof SUBSCRIPTION_CONFIG>>;
 
 /** `gone`: the sink has answered 410. Only the service sets it. */
@@ -193,3 +205,165 @@ export interface Subscription extends Selection {
 
 /** A subscription with its secrets. `config.secret` signs deliveries with `standardWebhooks`. */
 export type StoredSubscription = Subscription & { readonly config: { readonly secret?: string } };
+
+/** Replaces the value of every header in the answers of the API. */
+export const MASK = '***';
+
+/** The headers of a request, by name in lower case. Null removes one. */
+type ChangedHeaders = Readonly<Record<string, string | null>>;
+
+const HEADERS_PATH = ['protocolsettings', 'headers'];
+
+/**
+ * Checks the body of `POST /subscriptions` and fills the defaults in. An `id` in the body is ignored.
+ *
+ * @param body from a parser that refuses `__proto__` as a name.
+ * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
+ */
+export function parseSubscription(body: unknown, id: string): Subscription {
+  return realised(body, id, undefined);
+}
+
+/**
+ * Checks the body of `PUT /subscriptions/{id}`. It replaces the stored subscription, except for the values of
+ * headers that it masks or leaves out.
+ *
+ * @param stored with the values of its headers.
+ * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
+ */
+export function parseReplacement(body: unknown, stored: Subscription): Subscription {
+  return realised(withoutHealth(body), stored.id, stored);
+}
+
+/** The body without `failingSince`, which a GET adds: the answer of a GET can be sent as it is. */
+function withoutHealth(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'failingSince'));
+}
+
+function realised(body: unknown, id: string, stored: Subscription | undefined): Subscription {
+  const { data, error } = SUBSCRIPTION_REQUEST.safeParse(body);
+  if (data === undefined) {
+    const { path, problem } = firstProblemOf(error);
+    throw subscriptionError(path, problem);
+  }
+  const { source, types, filters, sink, protocol, protocolsettings, config } = data;
+  if (config.state === 'gone' && stored?.config.state !== 'gone') {
+    const problem = 'is set to `gone` by the service, when the sink answers 410. Write `active` or `paused`.';
+    throw subscriptionError(['config', 'state'], problem);
+  }
+  const retracted = types?.indexOf(RETRACTED_TYPE) ?? -1;
+  if (retracted >= 0 && !config.retractions) {
+    const problem = 'is sent only if config/retractions is true. Set it, or leave the type out.';
+    throw subscriptionError(['types', retracted], problem);
+  }
+  const headers = mergeHeaders(stored, protocolsettings.headers ?? {});
+  return {
+    id,
+    ...(source !== undefined && { source: asInEvents(source) }),
+    ...(types !== undefined && { types }),
+    config,
+    ...(filters !== undefined && { filters }),
+    sink,
+    protocol,
+    protocolsettings: {
+      ...(Object.keys(headers).length > 0 && { headers }),
+      method: protocolsettings.method,
+    },
+  };
+}
+
+/** A source with its address in lower case. */
+function asInEvents(source: string): string {
+  const [chainId = '', address = ''] = source.split(':').slice(2);
+  return sourceOf(registryName(Number(chainId), address));
+}
+
+/**
+ * The headers of a new subscription, or after a PUT. A header that is not named, or is named with its mask,
+ * keeps its value, unless that cannot be decrypted: the stored subscription then has the mask itself.
+ */
+function mergeHeaders(stored: Subscription | undefined, put: ChangedHeaders): Headers {
+  const merged = new Map(Object.entries(stored?.protocolsettings?.headers ?? {}));
+  const refuse = (problem: string, ...name: string[]): never => {
+    throw subscriptionError([...HEADERS_PATH, ...name], problem);
+  };
+  for (const [name, value] of Object.entries(put)) {
+    if (value === null && stored === undefined) refuse(NOTHING_TO_REMOVE, name);
+    else if (value === null) merged.delete(name);
+    else if (value !== MASK) merged.set(name, value);
+    else if (!merged.has(name)) refuse(`is ${MASK}, which stands for a stored value. Give the value.`, name);
+  }
+  if (merged.size > MOST_HEADERS) refuse(`has more than ${MOST_HEADERS} headers. Leave some out.`);
+  for (const [name, value] of merged)
+    if (value === MASK)
+      refuse('cannot be kept: its value cannot be read with SECRETS_KEY. Give the value, or null.', name);
+  return Object.fromEntries(merged);
+}
+
+/** @param problem with the remedy; the pointer is the subject of its first sentence. */
+function subscriptionError(path: Path, problem: string): RequestError {
+  return new RequestError('SUBSCRIPTION_INVALID', `${pointerOf(path) || 'The body'} ${problem}`);
+}
+
+/** The subscription as the API shows it: without the secret, and with a mask for the value of each header. */
+export function presentSubscription({ config, protocolsettings, ...rest }: StoredSubscription): Subscription {
+  const shown = { ...config };
+  delete shown.secret;
+  return {
+    ...rest,
+    ...(protocolsettings && { protocolsettings: withMaskedHeaders(protocolsettings) }),
+    config: shown,
+  };
+}
+
+export function withMaskedHeaders<Settings extends { readonly headers?: Headers }>(
+  settings: Settings,
+): Settings {
+  if (settings.headers === undefined) return settings;
+  const names = Object.keys(settings.headers);
+  return { ...settings, headers: Object.fromEntries(names.map((name) => [name, MASK])) };
+}
+
+/** The subscription as readers see it, who may not send to its sink: the path may hold a key. */
+export function forReaders<Shown extends Pick<Subscription, 'sink'>>(subscription: Shown): Shown {
+  return { ...subscription, sink: printableUrl(subscription.sink) };
+}
+
+/** The subscription `default` for a registry, as WEBHOOK_URL and service.config.json define it. */
+export function definedBySettings(webhook: Webhook, state: SubscriptionState): Subscription {
+  const { url, headers, ...options } = webhook;
+  return {
+    id: DEFAULT_SUBSCRIPTION,
+    sink: url,
+    protocol: 'HTTP',
+    protocolsettings: { ...(Object.keys(headers).length > 0 && { headers }), method: 'POST' },
+    config: {
+      startFrom: 'beginning',
+      state,
+      ...options,
+      contentType: 'application/json',
+      standardWebhooks: false,
+      retractions: false,
+    },
+  };
+}
+
+/**
+ * The subscription `default` of all registries, as the API shows it. If registries have webhooks of their
+ * own, `config.sinks` has the sinks by `source`. Undefined if no webhook is configured.
+ */
+export function presentDefault(
+  registries: readonly FollowedRegistry[],
+  state: SubscriptionState,
+): (Subscription & { readonly config: { readonly sinks?: object } }) | undefined {
+  const having = registries.flatMap(({ webhook, network, address }) =>
+    webhook ? [{ webhook, source: sourceOf(registryName(network.chainId, address)) }] : [],
+  );
+  const [first] = having;
+  if (first === undefined) return undefined;
+  const shown = forReaders(presentSubscription(definedBySettings(first.webhook, state)));
+  if (having.every(({ webhook }) => webhook === first.webhook)) return shown;
+  const sinks = having.map(({ source, webhook }) => [source, printableUrl(webhook.url)] as const);
+  return { ...shown, config: { ...shown.config, sinks: Object.fromEntries(sinks) } };
+}

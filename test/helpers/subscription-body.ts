@@ -1,6 +1,9 @@
 import type { RequestError } from '../../service/base/errors';
-import { parseReplacement, parseSubscription } from '../../service/subscriptions/parse-subscription';
-import type { Subscription } from '../../service/subscriptions/subscription';
+import {
+  parseReplacement,
+  parseSubscription,
+  type Subscription,
+} from '../../service/subscriptions/subscription';
 
 export const ID = '0192f3c8-5a00-7000-8000-000000000001';
 

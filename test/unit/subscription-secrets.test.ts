@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { presentSubscription } from '../../service/subscriptions/present-subscription';
+import { presentSubscription } from '../../service/subscriptions/subscription';
 import { subscriptionWith } from '../helpers/subscription-body';
 
 describe('a subscription as the API shows it', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseReplacement, parseSubscription } from '../../service/subscriptions/parse-subscription';
+import { parseReplacement, parseSubscription } from '../../service/subscriptions/subscription';
 import {
   bodyWith,
   ID,

@@ -9,7 +9,7 @@ import { signingKeyOf } from '../../service/base/signing-keys';
 import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/post';
 import { targetOf } from '../../service/subscriptions/manage-subscriptions';
-import { definedBySettings } from '../../service/subscriptions/present-subscription';
+import { definedBySettings } from '../../service/subscriptions/subscription';
 import { listen } from '../../service/http/server';
 import { secretMasker } from '../../service/base/mask-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';

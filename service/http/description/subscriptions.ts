@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { SUBSCRIPTION_CONFIG, SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
+import {
+  STATE_OF_DEFAULT,
+  SUBSCRIPTION_CONFIG,
+  SUBSCRIPTION_REQUEST,
+} from '../../subscriptions/subscription';
 import { DELIVERY_PLACE, TOKEN } from './deliveries';
 import { chapter, json } from './operation';
 import { component, COUNT, REGISTRY_NAME, TEXT, TIME } from '../../answers/views';
@@ -25,11 +29,6 @@ const SUBSCRIPTION = SUBSCRIPTION_REQUEST.extend({
   }),
   failingSince: TIME.optional().meta({ description: 'No delivery has succeeded since this time.' }),
 }).meta({ id: 'Subscription' });
-
-/** The body of PUT /subscriptions/default. */
-export const STATE_OF_DEFAULT = z
-  .strictObject({ config: z.strictObject({ state: z.enum(['active', 'paused']) }) })
-  .meta({ description: 'For `default` alone, whose other members come from the settings.' });
 
 const FLAG = { error: 'must be true or false' };
 

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../service/base/clock';
+import { findNetwork, type Network } from '../../../service/chain/networks';
 import type { Database } from '../../../service/database/database';
 import { createSubscriptions, type Subscriptions } from '../../../service/subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../../../service/subscriptions/secrets';
 import { signingKeysOfTest } from '../receiver/webhook-to';
 import type { SeededRandom } from '../seeded-random';
 import { randomRule, type Rule, type RuleChange } from './rule';
@@ -105,13 +104,15 @@ export function createChangingSubscriptions(options: ChangingOptions): ChangingS
 }
 
 function managed({ database, onChanged }: ChangingOptions): Subscriptions {
-  return createSubscriptions({
-    database,
-    cipher: createSecretsCipher(undefined),
-    rules: { allowPrivate: true, allowLoopback: true },
-    signingKeys: signingKeysOfTest(),
-    clock: systemClock,
-    newId: randomUUID,
-    onChanged: async () => onChanged(),
-  });
+  return createSubscriptions(
+    {
+      allowPrivateSinks: true,
+      network: findNetwork('31337') as Network,
+      registries: [],
+      secretsKey: undefined,
+      signingKeys: signingKeysOfTest(),
+      subscriptionFailingAfterMinutes: 1,
+    },
+    { database, clock: systemClock, onChanged: async () => onChanged() },
+  );
 }
