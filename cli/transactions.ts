@@ -7,7 +7,7 @@ import {
   readFees,
   type FeeReading,
   type TransactionFees,
-} from '../service/chain/fees';
+} from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { secretsOf } from '../service/config/secrets';
 import { gasStationUrlOf, type Settings } from '../service/config/settings';

@@ -7,7 +7,7 @@ import { withFileLock } from '../cli/files/write-file';
 import { addressLink, readNetworkFees, transactionLink } from '../cli/transactions';
 import { ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import type { TransactionFees } from '../service/chain/fees';
+import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
 import { rpcUrlOf, settingOf, type Settings } from '../service/config/settings';

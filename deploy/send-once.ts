@@ -15,7 +15,7 @@ import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
-import type { TransactionFees } from '../service/chain/fees';
+import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */

@@ -7,7 +7,7 @@ import type { ServiceEvent } from '../client/events';
 import { codeOf, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { NETWORKS } from '../service/chain/networks';
-import { shortType } from '../service/events/event-types';
+import { shortType } from '../service/events/cloud-event';
 import { BILL_OF_LADING, MINT_EVENTS } from './bill-of-lading';
 import { startChild } from './child-process';
 import { announce, makeRunFolder, preferredPorts, type DevnetFacts, type DevnetOptions } from './place';

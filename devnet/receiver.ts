@@ -6,7 +6,7 @@ import { EVENT_SCHEMAS, isKnown, type ServiceEvent } from '../client/events';
 import { startReceiver } from '../receiver/receiver';
 import { onlyKey } from '../receiver/verify';
 import { ServiceError } from '../service/base/errors';
-import { shortType, TYPE_PREFIX } from '../service/events/event-types';
+import { shortType, TYPE_PREFIX } from '../service/events/cloud-event';
 import { tokenIdHexOf } from '../service/registry/token-id-forms';
 import { anyTokenId } from './operations';
 import { filesIn, type DevnetOptions, type Place } from './place';

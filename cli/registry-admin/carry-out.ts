@@ -9,7 +9,7 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
-import { broadcast } from '../../service/chain/broadcast';
+import { broadcast } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
 import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/event-types';
+import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/cloud-event';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
 import { FailureNotice, useAction } from '../parts/feedback';

@@ -1,4 +1,4 @@
-import { shortType } from '../../service/events/event-types';
+import { shortType } from '../../service/events/cloud-event';
 import type { Subscription } from '../requests/api';
 import { shortened } from '../text/words';
 

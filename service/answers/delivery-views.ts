@@ -1,10 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import type { ChannelTarget } from '../delivery/feed-delivery';
-import { deliveryHeaders } from '../delivery/post';
+import { deliveryHeaders } from '../delivery/attempt-delivery';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { aboutOf } from '../events/cloud-event';
-import { RETRACTED_TYPE } from '../events/event-types';
+import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
 import {
   deliveriesOfEvent,
   type DeliveredEvent,

@@ -2,7 +2,7 @@ import { Wallet } from 'ethers';
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
-import { createGasStation, readFees, type FeeReading } from '../chain/fees';
+import { createGasStation, readFees, type FeeReading } from '../chain/transactions';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';

@@ -10,7 +10,7 @@ import {
   publishedPath,
 } from '../base/published-files';
 import { parseSigningKey, signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
-import { isThisMachine } from '../base/address-kind';
+import { isThisMachine } from '../base/sink-rules';
 import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import {
   accessKey,

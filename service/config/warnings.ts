@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { addressKindOf } from '../base/address-kind';
+import { addressKindOf } from '../base/sink-rules';
 import { SHORTEST_MASKED } from '../base/mask-secrets';
 import { PROJECT_ROOT } from '../base/project-root';
 import { unmaskedSettings } from './secrets';

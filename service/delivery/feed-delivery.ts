@@ -8,9 +8,13 @@ import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
-import type { AttemptOptions } from './attempt-delivery';
+import {
+  type AttemptOptions,
+  createWebhookClient,
+  type WebhookClient,
+  type WebhookTarget,
+} from './attempt-delivery';
 import type { DeliverySlots } from './delivery-slots';
-import { createWebhookClient, type WebhookClient, type WebhookTarget } from './post';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */

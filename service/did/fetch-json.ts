@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
-import { isThisMachine } from '../base/address-kind';
+import { isThisMachine } from '../base/sink-rules';
 
 /**
  * The answer of a URL:

@@ -1,8 +1,27 @@
 import { v5 as uuidV5 } from 'uuid';
+import { CHAIN_EVENT_TYPES, type ChainEvent, type Retraction, type TokenEvent } from '../../client/events';
 import { registryName, type RegistryName } from '../base/registry-name';
-import type { ChainEvent, Retraction, TokenEvent } from '../../client/events';
 import type { RegistryEvent } from '../registry/registry-event';
-import { TYPE_PREFIX } from './event-types';
+
+/** Prefix of every event type (docs/webhooks.md, "Event types"). */
+export const TYPE_PREFIX = 'com.service.etr.';
+
+/** The event of a mint. */
+export const MINTED_TYPE = `${TYPE_PREFIX}minted` as const;
+
+/** The event that takes another event back after a reorganisation. */
+export const RETRACTED_TYPE = `${TYPE_PREFIX}retracted` as const;
+
+/** The event that tries a subscription out. */
+export const TEST_TYPE = `${TYPE_PREFIX}test` as const;
+
+/** The types that `types` of a subscription may name. */
+export const SUBSCRIBABLE_TYPES: readonly string[] = [...CHAIN_EVENT_TYPES, RETRACTED_TYPE];
+
+/** An event's type without its prefix. */
+export function shortType(type: string): string {
+  return type.startsWith(TYPE_PREFIX) ? type.slice(TYPE_PREFIX.length) : type;
+}
 
 /** Namespace of the event ids. If it changes, every event is sent again with a new id. */
 export const EVENT_ID_NAMESPACE = 'ef6a20b8-0d2d-46c0-ab17-9ff867596923';

@@ -11,7 +11,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { CORS_HEADERS } from './middleware/cors';
+import { CORS_HEADERS } from './gate';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
 /** A listening HTTP server. */

@@ -1,4 +1,4 @@
-import type { Broadcast } from '../chain/broadcast';
+import type { Broadcast } from '../chain/transactions';
 import { nodeErrorOf, type Refusal, classifyRefusal, isDefinite } from '../chain/node-errors';
 import { ChainError, messageOf } from '../base/errors';
 import { type PendingTransaction, type SignedMint, type Mint } from './mint';

@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { newDeferred, type Deferred } from '../base/waiting';
-import type { TransactionFees } from '../chain/fees';
+import type { TransactionFees } from '../chain/transactions';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';

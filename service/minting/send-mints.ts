@@ -1,10 +1,9 @@
-import { broadcast, knows } from '../chain/broadcast';
+import { broadcast, highestGasPrice, knows } from '../chain/transactions';
 import { nodeErrorOf, isDefinite } from '../chain/node-errors';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { type PendingTransaction } from './mint';
 import { pause } from '../base/waiting';
 import type { QueueParts } from './queue-parts';
-import { highestGasPrice } from '../chain/fees';
 
 const IDLE_MS = 60_000;
 /** Before a transaction that was not acknowledged is sent again; doubled each time. */

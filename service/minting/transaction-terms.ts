@@ -1,6 +1,6 @@
 import { keccak256, type Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
-import { highestGasPrice, type TransactionFees } from '../chain/fees';
+import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import type { Mint, SignedMint, MintQueueOptions } from './mint';

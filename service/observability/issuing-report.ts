@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
-import { highestGasPrice, type TransactionFees } from '../chain/fees';
+import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import type { MintFigures } from '../journal/read-issuances';
 
 /** The state of issuing. */

@@ -3,8 +3,7 @@ import { v5 as uuidV5 } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
 import type { EventsTable, Schema } from '../database/schema';
-import { EVENT_ID_NAMESPACE, type CloudEvent } from '../events/cloud-event';
-import { RETRACTED_TYPE } from '../events/event-types';
+import { type CloudEvent, EVENT_ID_NAMESPACE, RETRACTED_TYPE } from '../events/cloud-event';
 import {
   bytesOfId,
   channelsByEvent,

@@ -4,15 +4,15 @@ import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
 import { channelsFor, recipientsOf } from './channels';
 import {
+  type CloudEvent,
   eventIdOf,
+  type RegistryIdentity,
+  RETRACTED_TYPE,
   toCloudEvent,
   tokenKeyOf,
   typeOf,
-  type CloudEvent,
-  type RegistryIdentity,
 } from '../events/cloud-event';
 import { lastEntriesOf, unusedIds } from './announcements';
-import { RETRACTED_TYPE } from '../events/event-types';
 import {
   attemptsOf,
   bytesOfId,

@@ -9,10 +9,9 @@ import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import { type ChannelTarget } from '../delivery/feed-delivery';
-import { classifyOutcome } from '../delivery/attempt-delivery';
+import { classifyOutcome, createWebhookClient, newWebhookSecret } from '../delivery/attempt-delivery';
 import type { SinkGuard } from '../delivery/guarded-connector';
-import { createWebhookClient, newWebhookSecret } from '../delivery/post';
-import { TEST_TYPE } from '../events/event-types';
+import { TEST_TYPE } from '../events/cloud-event';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { createSecretsCipher } from './secrets';
 import {

@@ -6,7 +6,7 @@ import Koa from 'koa';
 import { request } from 'undici';
 import { createLogger } from '../../service/base/logger';
 import { answerPage } from '../../service/http/console-routes';
-import { cors } from '../../service/http/middleware/cors';
+import { cors } from '../../service/http/gate';
 import { errors } from '../../service/http/middleware/errors';
 import type { RequestState } from '../../service/http/middleware/request-log';
 import { listen, type HttpServer } from '../../service/http/server';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CORS_HEADERS } from '../../service/http/middleware/cors';
+import { CORS_HEADERS } from '../../service/http/gate';
 import { serve } from '../helpers/http-server';
 import { everythingIsAsDescribed } from '../helpers/violations';
 

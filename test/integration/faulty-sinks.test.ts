@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
-import { createWebhookClient, type PostResult } from '../../service/delivery/post';
+import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
 import { serve, type TestServer } from '../helpers/http-server';
 import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
 

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import type { SinkRules } from '../../service/base/sink-rules';
-import { createWebhookClient, type PostResult } from '../../service/delivery/post';
+import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
 
 const PUBLIC: SinkRules = { allowPrivate: false, allowLoopback: false };
 const LOCAL: SinkRules = { allowPrivate: false, allowLoopback: true };

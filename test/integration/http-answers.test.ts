@@ -6,7 +6,7 @@ import { request } from 'undici';
 import { BusyError, RequestError } from '../../service/base/errors';
 import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
 import { loadConfig } from '../../service/config/config';
-import { CORS_HEADERS } from '../../service/http/middleware/cors';
+import { CORS_HEADERS } from '../../service/http/gate';
 import { keptDocument } from '../../service/issuance/issue-document';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';

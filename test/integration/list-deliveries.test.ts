@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventsByOperation } from '../../service/answers/delivery-views';
-import { RETRACTED_TYPE } from '../../service/events/event-types';
+import { RETRACTED_TYPE } from '../../service/events/cloud-event';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import {
   listDeliveries,

@@ -11,7 +11,7 @@ import { verifySignature } from '../../receiver/verify';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { inheritedEnvironment } from '../../service/config/config';
 import type { HttpAppOptions } from '../../service/http/app';
-import { isOfConsole } from '../../service/http/middleware/cors';
+import { isOfConsole } from '../../service/http/gate';
 import { TAGS } from '../../service/http/description/introduction';
 import { OPERATIONS, openApi } from '../../service/http/description/openapi';
 import { ERROR_CODES, errorsOf } from '../../service/http/description/operation';

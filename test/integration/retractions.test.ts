@@ -9,7 +9,7 @@ import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { RETRACTED_TYPE } from '../../service/events/event-types';
+import { RETRACTED_TYPE } from '../../service/events/cloud-event';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
-import { createWebhookClient, newWebhookSecret } from '../../service/delivery/post';
+import { createWebhookClient, newWebhookSecret } from '../../service/delivery/attempt-delivery';
 import { TAGS } from '../../service/http/description/introduction';
 import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';

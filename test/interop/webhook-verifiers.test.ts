@@ -3,7 +3,11 @@ import { HTTP, type CloudEvent } from 'cloudevents';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
 import { jwksOf, signingKeyOf } from '../../service/base/signing-keys';
-import { createWebhookClient, newWebhookSecret, type ContentType } from '../../service/delivery/post';
+import {
+  createWebhookClient,
+  newWebhookSecret,
+  type ContentType,
+} from '../../service/delivery/attempt-delivery';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
 

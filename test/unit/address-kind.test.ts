@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addressKindOf } from '../../service/base/address-kind';
+import { addressKindOf } from '../../service/base/sink-rules';
 
 describe('kind of an IP address', () => {
   const metadata = "of a cloud's metadata service";

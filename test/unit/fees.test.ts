@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FeeData } from 'ethers';
-import { highestGasPrice, readFees, type FeeReading } from '../../service/chain/fees';
+import { highestGasPrice, readFees, type FeeReading } from '../../service/chain/transactions';
 
 const STATION = { maxFeePerGas: 40n, maxPriorityFeePerGas: 30n };
 const WITH_BASE_FEE = new FeeData(7n, 20n, 2n);

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
-import { createGasStation, feesOf, type GasFees } from '../../service/chain/fees';
+import { createGasStation, feesOf, type GasFees } from '../../service/chain/transactions';
 import { listen } from '../../service/http/server';
 
 describe('gas station', () => {

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { jwksOf, publicJwkOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
-import { createWebhookClient } from '../../service/delivery/post';
+import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { verifySignature } from '../../receiver/verify';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
-import type { TransactionFees } from '../../service/chain/fees';
+import type { TransactionFees } from '../../service/chain/transactions';
 import { createLogger } from '../../service/base/logger';
 import { createWalletReading } from '../../service/observability/issuing-report';
 import { eventually } from '../helpers/eventually';

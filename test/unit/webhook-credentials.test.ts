@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -7,7 +6,7 @@ import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { loadConfig } from '../../service/config/config';
-import { createWebhookClient } from '../../service/delivery/post';
+import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { definedBySettings } from '../../service/subscriptions/subscription';
 import { listen } from '../../service/http/server';

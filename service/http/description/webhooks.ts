@@ -1,5 +1,5 @@
 import { EVENT_SCHEMAS } from '../../../client/events';
-import { shortType } from '../../events/event-types';
+import { shortType } from '../../events/cloud-event';
 import type { Json } from './operation';
 
 /** Meanings of the event types, without their prefix. */

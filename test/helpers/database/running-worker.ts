@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../../../service/base/clock';
 import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
-import type { WebhookClient } from '../../../service/delivery/post';
+import type { WebhookClient } from '../../../service/delivery/attempt-delivery';
 import { startDeliveryWorker, type DeliveryWorker } from '../../../service/delivery/worker';
 
 /** Starts the worker of a channel whose requests are answered by `post`, with a status. */

@@ -1,4 +1,4 @@
-import { readFees } from '../../../service/chain/fees';
+import { readFees } from '../../../service/chain/transactions';
 import type { Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
 import type { Transport } from '../../../service/chain/transport';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { getAddress, Wallet, type JsonRpcProvider } from 'ethers';
-import { readFees } from '../../../service/chain/fees';
+import { readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient } from '../../../service/chain/rpc-client';
 import { createLogger } from '../../../service/base/logger';
