@@ -146,6 +146,8 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
   try {
     const count = await chain.count(wallet.address, 'pending');
     nonces.note(count);
+    // It may be mined meanwhile. Then its nonce is used, and must not be freed.
+    if (!states.isHeld(pending)) return false;
     const refusal = classifyRefusal(cause);
     if (refusal === 'nonce too high') width.refused();
     const remedy = decideRejection({

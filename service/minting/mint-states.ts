@@ -8,6 +8,8 @@ export type MintState =
   'preparing' | 'waiting' | 'deferred' | 'ready' | 'sending' | 'pending' | 'mined' | 'settled';
 
 const MOST_REMEMBERED = 10_000;
+/** `mined`: in another block. */
+const AFTER_MINED: readonly MintState[] = ['mined', 'preparing', 'settled'];
 
 /**
  * All mints of the queue. This class alone changes their states.
@@ -225,7 +227,7 @@ export class MintStates {
   /** Gives a transaction its nonce and state; false when its mint is mined or settled already. */
   #hold(pending: PendingTransaction, state: 'ready' | 'sending' | 'pending'): boolean {
     const { mint, nonce } = pending;
-    if (this.stateOf(mint) === 'mined' || !this.#leave(mint, state)) return false;
+    if (!this.#leave(mint, state)) return false;
     const other = this.#held.get(nonce);
     if (other !== undefined) this.wait(other.mint);
     this.#held.set(nonce, pending);
@@ -233,10 +235,14 @@ export class MintStates {
     return true;
   }
 
-  /** Takes a mint out of its state and sets the next; false when it is settled. */
+  /**
+   * Takes a mint out of its state and sets the next; false when it is settled, and when it is mined and the
+   * change is none of a mined mint. One loop may find the token while another waits for an answer about the
+   * same mint, and then asks for a change that is out of date.
+   */
   #leave(mint: Mint, next: MintState): boolean {
     const state = this.stateOf(mint);
-    if (state === 'settled') return false;
+    if (state === 'settled' || (state === 'mined' && !AFTER_MINED.includes(next))) return false;
     this.#waiting = state === 'waiting' ? this.#waiting.filter((one) => one !== mint) : this.#waiting;
     this.#deferred.delete(mint);
     this.#mined.delete(mint);

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { Transaction, Wallet, type TransactionRequest } from 'ethers';
+import { newDeferred } from '../../service/base/waiting';
+import { findNetwork, type Network } from '../../service/chain/networks';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
@@ -338,6 +340,42 @@ describe('the mint queue when the node rejects, loses or delays', () => {
           : 'none',
       );
       expect(await queue.mint(issuance)).to.equal(made);
+    });
+  });
+
+  it('makes a mint final that was found on the chain while its refusal was being handled', async () => {
+    const network: Network = { ...(findNetwork('31337') as Network), local: false, confirmations: 1 };
+    const asked = { receipt: newDeferred<void>(), count: newDeferred<void>(), mined: newDeferred<void>() };
+    let isSent = false;
+    const answerer: Answerer = async (method, [what, block], forward) => {
+      if (method === 'eth_sendRawTransaction') {
+        if (isSent) return THROUGH_IT;
+        isSent = true;
+        await forward([what]);
+        await asked.receipt.promise;
+        return REFUSED('intrinsic gas too low');
+      }
+      // The node that is asked whether it has the transaction lacks it.
+      if (method === 'eth_getTransactionByHash') return { result: null };
+      if (method === 'eth_getTransactionReceipt') {
+        asked.receipt.resolve();
+        await asked.count.promise;
+      }
+      if (isSent && method === 'eth_getTransactionCount' && block === 'pending') {
+        asked.count.resolve();
+        await asked.mined.promise;
+      }
+      return THROUGH_IT;
+    };
+    const timing = { pollMs: 50, finalCheckMs: 100 };
+    await withQueue({ answerer, network, timing }, async (queue) => {
+      queue.journal.onChange = (change) => {
+        if (change === 'mined') asked.mined.resolve();
+      };
+      await queue.mint();
+      await local.client.send('evm_mine', []);
+      await eventually('it is final', () => queue.journal.calls.final === 1);
+      expect(queue.journal.transactions).to.have.length(1);
     });
   });
 

@@ -108,8 +108,12 @@ describe('the state of a mint', () => {
     const { states, mint, pending } = new Scene('mined');
     states.pending(pending);
     states.ready(pending);
+    states.wait(mint);
+    states.defer(mint, 0);
     expect(states.stateOf(mint)).to.equal('mined');
+    expect(states.allMined()).to.deep.equal([mint]);
     expect(states.held()).to.deep.equal([]);
+    expect(states.takeWaiting(9)).to.deep.equal([]);
   });
 
   it('is waiting again when another mint takes its nonce', () => {
