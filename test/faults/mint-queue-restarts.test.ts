@@ -1,20 +1,18 @@
 import { expect } from 'chai';
 import type { HardhatNode } from '../../devnet/hardhat-node';
 import { mintTogether } from '../helpers/chain/direct-mint';
-import { eventually } from '../helpers/eventually';
-import { installRegistry, startNode } from '../helpers/chain/node';
-import { track } from '../helpers/resources';
-import { startQueue, untruths, type QueuePlace } from '../helpers/processes/running-mint-queue';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { installRegistry, startNode } from '../helpers/chain/node';
+import { eventually } from '../helpers/eventually';
+import { failureOf, withQueue, type RunningQueue } from '../helpers/processes/running-mint-queue';
+import { track } from '../helpers/resources';
 
 describe('the mint queue after a restart of the node', () => {
   let local: LocalSetup;
-  let place: QueuePlace;
   let restarted: { node: HardhatNode; untrack: () => void } | undefined;
 
   beforeEach(async () => {
     local = await createLocalSetup();
-    place = { nodeUrl: local.node.url, registryAddress: local.registryAddress };
   });
 
   afterEach(async () => {
@@ -30,73 +28,55 @@ describe('the mint queue after a restart of the node', () => {
     restarted = { node: await startNode(port), untrack: track('the restarted node') };
   }
 
-  /** States of the mints whose outcome was open; earlier ones are gone with the old chain. */
-  const states = (journal: { issuances: Map<string, { state: string }> }, from: number): string[] =>
-    [...journal.issuances.values()].slice(from).map(({ state }) => state);
+  /** Mints `count` tokens once the node mines no more, and waits until `submitted` mints were sent in all. */
+  async function pendingMints(
+    queue: RunningQueue,
+    count: number,
+    submitted: number,
+  ): Promise<Promise<string>[]> {
+    await local.client.send('evm_setAutomine', [false]);
+    const mints = Array.from({ length: count }, () => queue.mint());
+    for (const mint of mints) mint.catch(() => undefined);
+    await eventually('they wait', () => queue.logged('mint submitted') >= submitted);
+    return mints;
+  }
 
-  it('mints the rest on a new chain where fewer nonces are used', async () => {
-    const queue = await startQueue(place);
-    try {
+  it('mints the rest on a new chain where fewer nonces are used', () =>
+    withQueue(local, {}, async (queue) => {
       await queue.mintMany(30, 10);
-      await local.client.send('evm_setAutomine', [false]);
-      const mints = Promise.all(Array.from({ length: 12 }, () => queue.mint()));
-      await eventually(
-        'some wait',
-        () => queue.log.filter(({ msg }) => msg === 'mint submitted').length > 35,
-      );
+      const mints = await pendingMints(queue, 12, 36);
       await local.restartNode();
-      await mints;
-      expect(new Set(states(queue.journal, 30))).to.deep.equal(new Set(['final']));
+      await Promise.all(mints);
+      const { issuances } = queue.journal;
+      for (const { state } of [...issuances.values()].slice(30)) expect(state).to.equal('final');
       await queue.mintMany(5, 5);
-      for (const tokenId of [...queue.journal.issuances.keys()].slice(0, 30))
-        queue.journal.issuances.delete(tokenId);
-      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
+      // The earlier mints are gone with the old chain.
+      for (const tokenId of [...issuances.keys()].slice(0, 30)) issuances.delete(tokenId);
       expect(JSON.stringify(queue.log)).to.include('nonces are assigned again');
-    } finally {
-      await queue.stop();
-    }
-  });
+    }));
 
-  it('mints on a new chain where more nonces are used', async () => {
-    const queue = await startQueue(place);
-    try {
-      await local.client.send('evm_setAutomine', [false]);
-      const mints = Promise.all(Array.from({ length: 3 }, () => queue.mint()));
-      await eventually(
-        'they wait',
-        () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 3,
-      );
+  it('mints on a new chain where more nonces are used', () =>
+    withQueue(local, {}, async (queue) => {
+      const mints = await pendingMints(queue, 3, 3);
       await queue.proxy.refuse();
       await local.restartNode();
       await mintTogether(local, DEPLOYER, 10);
       await queue.proxy.accept();
-      await mints;
-      expect(await untruths(local.client, local.registryAddress, queue.journal)).to.deep.equal([]);
-    } finally {
-      await queue.stop();
-    }
-  });
+      await Promise.all(mints);
+    }));
 
-  it('fails with a remedy while the new chain has no registry', async () => {
-    const queue = await startQueue(place, { timing: { registryMs: 1_000 } });
-    try {
+  it('fails with a remedy while the new chain has no registry', () =>
+    withQueue(local, { timing: { registryMs: 1_000 } }, async (queue) => {
       await queue.mint();
-      await local.client.send('evm_setAutomine', [false]);
-      const outcome = queue.mint().catch((error: unknown) => error);
-      await eventually(
-        'it waits',
-        () => queue.log.filter(({ msg }) => msg === 'mint submitted').length === 2,
-      );
+      const [first] = await pendingMints(queue, 1, 2);
       await restartWithoutRegistry();
-      expect(await outcome).to.include({ code: 'REGISTRY_MISSING', retryable: true });
-      const next = queue.mint().catch((error: unknown) => error);
-      expect(await next)
+      expect(await failureOf(first!)).to.include({ code: 'REGISTRY_MISSING', retryable: true });
+      expect(await failureOf(queue.mint()))
         .to.have.property('remedy')
         .that.matches(/Deploy the registry/);
       await installRegistry(local.node.url);
       await queue.mint();
-    } finally {
-      await queue.stop();
-    }
-  });
+      // The token of the first mint is gone with the old chain.
+      queue.journal.issuances.delete([...queue.journal.issuances.keys()][0]!);
+    }));
 });

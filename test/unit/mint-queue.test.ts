@@ -59,60 +59,62 @@ describe('the decisions of the mint queue', () => {
   });
 
   describe('the classification of a refusal', () => {
-    const answers: [string, Refusal][] = [
-      [
+    const answers: Partial<Record<Refusal, string[]>> = {
+      'nonce too low': [
         "Nonce too low. Expected nonce to be 34 but got 33. Note that transactions can't be queued.",
-        'nonce too low',
+        'nonce too low: next nonce 7, tx nonce 6',
+        'OldNonce, Current nonce: 3, nonce of rejected tx: 2',
+        'Transaction nonce is too low. Try incrementing the nonce.',
       ],
-      ['nonce too low: next nonce 7, tx nonce 6', 'nonce too low'],
-      ['OldNonce, Current nonce: 3, nonce of rejected tx: 2', 'nonce too low'],
-      ['Transaction nonce is too low. Try incrementing the nonce.', 'nonce too low'],
-      ['Nonce too high. Expected nonce to be 34 but got 35.', 'nonce too high'],
-      ['replacement transaction underpriced', 'nonce held'],
-      [
+      'nonce too high': ['Nonce too high. Expected nonce to be 34 but got 35.'],
+      'nonce held': [
+        'replacement transaction underpriced',
         'Replacement transaction underpriced. A gasPrice/maxFeePerGas of at least 5 is necessary',
-        'nonce held',
-      ],
-      [
         'Transaction gas price is too low. There is another transaction with same nonce in the queue.',
-        'nonce held',
+        'INTERNAL_ERROR: could not replace existing tx',
+        'ReplacementNotAllowed',
+        'Priority is too low: (20 vs 20)',
       ],
-      ['INTERNAL_ERROR: could not replace existing tx', 'nonce held'],
-      ['ReplacementNotAllowed', 'nonce held'],
-      ['Priority is too low: (20 vs 20)', 'nonce held'],
-      ['under min gas price', 'fee too low'],
-      ['GasLimitExceeded, Gas limit: 1, gas limit of rejected tx: 2', 'gas'],
-      ['gas limit is too high', 'gas'],
-      ['pending sub-pool is full', 'busy'],
-      ['future transaction tries to replace pending', 'busy'],
-      ['Transaction nonce is too distant from current sender nonce', 'busy'],
-      ['transaction underpriced: gas tip cap 1, minimum needed 25', 'fee too low'],
-      ['max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 7', 'fee too low'],
-      [
+      'fee too low': [
+        'under min gas price',
+        'transaction underpriced: gas tip cap 1, minimum needed 25',
+        'max fee per gas less than block base fee: address 0x1, maxFeePerGas: 1, baseFee: 7',
         'Transaction maxFeePerGas (1) is too low for the next block, which has a baseFeePerGas of 9',
-        'fee too low',
+        'FeeTooLow, MaxFeePerGas too low.',
+        'Gas price below configured minimum gas price',
       ],
-      ['FeeTooLow, MaxFeePerGas too low.', 'fee too low'],
-      ['Gas price below configured minimum gas price', 'fee too low'],
-      ['insufficient funds for gas * price + value: balance 0, tx cost 1', 'no funds'],
-      ["Sender doesn't have enough funds to send tx. The max upfront cost is: 9", 'no funds'],
-      ['Upfront cost exceeds account balance', 'no funds'],
-      ['gas required exceeds allowance (0)', 'no funds'],
-      ['intrinsic gas too low: have 20000, want 21000', 'gas'],
-      ['Transaction requires at least 21000 gas but got 20000', 'gas'],
-      ['exceeds block gas limit', 'gas'],
-      ['Transaction gas limit is 90000000 and exceeds transaction gas cap of 16777216', 'gas'],
-      ['txpool is full', 'busy'],
-      ['daily request count exceeded, request rate limited', 'busy'],
-      ['the node has a headache', 'other'],
-    ];
+      gas: [
+        'GasLimitExceeded, Gas limit: 1, gas limit of rejected tx: 2',
+        'gas limit is too high',
+        'intrinsic gas too low: have 20000, want 21000',
+        'Transaction requires at least 21000 gas but got 20000',
+        'exceeds block gas limit',
+        'Transaction gas limit is 90000000 and exceeds transaction gas cap of 16777216',
+      ],
+      'no funds': [
+        'insufficient funds for gas * price + value: balance 0, tx cost 1',
+        "Sender doesn't have enough funds to send tx. The max upfront cost is: 9",
+        'Upfront cost exceeds account balance',
+        'gas required exceeds allowance (0)',
+      ],
+      busy: [
+        'pending sub-pool is full',
+        'future transaction tries to replace pending',
+        'Transaction nonce is too distant from current sender nonce',
+        'txpool is full',
+        'daily request count exceeded, request rate limited',
+      ],
+      other: ['the node has a headache'],
+    };
 
-    for (const [message, refusal] of answers)
-      it(`reads "${message.slice(0, 50)}" as: ${refusal}`, () => {
+    for (const [refusal, messages] of Object.entries(answers))
+      it(`reads what nodes say as: ${refusal}`, () => {
         const payload = { id: 1, jsonrpc: '2.0', method: 'eth_sendRawTransaction', params: [] };
-        const info = { error: { code: -32000, message }, payload };
-        const error = makeError('could not coalesce error', 'UNKNOWN_ERROR', { error: info.error, info });
-        expect(classifyRefusal(error)).to.equal(refusal);
+        for (const message of messages) {
+          const info = { error: { code: -32000, message }, payload };
+          const error = makeError('could not coalesce error', 'UNKNOWN_ERROR', { error: info.error, info });
+          expect(classifyRefusal(error), message).to.equal(refusal);
+        }
       });
 
     it("knows ethers' own error codes", () => {
@@ -135,133 +137,59 @@ describe('the decisions of the mint queue', () => {
       isChainShorter: false,
       pendingHolder: 'nobody',
     };
-    const cases: [string, Partial<Rejection>, Remedy][] = [
-      ['nonce too low, and the node counts it', { refusal: 'nonce too low', pending: 11 }, 'sign anew'],
-      ['nonce too low, and the node does not count it', { refusal: 'nonce too low' }, 'send again later'],
-      [
-        'nonce too low five times, and the node does not count it',
-        { refusal: 'nonce too low', attempts: 5 },
-        'sign anew',
-      ],
-      [
-        'nonce too low, and the node counts it, but some node may have the transaction',
-        { refusal: 'nonce too low', pending: 11, mayBeTaken: true },
-        'watch',
-      ],
-      [
-        'nonce held, and the node counts it, but some node may have the transaction',
-        { refusal: 'nonce held', pending: 11, mayBeTaken: true },
-        'watch',
-      ],
-      ['nonce held, and the node counts it', { refusal: 'nonce held', pending: 11 }, 'sign anew'],
-      ['nonce held, and the node does not count it', { refusal: 'nonce held' }, 'send again later'],
-      [
-        'nonce held, and no transaction has the nonce before it',
-        { refusal: 'nonce held', pending: 9, floor: 9 },
-        'fill hole',
-      ],
-      [
-        'nonce held, and the transaction before it is about to be sent',
-        { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'being sent' },
-        'send again later',
-      ],
-      [
-        'nonce held, and the transaction before it waits for a lower base fee',
-        { refusal: 'nonce held', pending: 9, floor: 9, pendingHolder: 'pending' },
-        'send again later',
-      ],
-      ['nonce held, and the node is behind', { refusal: 'nonce held', pending: 3 }, 'send again later'],
-      [
-        'nonce held, and the chain has been shorter for too long',
-        { refusal: 'nonce held', pending: 3, isChainShorter: true },
-        'reset nonces',
-      ],
-      ['nonce too high, but the node has caught up', { refusal: 'nonce too high' }, 'send again'],
-      [
-        'nonce too high twice, but the node has caught up',
-        { refusal: 'nonce too high', attempts: 2 },
-        'send again later',
-      ],
-      [
-        'nonce too high, and the transaction before it is about to be sent',
-        { refusal: 'nonce too high', pending: 9, pendingHolder: 'being sent' },
-        'send again',
-      ],
-      [
-        'nonce too high, and the node lost the transaction before it',
-        { refusal: 'nonce too high', pending: 9, floor: 9, pendingHolder: 'pending' },
-        'send those before again',
-      ],
-      [
-        'nonce too high, and no transaction has the nonce before it',
-        { refusal: 'nonce too high', pending: 9, floor: 9 },
-        'fill hole',
-      ],
-      [
-        'nonce too high, and the node is behind',
-        { refusal: 'nonce too high', pending: 3 },
-        'send again later',
-      ],
-      [
-        'nonce too high, and the chain is another one',
-        { refusal: 'nonce too high', pending: 3, isChainShorter: true },
-        'reset nonces',
-      ],
-      ['fee too low', { refusal: 'fee too low' }, 'offer more'],
-      ['fee too low five times', { refusal: 'fee too low', attempts: 5 }, 'give up'],
-      ['wrong gas limit', { refusal: 'gas' }, 'estimate again'],
-      ['wrong gas limit after two more estimates', { refusal: 'gas', estimates: 2 }, 'give up'],
-      ['no funds', { refusal: 'no funds' }, 'wait for funds'],
-      ['node busy, even 50 times', { refusal: 'busy', attempts: 50 }, 'send again later'],
-      ['another refusal', {}, 'send again later'],
-      ['another refusal, five times', { attempts: 5 }, 'give up'],
+    /** The node counts the nonce. */
+    const counted = { pending: 11 };
+    /** The node counts less than the nonce: the transaction before it is missing, or the node is behind. */
+    const isMissing = { pending: 9, floor: 9 };
+    const isBehind = { pending: 3 };
+    const [low, held, high] = (['nonce too low', 'nonce held', 'nonce too high'] as const).map(
+      (refusal) =>
+        (more: Partial<Rejection> = {}) => ({ refusal, ...more }),
+    );
+    const cases: [Remedy, ...Partial<Rejection>[]][] = [
+      ['sign anew', low!(counted), low!({ attempts: 5 }), held!(counted)],
+      // Some node may have the transaction.
+      ['watch', low!({ ...counted, mayBeTaken: true }), held!({ ...counted, mayBeTaken: true })],
+      ['send again later', low!(), held!(), held!(isBehind), high!({ attempts: 2 }), high!(isBehind)],
+      ['fill hole', held!(isMissing), high!(isMissing)],
+      // The transaction before it is about to be sent, or waits for a lower base fee.
+      ['send again later', held!({ ...isMissing, pendingHolder: 'being sent' })],
+      ['send again later', held!({ ...isMissing, pendingHolder: 'pending' })],
+      ['reset nonces', held!({ ...isBehind, isChainShorter: true })],
+      ['reset nonces', high!({ ...isBehind, isChainShorter: true })],
+      // The node has caught up, or the transaction before it is about to be sent.
+      ['send again', high!(), high!({ pending: 9, pendingHolder: 'being sent' })],
+      // The node lost the transaction before it.
+      ['send those before again', high!({ ...isMissing, pendingHolder: 'pending' })],
+      ['offer more', { refusal: 'fee too low' }],
+      ['give up', { refusal: 'fee too low', attempts: 5 }, { refusal: 'gas', estimates: 2 }, { attempts: 5 }],
+      ['estimate again', { refusal: 'gas' }],
+      ['wait for funds', { refusal: 'no funds' }],
+      ['send again later', { refusal: 'busy', attempts: 50 }, {}],
     ];
-    for (const [what, change, remedy] of cases)
-      it(`is "${remedy}" for: ${what}`, () => {
-        expect(decideRejection({ ...rejection, ...change })).to.equal(remedy);
-      });
+    for (const [remedy, ...changes] of cases)
+      for (const change of changes)
+        it(`is "${remedy}" for ${JSON.stringify({ refusal: 'other', ...change })}`, () => {
+          expect(decideRejection({ ...rejection, ...change })).to.equal(remedy);
+        });
   });
 
   describe('the fees of a replacement', () => {
-    it('are an eighth higher each, rounded up', () => {
-      const offered = { type: 2, maxFeePerGas: 1001n, maxPriorityFeePerGas: 9n } as const;
-      const now = { type: 2, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n } as const;
-      expect(raiseFees(offered, now)).to.deep.equal({
-        type: 2,
-        maxFeePerGas: 1127n,
-        maxPriorityFeePerGas: 11n,
+    const fees = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint) =>
+      ({ type: 2, maxFeePerGas, maxPriorityFeePerGas }) as const;
+    const price = (gasPrice: bigint) => ({ type: 0, gasPrice }) as const;
+
+    for (const [what, offered, now, replacement] of [
+      ['are an eighth higher each, rounded up', fees(1001n, 9n), fees(1n, 1n), fees(1127n, 11n)],
+      ['are at least the current fees', fees(100n, 10n), fees(5000n, 30n), fees(5000n, 30n)],
+      ['have a maximum of at least the priority fee', fees(100n, 10n), fees(1n, 900n), fees(900n, 900n)],
+      ['are an eighth higher if they are a gas price', price(80n), price(1n), price(90n)],
+      ['raise a priority fee of 0 to 1 wei', fees(80n, 0n), fees(80n, 0n), fees(90n, 1n)],
+      ['are undefined where gas is free', price(0n), price(0n), undefined],
+    ] as const)
+      it(what, () => {
+        expect(raiseFees(offered, now)).to.deep.equal(replacement);
       });
-    });
-
-    it('are at least the current fees, with a maximum of at least the priority fee', () => {
-      const offered = { type: 2, maxFeePerGas: 100n, maxPriorityFeePerGas: 10n } as const;
-      const now = { type: 2, maxFeePerGas: 5000n, maxPriorityFeePerGas: 30n } as const;
-      expect(raiseFees(offered, now)).to.deep.equal({
-        type: 2,
-        maxFeePerGas: 5000n,
-        maxPriorityFeePerGas: 30n,
-      });
-      const odd = { type: 2, maxFeePerGas: 1n, maxPriorityFeePerGas: 900n } as const;
-      expect(raiseFees(offered, odd)).to.deep.equal({
-        type: 2,
-        maxFeePerGas: 900n,
-        maxPriorityFeePerGas: 900n,
-      });
-    });
-
-    it('are an eighth higher if they are a gas price', () => {
-      const [offered, now] = [80n, 1n].map((gasPrice) => ({ type: 0, gasPrice }) as const);
-      expect(raiseFees(offered!, now!)).to.deep.equal({ type: 0, gasPrice: 90n });
-    });
-
-    it('raise a priority fee of 0 to 1 wei', () => {
-      const fees = { type: 2, maxFeePerGas: 80n, maxPriorityFeePerGas: 0n } as const;
-      expect(raiseFees(fees, fees)).to.deep.equal({ type: 2, maxFeePerGas: 90n, maxPriorityFeePerGas: 1n });
-    });
-
-    it('are undefined where gas is free', () => {
-      expect(raiseFees({ type: 0, gasPrice: 0n }, { type: 0, gasPrice: 0n })).to.equal(undefined);
-    });
   });
 
   describe('the verdict from receipts', () => {

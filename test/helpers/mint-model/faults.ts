@@ -1,4 +1,6 @@
 import type { SeededRandom } from '../seeded-random';
+import type { UnsteadyChain } from './unsteady-chain';
+import type { VirtualTime } from './virtual-time';
 
 /**
  * The faults that a scenario may have:
@@ -120,4 +122,42 @@ export class FaultPlan {
   count(what: string, times = 1): void {
     this.counts[what] = (this.counts[what] ?? 0) + times;
   }
+}
+
+/** The events of a scenario, in order and in few words, and the violations among them. */
+export class History {
+  readonly lines: string[] = [];
+  readonly violations: string[] = [];
+  readonly #names = new Map<string, string>();
+
+  constructor(private readonly time: VirtualTime) {}
+
+  /** Gives a token a shorter name for the lines that follow. */
+  name(tokenId: string, name: string): void {
+    this.#names.set(tokenId, name);
+  }
+
+  nameOf(tokenId: string | undefined): string {
+    return this.#names.get(tokenId ?? '') ?? 'other';
+  }
+
+  note(event: string): void {
+    let text = event.replaceAll(/0x[0-9a-f]{64,}/g, (long) => long.slice(0, 8));
+    for (const [tokenId, name] of this.#names) text = text.replaceAll(tokenId, name);
+    this.lines.push(`${(this.time.now() / 1_000).toFixed(3)} ${text}`);
+  }
+
+  /** Notes an event that must not occur. */
+  violation(what: string): void {
+    this.violations.push(what);
+    this.note(`WRONG: ${what}`);
+  }
+}
+
+/** The objects that all parts of a scenario share. */
+export interface ScenarioParts {
+  time: VirtualTime;
+  faults: FaultPlan;
+  chain: UnsteadyChain;
+  history: History;
 }

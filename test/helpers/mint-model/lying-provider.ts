@@ -1,13 +1,18 @@
-import type { Fault } from './faults';
+import type { Fault, ScenarioParts } from './faults';
 import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import type { SeededRandom } from '../seeded-random';
-import type { Mortal, ScenarioParts } from './scenario-parts';
 import { hex } from './unsteady-chain';
 
 type Decision = 'drop request' | RpcAnswer | HttpAnswer;
 
-/** Whether the journal has a transaction. */
-type IsKept = (hash: string) => Promise<boolean>;
+/**
+ * A process of the service. It may be killed before or after each of its steps: statements of the journal and
+ * sent transactions.
+ */
+export interface Mortal {
+  readonly isDead: boolean;
+  step(moment: 'before' | 'after'): void;
+}
 
 interface Arrived {
   key: string;
@@ -53,9 +58,6 @@ const GATEWAYS: HttpAnswer[] = [
  * Answers like a provider that has several nodes, loses connections and gives false answers.
  */
 export class LyingProvider {
-  readonly #parts: ScenarioParts;
-  readonly #random: SeededRandom;
-  readonly #isKept: IsKept;
   /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
   #arrived: Arrived[] = [];
@@ -67,10 +69,12 @@ export class LyingProvider {
   readonly #passedOn: number;
   readonly #estimatesAt: 'latest' | 'pending';
 
-  constructor(parts: ScenarioParts, random: SeededRandom, isKept: IsKept) {
-    this.#parts = parts;
-    this.#random = random;
-    this.#isKept = isKept;
+  /** @param isKept whether the journal has a transaction. */
+  constructor(
+    private readonly parts: ScenarioParts,
+    private readonly random: SeededRandom,
+    private readonly isKept: (hash: string) => Promise<boolean>,
+  ) {
     const all = [...LIES, ...DENIALS];
     const few = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
     this.#lies = (random.chance(0.5) ? all : few).map((error) => ({ error }));
@@ -81,8 +85,8 @@ export class LyingProvider {
   /** The answerer of a proxy in front of one process of the service. */
   answererFor(mortal: Mortal): Answerer {
     return async (method, params) => {
-      const { time } = this.#parts;
-      if (mortal.isDead()) return 'drop request';
+      const { time } = this.parts;
+      if (mortal.isDead) return 'drop request';
       // Time goes on while the call waits for its turn.
       time.end();
       const decision = await new Promise<Decision>((resolve, reject) => {
@@ -102,8 +106,8 @@ export class LyingProvider {
   }
 
   async #serve(call: RpcCall, mortal: Mortal): Promise<Decision> {
-    const { time } = this.#parts;
-    const random = this.#random;
+    const { time } = this.parts;
+    const random = this.random;
     const isLost = { request: this.#strikes('lost request'), answer: this.#strikes('lost answer') };
     const isGateway = this.#strikes('gateway');
     const isOnItsWay = random.chance(0.5);
@@ -112,7 +116,7 @@ export class LyingProvider {
       mortal.step('before');
       await this.#judgeSending(String(call.params[0]));
     }
-    if (mortal.isDead() && !isOnItsWay) return 'drop request';
+    if (mortal.isDead && !isOnItsWay) return 'drop request';
     if (isLost.request) return this.#lose(call, 'request');
     if (isGateway && random.chance(0.5)) return random.pick(GATEWAYS);
     const answer = await this.#answer(call);
@@ -123,38 +127,38 @@ export class LyingProvider {
   }
 
   #strikes(fault: Fault): boolean {
-    const { faults, time } = this.#parts;
-    return faults.strikes(fault, time.now(), this.#random);
+    const { faults, time } = this.parts;
+    return faults.strikes(fault, time.now(), this.random);
   }
 
   #latency(): number {
-    return 1 + this.#random.below(this.#strikes('slow') ? SLOW_MS : USUAL_MS);
+    return 1 + this.random.below(this.#strikes('slow') ? SLOW_MS : USUAL_MS);
   }
 
   #lose({ method, params }: RpcCall, what: string): 'drop request' {
     if (method === 'eth_sendRawTransaction')
-      this.#parts.history.note(`${what} lost: ${this.#mintIn(params[0])}`);
+      this.parts.history.note(`${what} lost: ${this.#mintIn(params[0])}`);
     return 'drop request';
   }
 
   async #judgeSending(raw: string): Promise<void> {
-    const { chain, history, time } = this.#parts;
+    const { chain, history, time } = this.parts;
     const now = time.now();
     const lately = (this.#sent.get(raw) ?? []).filter((at) => at > now - SENDS_WITHIN_MS);
     this.#sent.set(raw, [...lately, now]);
     if (lately.length === MOST_SENDS) history.violation(`sent again and again: ${this.#mintIn(raw)}`);
-    if (!(await this.#isKept(chain.read(raw).hash)))
+    if (!(await this.isKept(chain.read(raw).hash)))
       history.violation(`sent and not kept: ${this.#mintIn(raw)}`);
   }
 
   #mintIn(raw: unknown): string {
-    const { chain, history } = this.#parts;
+    const { chain, history } = this.parts;
     const { tokenId, nonce, hash } = chain.read(String(raw));
     return `${history.nameOf(tokenId)} nonce ${nonce} ${hash}`;
   }
 
   #answer({ method, params }: RpcCall): Promise<RpcAnswer> {
-    const { chain } = this.#parts;
+    const { chain } = this.parts;
     if (method === 'eth_sendRawTransaction') return this.#take(String(params[0]));
     if (method === 'eth_getTransactionByHash' && this.#strikes('unknown hash'))
       return Promise.resolve({ result: null });
@@ -163,8 +167,8 @@ export class LyingProvider {
   }
 
   async #take(raw: string): Promise<RpcAnswer> {
-    const { chain, history } = this.#parts;
-    const random = this.#random;
+    const { chain, history } = this.parts;
+    const random = this.random;
     const name = this.#mintIn(raw);
     const lies = this.#strikes('false refusal');
     const lie = random.pick(this.#lies);
@@ -185,8 +189,8 @@ export class LyingProvider {
    * is an error.
    */
   async #answerStale({ method, params }: RpcCall): Promise<RpcAnswer> {
-    const { chain } = this.#parts;
-    const random = this.#random;
+    const { chain } = this.parts;
+    const random = this.random;
     const last = Math.max(chain.head - 1 - random.below(MOST_BEHIND), chain.base);
     const [first, second] = params;
     switch (method) {

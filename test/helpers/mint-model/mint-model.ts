@@ -1,14 +1,14 @@
-import { type Issuance, scopeName } from '../../../service/journal/issuance';
+import { createHash } from 'node:crypto';
+import { getAddress } from 'ethers';
+import { messageOf } from '../../../service/base/errors';
+import { type Issuance, scopeName, type SignedDocument } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
 import type { MintTiming } from '../../../service/minting/mint';
-import { Caller } from './caller';
-import { FaultPlan } from './faults';
-import { History } from './history';
+import { FaultPlan, History, type ScenarioParts } from './faults';
 import { LyingProvider } from './lying-provider';
 import type { MintPlace } from './place';
-import type { ScenarioParts } from './scenario-parts';
-import { Service } from './service';
+import { Service, type ServiceLife } from './service';
 import { UnsteadyChain } from './unsteady-chain';
 import { BLOCK_MS, UnsteadyNetwork } from './unsteady-network';
 import { VirtualTime } from './virtual-time';
@@ -65,8 +65,6 @@ export async function runScenario(place: MintPlace, seed: number): Promise<Scena
 }
 
 class Scenario {
-  readonly #place: MintPlace;
-  readonly #seed: number;
   readonly #parts: ScenarioParts;
   readonly #provider: LyingProvider;
   readonly #local: UnsteadyNetwork;
@@ -78,9 +76,10 @@ class Scenario {
   readonly #lengthMs: number;
   #isOver = false;
 
-  constructor(place: MintPlace, seed: number) {
-    this.#place = place;
-    this.#seed = seed;
+  constructor(
+    private readonly place: MintPlace,
+    private readonly seed: number,
+  ) {
     // Each part has its own random numbers, so that a change of one does not change the others.
     let drawn = 0;
     const nextRandom = (): SeededRandom => seededRandom(seed * 32 + drawn++);
@@ -136,7 +135,7 @@ class Scenario {
     }
     await this.#service.close();
     const { violations, lines } = history;
-    return { seed: this.#seed, violations, counts: faults.counts, history: lines };
+    return { seed: this.seed, violations, counts: faults.counts, history: lines };
   }
 
   async #play(): Promise<void> {
@@ -166,10 +165,8 @@ class Scenario {
 
   async #call(caller: Caller): Promise<void> {
     await this.#parts.time.sleep(this.#random.below(this.#lengthMs * 0.7));
-    await caller.insist(
-      () => this.#service.current,
-      () => this.#isOver,
-    );
+    const isOver = (): boolean => this.#isOver;
+    await caller.insist(() => this.#service.current, isOver);
   }
 
   /** Whether every caller has its answer and every issuance is final or failed. */
@@ -179,7 +176,7 @@ class Scenario {
   }
 
   #rows(): Promise<{ tokenId: string; state: Issuance['state']; txHash: string | null }[]> {
-    const rows = this.#place.database.db
+    const rows = this.place.database.db
       .selectFrom('issuances')
       .select(['token_id as tokenId', 'state', 'tx_hash as txHash'])
       .where('scope', '=', this.#scope)
@@ -189,7 +186,7 @@ class Scenario {
   }
 
   async #isKept(hash: string): Promise<boolean> {
-    const row = this.#place.database.db
+    const row = this.place.database.db
       .selectFrom('mint_transactions')
       .select('nonce')
       .where('scope', '=', this.#scope)
@@ -248,5 +245,79 @@ class Scenario {
     }
     faults.count('token', mints.size);
     faults.count('issuance', rows.length);
+  }
+}
+
+/** The longest time until a caller repeats a failed request. */
+const LONGEST_PAUSE_MS = 4_000;
+
+/** A caller that repeats its request, with an Idempotency-Key, until it has one document. */
+class Caller {
+  readonly key: string;
+  /** The token of the answer. */
+  told: string | undefined;
+  /** The tokens of all documents signed for this caller. There is another one after each failure. */
+  readonly #tokenIds = new Set<string>();
+
+  constructor(
+    private readonly name: string,
+    private readonly parts: ScenarioParts,
+    private readonly random: SeededRandom,
+  ) {
+    this.key = `key ${name}`;
+  }
+
+  owns(tokenId: string): boolean {
+    return this.#tokenIds.has(tokenId);
+  }
+
+  /** Repeats the request to the current process of the service. */
+  async insist(service: () => ServiceLife | undefined, isOver: () => boolean): Promise<void> {
+    const { time, history } = this.parts;
+    while (!isOver()) {
+      const life = service();
+      try {
+        if (life !== undefined && this.told === undefined) await this.#ask(life);
+      } catch (error) {
+        history.note(`${this.key} is told: ${messageOf(error)}`);
+      }
+      await time.sleep(1 + this.random.below(LONGEST_PAUSE_MS));
+    }
+  }
+
+  /** Like issue-document.ts: continues the document with this key, or stores a new one. */
+  async #ask(life: ServiceLife): Promise<void> {
+    const earlier = await life.journal.findByKey(this.key);
+    const issuance = earlier ?? (await this.#store(life));
+    const hash = issuance.txHash ?? (await life.mint(issuance));
+    this.parts.history.note(`${this.key} is told of ${issuance.tokenId} by ${hash}`);
+    this.told = issuance.tokenId;
+  }
+
+  async #store(life: ServiceLife): Promise<Issuance> {
+    const { document, ...mint } = this.#newDocument();
+    const requestHash = createHash('sha256').update(this.key).digest('hex');
+    const earlier = await life.journal.add({ document, ...mint }, { key: this.key, requestHash });
+    const createdAt = this.parts.time.now();
+    return (
+      earlier ?? { ...mint, state: 'signed', txHash: undefined, failure: undefined, requestHash, createdAt }
+    );
+  }
+
+  #newDocument(): SignedDocument {
+    const tokenId = this.random.hex(32).slice(2);
+    const someone = getAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8');
+    this.#tokenIds.add(tokenId);
+    this.parts.history.name(tokenId, `${this.name}.${this.#tokenIds.size}`);
+    return {
+      tokenId,
+      credentialId: `urn:bnid:_:${tokenId.slice(0, 32)}`,
+      beneficiary: someone,
+      holder: someone,
+      // The gas of a mint depends on the length of its remark.
+      remark: this.random.chance(0.8) ? '0x' : this.random.hex(1 + this.random.below(100)),
+      blNumber: undefined,
+      document: Buffer.from(tokenId),
+    };
   }
 }

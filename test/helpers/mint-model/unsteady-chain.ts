@@ -1,7 +1,7 @@
-import { Transaction, Wallet } from 'ethers';
+import { Transaction, Wallet, type TransactionRequest } from 'ethers';
 import { registryInterface } from '../../../service/registry/registry-contracts';
-import type { NodeInProcess } from './node-in-process';
 import type { RpcAnswer } from '../chain/rpc-proxy';
+import type { NodeInProcess } from './place';
 import type { VirtualTime } from './virtual-time';
 
 /** A transaction that a node of the network has had. It may be mined as long as its nonce is not used. */
@@ -29,7 +29,7 @@ interface NodeBlock {
   transactions: string[];
 }
 
-export interface UnsteadyChainOptions {
+interface UnsteadyChainOptions {
   node: NodeInProcess;
   registryAddress: string;
   time: VirtualTime;
@@ -53,16 +53,13 @@ export class UnsteadyChain {
   highest = 0;
   /** The block at which the scenario began. */
   base = 0;
-  readonly #options: UnsteadyChainOptions;
   /** A cache: recovering the signers takes as long as all of a scenario's database statements. */
   readonly #read = new Map<string, HeardTransaction>();
   #blocks: Block[] = [];
   #timestamp = 0;
   #branch = 0;
 
-  constructor(options: UnsteadyChainOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: UnsteadyChainOptions) {}
 
   async begin(): Promise<void> {
     const block = await this.#newest();
@@ -72,16 +69,16 @@ export class UnsteadyChain {
 
   /** The newest block that no reorganisation takes back. */
   get settledBlock(): number {
-    return Math.max(this.highest - this.#options.confirmations, this.base);
+    return Math.max(this.highest - this.options.confirmations, this.base);
   }
 
   /** Makes a call at the node itself. */
   ask(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
-    return this.#options.time.real(this.#options.node.ask(method, params));
+    return this.options.time.real(this.options.node.ask(method, params));
   }
 
   call(method: string, ...params: unknown[]): Promise<unknown> {
-    return this.#options.time.real(this.#options.node.call(method, ...params));
+    return this.options.time.real(this.options.node.call(method, ...params));
   }
 
   /** Sends a transaction to the node, and returns the answer. */
@@ -164,48 +161,34 @@ export class UnsteadyChain {
   }
 
   /** Signs and sends a transaction without effect, with this key and nonce. */
-  async sendNothing(key: string, nonce: number): Promise<RpcAnswer> {
-    const wallet = new Wallet(key);
-    return this.send(
-      await wallet.signTransaction({
-        ...OTHER_FEES,
-        type: 2,
-        chainId: CHAIN_ID,
-        to: wallet.address,
-        nonce,
-        gasLimit: 21_000n,
-      }),
-    );
+  sendNothing(key: string, nonce: number): Promise<RpcAnswer> {
+    return this.#sendAs(key, { to: new Wallet(key).address, nonce, gasLimit: 21_000n });
   }
 
   /** Pauses or unpauses the registry from the account with this key. */
   async setPaused(key: string, isPaused: boolean): Promise<RpcAnswer> {
-    const wallet = new Wallet(key);
-    return this.send(
-      await wallet.signTransaction({
-        ...OTHER_FEES,
-        type: 2,
-        chainId: CHAIN_ID,
-        to: this.#options.registryAddress,
-        data: isPaused
-          ? registryInterface.encodeFunctionData('pause', ['0x'])
-          : registryInterface.encodeFunctionData('unpause', ['0x']),
-        nonce: await this.count(wallet.address, 'pending'),
-        gasLimit: 200_000n,
-      }),
-    );
+    const data = isPaused
+      ? registryInterface.encodeFunctionData('pause', ['0x'])
+      : registryInterface.encodeFunctionData('unpause', ['0x']);
+    const nonce = await this.count(new Wallet(key).address, 'pending');
+    return this.#sendAs(key, { to: this.options.registryAddress, data, nonce, gasLimit: 200_000n });
+  }
+
+  async #sendAs(key: string, transaction: TransactionRequest): Promise<RpcAnswer> {
+    const fees = { ...OTHER_FEES, type: 2, chainId: CHAIN_ID };
+    return this.send(await new Wallet(key).signTransaction({ ...fees, ...transaction }));
   }
 
   async isPaused(): Promise<boolean> {
     const data = registryInterface.encodeFunctionData('paused');
-    const answer = await this.call('eth_call', { to: this.#options.registryAddress, data }, 'latest');
+    const answer = await this.call('eth_call', { to: this.options.registryAddress, data }, 'latest');
     return BigInt(String(answer)) === 1n;
   }
 
   /** The transactions that made each token since the scenario began, by token id. */
   async mints(): Promise<Map<string, string[]>> {
     const topics = [registryInterface.getEvent('Transfer').topicHash, `0x${'00'.repeat(32)}`];
-    const filter = { address: this.#options.registryAddress, topics, fromBlock: hex(this.base) };
+    const filter = { address: this.options.registryAddress, topics, fromBlock: hex(this.base) };
     const logs = (await this.call('eth_getLogs', filter)) as { topics: string[]; transactionHash: string }[];
     const mints = new Map<string, string[]>();
     for (const { topics, transactionHash } of logs) {
@@ -225,13 +208,13 @@ function readTransaction(raw: string): HeardTransaction {
   const call = registryInterface.parseTransaction({ data });
   const tokenId =
     call?.name === 'mint'
-      ? BigInt(call.args[2] as bigint)
-          .toString(16)
+      ? hex(call.args[2] as bigint)
+          .slice(2)
           .padStart(64, '0')
       : undefined;
   return { hash: String(hash), raw, from: String(from), nonce, tokenId };
 }
 
-export function hex(number: number): string {
+export function hex(number: number | bigint): string {
   return `0x${number.toString(16)}`;
 }

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { getAddress, Wallet, type JsonRpcProvider } from 'ethers';
+import { expect } from 'chai';
+import { getAddress } from 'ethers';
 import { readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
-import { createChainCheck, createRpcClient } from '../../../service/chain/rpc-client';
+import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { mintTopics } from '../../../service/minting/mint-chain';
@@ -11,15 +12,12 @@ import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
 import { track } from '../resources';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
-import { DEPLOYER, DEPLOYER_KEY } from '../chain/local-setup';
+import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
 
 const LOCAL = findNetwork('31337') as Network;
 
-/** The node and the registry of a queue. */
-export interface QueuePlace {
-  nodeUrl: string;
-  registryAddress: string;
-}
+/** A public network, whose nodes may be behind one another, with the chain id of a local node. */
+export const PUBLIC: Network = { ...LOCAL, local: false };
 
 /** A queue on a real node. A proxy refuses transactions that are not stored in the journal. */
 export interface RunningQueue {
@@ -29,6 +27,8 @@ export interface RunningQueue {
   answer(answerer: Answerer): void;
   /** Lines of the log. */
   log: Record<string, unknown>[];
+  /** The number of log lines with this message. */
+  logged(message: string): number;
   /** Adds an issuance to the journal and mints it. */
   mint(issuance?: Issuance): Promise<string>;
   /** Mints an issuance that is in the journal. */
@@ -39,14 +39,37 @@ export interface RunningQueue {
   stop(): Promise<void>;
 }
 
-/** Starts a queue. `journal`: that of an earlier queue. */
+/** The options of a queue that mints with the deployer's wallet through this client. */
+export function queueOptions(
+  client: RpcClient,
+  url: string,
+  network: Network,
+): Omit<MintQueueOptions, 'registryAddress' | 'journal' | 'logger'> {
+  const [readStation, warn] = [undefined, () => undefined];
+  return {
+    client,
+    network,
+    confirmations: network.confirmations,
+    privateKey: DEPLOYER_KEY,
+    checkChain: createChainCheck(client, url, network),
+    readFees: () =>
+      readFees({ gasPricing: network.gasPricing, readStation, readNode: () => client.getFeeData(), warn }),
+    mask: (text) => text,
+    observer: { mined: warn, failed: warn, reorganised: warn },
+  };
+}
+
+/** `journal`: that of an earlier queue. */
+export type QueueOptions = Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer };
+
+/** Starts a queue that mints with the deployer's wallet. */
 export async function startQueue(
-  place: QueuePlace,
-  options: Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer } = {},
+  { node, registryAddress }: LocalSetup,
+  options: QueueOptions = {},
 ): Promise<RunningQueue> {
   const { journal = createMemoryJournal(), answerer = THROUGH, network = LOCAL, ...others } = options;
   let decide = answerer;
-  const proxy = await startRpcProxy(place.nodeUrl, (method, params, forward) => {
+  const proxy = await startRpcProxy(node.url, (method, params, forward) => {
     if (method === 'eth_sendRawTransaction' && !journal.mayBeSent(String(params[0])))
       return { error: { code: -32000, message: 'the test refuses what is not in the journal' } };
     return decide(method, params, forward);
@@ -55,23 +78,10 @@ export async function startQueue(
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };
   const queue = createMintQueue({
-    client,
-    network,
-    confirmations: network.confirmations,
-    privateKey: DEPLOYER_KEY,
-    registryAddress: place.registryAddress,
+    ...queueOptions(client, proxy.url, network),
+    registryAddress,
     journal,
-    checkChain: createChainCheck(client, proxy.url, network),
-    readFees: () =>
-      readFees({
-        gasPricing: network.gasPricing,
-        readStation: undefined,
-        readNode: () => client.getFeeData(),
-        warn: () => undefined,
-      }),
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
-    mask: (text) => text,
-    observer: { mined: () => undefined, failed: () => undefined, reorganised: () => undefined },
     ...others,
   });
   const untrack = track(`queue on ${proxy.url}`);
@@ -81,6 +91,7 @@ export async function startQueue(
     proxy,
     answer: (answerer) => void (decide = answerer),
     log,
+    logged: (message) => log.filter(({ msg }) => msg === message).length,
     mint,
     mintAgain: (issuance) => queue.mint(issuance),
     async mintMany(count, atOnce) {
@@ -99,6 +110,43 @@ export async function startQueue(
       untrack();
     },
   };
+}
+
+/** Runs `use` with a queue. Then its journal must agree with the chain. */
+export async function withQueue(
+  local: LocalSetup,
+  options: QueueOptions,
+  use: (queue: RunningQueue) => Promise<void>,
+): Promise<void> {
+  const queue = await startQueue(local, options);
+  try {
+    await use(queue);
+    expect(await untruths(local, queue.journal)).to.deep.equal([]);
+  } finally {
+    await queue.stop();
+  }
+}
+
+/** Gives the wallet funds, and lets the node mine what waits, and each later transaction at once. */
+export async function mineAtOnce({ client }: LocalSetup): Promise<void> {
+  await client.send('hardhat_setBalance', [DEPLOYER, '0x21e19e0c9bab2400000']);
+  await client.send('evm_setAutomine', [true]);
+  await client.send('evm_mine', []);
+}
+
+/** The error of a mint. */
+export async function failureOf(outcome: Promise<string>): Promise<unknown> {
+  return outcome.then(
+    () => 'it did not fail',
+    (error: unknown) => error,
+  );
+}
+
+/** Applies `answerer` to the first calls of a method; all others go through. */
+export function first(method: string, times: number, answerer: Answerer): Answerer {
+  let left = times;
+  return (called, params, forward) =>
+    called === method && left-- > 0 ? answerer(called, params, forward) : 'none';
 }
 
 /** The issuance of a new document, with a remark of this many bytes. */
@@ -120,11 +168,7 @@ export function newIssuance(remarkBytes = 0): Issuance {
 }
 
 /** The transactions that minted a token, from the logs. */
-export async function mintsOf(
-  client: JsonRpcProvider,
-  registryAddress: string,
-  tokenId: string,
-): Promise<string[]> {
+export async function mintsOf({ client, registryAddress }: LocalSetup, tokenId: string): Promise<string[]> {
   const [transfer = '', from = '', id = ''] = mintTopics(tokenId);
   const topics = [transfer, from, null, id];
   const logs = await client.getLogs({ address: registryAddress, topics, fromBlock: 0 });
@@ -132,49 +176,13 @@ export async function mintsOf(
 }
 
 /** The differences between a journal and the chain. Empty if all is well. */
-export async function untruths(
-  client: JsonRpcProvider,
-  registryAddress: string,
-  journal: MemoryJournal,
-): Promise<string[]> {
+async function untruths(local: LocalSetup, journal: MemoryJournal): Promise<string[]> {
   const found = [...journal.violations];
   for (const { tokenId, state, txHash } of journal.issuances.values()) {
-    const mints = await mintsOf(client, registryAddress, tokenId);
+    const mints = await mintsOf(local, tokenId);
     const expected = state === 'mined' || state === 'final' ? String(txHash) : '';
     if (mints.join() !== expected)
       found.push(`${tokenId} is ${state} by ${txHash}, minted by ${mints.join()}`);
   }
   return found;
-}
-
-/**
- * Sends transactions of the queue's wallet outside the queue, one after the other. Stopping it returns the
- * number that were mined.
- */
-export function startOtherSender(nodeUrl: string): { stop(): Promise<number> } {
-  const client = createRpcClient(nodeUrl, LOCAL);
-  const wallet = new Wallet(DEPLOYER_KEY, client);
-  let isStopped = false;
-  let sent = 0;
-  const work = (async () => {
-    while (!isStopped) {
-      const nonce = await client.getTransactionCount(DEPLOYER, 'pending');
-      const fees = { maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 2_000_000_000n };
-      const transaction = { type: 2, chainId: 31337, to: DEPLOYER, nonce, gasLimit: 21_000n, ...fees };
-      const raw = await wallet.signTransaction(transaction);
-      await client.send('eth_sendRawTransaction', [raw]).then(
-        () => sent++,
-        () => undefined,
-      );
-      await new Promise((resolve) => setTimeout(resolve, 15));
-    }
-  })();
-  return {
-    async stop() {
-      isStopped = true;
-      await work;
-      client.destroy();
-      return sent;
-    },
-  };
 }
