@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { sql, type Kysely, Migrator } from 'kysely';
 import { migrations } from '../../service/database/migrations/all';
-import type { Database } from '../../service/database/database';
-import { createDatabaseJournal } from '../../service/journal/journal';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
+import { describeOnEngines } from '../helpers/database/engines';
 import { collected, SCOPE } from '../helpers/database/prepared-documents';
 
 const WALLETS = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const;
@@ -14,10 +13,11 @@ const PART_BYTES = 256 * 1024;
 interface OldIssuance {
   tokenId: string;
   wallet: string;
-  state: 'signed' | 'mined' | 'failed';
+  /** `mined` without it. */
+  state?: 'signed' | 'mined' | 'failed';
   key?: string;
   /** The credential's JSON. */
-  document: string;
+  document?: string;
   createdAt: number;
 }
 
@@ -30,149 +30,129 @@ const credential = (issuer: string, { subject = '', proofValue = 'u2V0A' } = {})
     proof: { type: 'DataIntegrityProof', verificationMethod: `${issuer}#keys-1`, proofValue },
   });
 
-for (const engine of ENGINES) {
-  describe(`the journal of an earlier version on ${engine}`, () => {
-    let state: State | undefined;
-    let database: Database;
+describeOnEngines('the journal of an earlier version', (on) => {
+  beforeEach(() => migrateTo('0004-orphans-in-order'));
 
-    beforeEach(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      database = await openState(state);
-      await migrateTo('0004-orphans-in-order');
-    });
+  const journalOf = (issuer: string): Journal =>
+    createDatabaseJournal(on.database, { ...SCOPE, issuer }, { now: () => 100 });
 
-    afterEach(async () => {
-      if (state === undefined) return;
-      await database.close();
-      await state.remove();
-    });
-
-    /** The journal's tables are empty here: they are dropped and created in their earlier shape. */
-    async function migrateTo(name: string): Promise<void> {
-      const { db } = database;
-      if (name === '0004-orphans-in-order') {
-        for (const table of [
-          'issuances',
-          'document_parts',
-          'loose_documents',
-          'mint_transactions',
-          'journal_chains',
-        ])
-          await db.schema.dropTable(table).execute();
-        await sql`delete from kysely_migration where name >= '0003'`.execute(db);
-      }
-      const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-      const { error } = await migrator.migrateTo(name);
-      if (error !== undefined) throw error as Error;
+  /** The journal's tables are empty here: they are dropped and created in their earlier shape. */
+  async function migrateTo(name: string): Promise<void> {
+    const { db } = on.database;
+    if (name === '0004-orphans-in-order') {
+      for (const table of [
+        'issuances',
+        'document_parts',
+        'loose_documents',
+        'mint_transactions',
+        'journal_chains',
+      ])
+        await db.schema.dropTable(table).execute();
+      await sql`delete from kysely_migration where name >= '0003'`.execute(db);
     }
+    const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+    const { error } = await migrator.migrateTo(name);
+    if (error !== undefined) throw error as Error;
+  }
 
-    async function store({ tokenId, wallet, state, key, document, createdAt }: OldIssuance): Promise<void> {
-      const db = database.db as unknown as Kysely<Record<string, Record<string, unknown>>>;
-      const scope = `${SCOPE.chainId}:${SCOPE.registryAddress}:${wallet}`;
-      const bytes = Buffer.from(document);
-      const common = { scope, token_id: tokenId };
+  async function store({
+    tokenId,
+    wallet,
+    state = 'mined',
+    key,
+    document = credential(DID),
+    createdAt,
+  }: OldIssuance): Promise<void> {
+    const db = on.database.db as unknown as Kysely<Record<string, Record<string, unknown>>>;
+    const scope = `${SCOPE.chainId}:${SCOPE.registryAddress}:${wallet}`;
+    const bytes = Buffer.from(document);
+    const common = { scope, token_id: tokenId };
+    await db
+      .insertInto('issuances')
+      .values({
+        ...common,
+        position: createdAt,
+        credential_id: 'urn:uuid:1',
+        beneficiary: '0x',
+        holder: '0x',
+        remark: '0x',
+        document_bytes: bytes.length,
+        state,
+        tx_hash: state === 'mined' ? '0x01' : null,
+        failure_code: state === 'failed' ? 'MINT_REVERTED' : null,
+        failure_message: state === 'failed' ? 'reverted' : null,
+        idempotency_key: key ?? null,
+        request_hash: null,
+        created_at: createdAt,
+        ended_at: state === 'signed' ? null : createdAt,
+      })
+      .execute();
+    for (let part = 0; part * PART_BYTES < bytes.length; part++) {
+      const some = new Uint8Array(bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES));
       await db
-        .insertInto('issuances')
-        .values({
-          ...common,
-          position: createdAt,
-          credential_id: 'urn:uuid:1',
-          beneficiary: '0x',
-          holder: '0x',
-          remark: '0x',
-          document_bytes: bytes.length,
-          state,
-          tx_hash: state === 'mined' ? '0x01' : null,
-          failure_code: state === 'failed' ? 'MINT_REVERTED' : null,
-          failure_message: state === 'failed' ? 'reverted' : null,
-          idempotency_key: key ?? null,
-          request_hash: null,
-          created_at: createdAt,
-          ended_at: state === 'signed' ? null : createdAt,
-        })
-        .execute();
-      for (let part = 0; part * PART_BYTES < bytes.length; part++) {
-        const some = new Uint8Array(bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES));
-        await db
-          .insertInto('document_parts')
-          .values({ ...common, part, bytes: some })
-          .execute();
-      }
-      await db
-        .insertInto('mint_transactions')
-        .values({ ...common, hash: `0x${tokenId}`, position: createdAt, nonce: 1, raw: '0x02' })
+        .insertInto('document_parts')
+        .values({ ...common, part, bytes: some })
         .execute();
     }
+    await db
+      .insertInto('mint_transactions')
+      .values({ ...common, hash: `0x${tokenId}`, position: createdAt, nonce: 1, raw: '0x02' })
+      .execute();
+  }
 
-    it('is assigned to the issuer, whichever wallet minted, with documents and transactions', async () => {
-      const [first, second] = WALLETS;
-      const hidden = `"issuer":"did:web:someone.example"`;
-      const documents = new Map([
-        ['aa', credential(DID)],
-        ['bb', credential(DID, { subject: hidden })],
-        ['cc', credential(DID, { subject: 'x'.repeat(300_000), proofValue: 'u'.repeat(600_000) })],
-        ['dd', credential(DID, { subject: 'ü'.repeat((PART_BYTES - 60) / 2) })],
-      ]);
-      let createdAt = 0;
-      for (const [tokenId, document] of documents) {
-        const wallet = createdAt % 2 === 0 ? first : second;
-        await store({ tokenId, wallet, state: 'mined', document, createdAt: ++createdAt });
-      }
-      await store({ tokenId: 'ee', wallet: first, state: 'signed', document: credential(DID), createdAt: 9 });
-      const other = credential('did:web:other.example');
-      await store({ tokenId: 'ff', wallet: first, state: 'mined', document: other, createdAt: 10 });
-      await migrateTo('0005-journal-by-issuer');
+  it('is assigned to the issuer, whichever wallet minted, with documents and transactions', async () => {
+    const [first, second] = WALLETS;
+    const hidden = `"issuer":"did:web:someone.example"`;
+    const documents = new Map([
+      ['aa', credential(DID)],
+      ['bb', credential(DID, { subject: hidden })],
+      ['cc', credential(DID, { subject: 'x'.repeat(300_000), proofValue: 'u'.repeat(600_000) })],
+      ['dd', credential(DID, { subject: 'ü'.repeat((PART_BYTES - 60) / 2) })],
+    ]);
+    let createdAt = 0;
+    for (const [tokenId, document] of documents) {
+      const wallet = createdAt % 2 === 0 ? first : second;
+      await store({ tokenId, wallet, document, createdAt: ++createdAt });
+    }
+    await store({ tokenId: 'ee', wallet: first, state: 'signed', createdAt: 9 });
+    const other = credential('did:web:other.example');
+    await store({ tokenId: 'ff', wallet: first, document: other, createdAt: 10 });
+    await migrateTo('0005-journal-by-issuer');
 
-      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
-      for (const [tokenId, document] of documents) {
-        expect(await journal.find(tokenId), tokenId).to.include({ state: 'final', txHash: '0x01' });
-        expect((await collected(journal.documentOf(tokenId))).toString() === document, tokenId).to.equal(
-          true,
-        );
-      }
-      const [unfinished, ...more] = await journal.unfinished();
-      expect(more).to.deep.equal([]);
-      expect(unfinished?.issuance).to.include({ tokenId: 'ee', state: 'signed' });
-      expect(unfinished?.transactions.map(({ hash }) => hash)).to.deep.equal(['0xee']);
-      expect(await journal.find('ff')).to.equal(undefined);
-      const ofTheOther = createDatabaseJournal(
-        database,
-        { ...SCOPE, issuer: 'did:web:other.example' },
-        { now: () => 100 },
-      );
-      expect(await ofTheOther.find('ff')).to.include({ state: 'final' });
-      expect(await journal.highestFinal()).to.equal(undefined);
-    });
-
-    it('leaves a key that two wallets used with the older document', async () => {
-      for (const [index, wallet] of WALLETS.entries())
-        await store({
-          tokenId: `a${index}`,
-          wallet,
-          state: 'mined',
-          key: 'order-1',
-          document: credential(DID),
-          createdAt: 10 - index,
-        });
-      await migrateTo('0005-journal-by-issuer');
-      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
-      expect(await journal.findByKey('order-1')).to.include({ tokenId: 'a1' });
-      expect(await journal.find('a0')).to.include({ state: 'final' });
-    });
-
-    it('drops the documents of failed issuances, and keeps their rows', async () => {
-      const [wallet] = WALLETS;
-      await store({ tokenId: 'aa', wallet, state: 'failed', document: credential(DID), createdAt: 1 });
-      await migrateTo('0005-journal-by-issuer');
-      const journal = createDatabaseJournal(database, SCOPE, { now: () => 100 });
-      expect(await journal.find('aa')).to.deep.include({
-        state: 'failed',
-        failure: { code: 'MINT_REVERTED', message: 'reverted' },
-      });
-      expect(await journal.documentOf('aa')).to.include({ length: 0 });
-      const { rows } = await sql`select 1 from document_parts`.execute(database.db);
-      expect(rows).to.deep.equal([]);
-    });
+    const journal = journalOf(DID);
+    for (const [tokenId, document] of documents) {
+      expect(await journal.find(tokenId), tokenId).to.include({ state: 'final', txHash: '0x01' });
+      expect((await collected(journal.documentOf(tokenId))).toString() === document, tokenId).to.equal(true);
+    }
+    const [unfinished, ...more] = await journal.unfinished();
+    expect(more).to.deep.equal([]);
+    expect(unfinished?.issuance).to.include({ tokenId: 'ee', state: 'signed' });
+    expect(unfinished?.transactions.map(({ hash }) => hash)).to.deep.equal(['0xee']);
+    expect(await journal.find('ff')).to.equal(undefined);
+    expect(await journalOf('did:web:other.example').find('ff')).to.include({ state: 'final' });
+    expect(await journal.highestFinal()).to.equal(undefined);
   });
-}
+
+  it('leaves a key that two wallets used with the older document', async () => {
+    for (const [index, wallet] of WALLETS.entries())
+      await store({ tokenId: `a${index}`, wallet, key: 'order-1', createdAt: 10 - index });
+    await migrateTo('0005-journal-by-issuer');
+    const journal = journalOf(DID);
+    expect(await journal.findByKey('order-1')).to.include({ tokenId: 'a1' });
+    expect(await journal.find('a0')).to.include({ state: 'final' });
+  });
+
+  it('drops the documents of failed issuances, and keeps their rows', async () => {
+    const [wallet] = WALLETS;
+    await store({ tokenId: 'aa', wallet, state: 'failed', createdAt: 1 });
+    await migrateTo('0005-journal-by-issuer');
+    const journal = journalOf(DID);
+    expect(await journal.find('aa')).to.deep.include({
+      state: 'failed',
+      failure: { code: 'MINT_REVERTED', message: 'reverted' },
+    });
+    expect(await journal.documentOf('aa')).to.include({ length: 0 });
+    const { rows } = await sql`select 1 from document_parts`.execute(on.database.db);
+    expect(rows).to.deep.equal([]);
+  });
+});

@@ -40,3 +40,34 @@ export function openState({ settings }: State): Promise<Database> {
   const location = { dataDir: settings.DATA_DIR, databaseUrl: settings.DATABASE_URL };
   return openDatabase(location, pino({ level: 'silent' }));
 }
+
+/** What each test of a suite on an engine has. */
+export interface OnEngine {
+  state: State;
+  database: Database;
+}
+
+/**
+ * Runs a suite on each engine that is installed. Each test has new, empty state, opened as the service does;
+ * the suite reads it from `on` in its hooks and tests.
+ */
+export function describeOnEngines(name: string, suite: (on: OnEngine) => void): void {
+  for (const engine of ENGINES)
+    describe(`${name} on ${engine}`, () => {
+      const on: { state?: State | undefined; database?: Database | undefined } = {};
+
+      beforeEach(async function () {
+        on.state = await newState(engine);
+        if (on.state === undefined) return this.skip();
+        on.database = await openState(on.state);
+      });
+
+      afterEach(async () => {
+        await on.database?.close();
+        await on.state?.remove();
+        on.database = on.state = undefined;
+      });
+
+      suite(on as OnEngine);
+    });
+}
