@@ -133,7 +133,7 @@ describe('the answers of the HTTP API', () => {
         didDocumentPath,
         acceptDocument: (documentId) =>
           accepting(async () => {
-            if (documentId === 'BUSY') throw new BusyError('Too many.', 1_000);
+            if (documentId === 'BUSY') throw new BusyError('Too many.', 60_000);
             if (documentId === 'WRONG')
               throw new RequestError('SUBSCRIPTION_INVALID', '/a~1b/0 is wrong. Correct it.');
             if (documentId === 'LOST') return mintedDocument({ length: 2, parts: lost() });
@@ -199,6 +199,7 @@ describe('the answers of the HTTP API', () => {
       expect(error.message).to.match(message);
       expect(headers.get('Preference-Applied')).to.equal(null);
       if (status === 401) expect(headers.get('WWW-Authenticate')).to.equal('Bearer');
+      expect(headers.get('Retry-After')).to.equal(status === 503 ? '60' : null);
       expect(headers.get('Allow')).to.equal(
         status !== 405 ? null : bytes.includes('/create') ? 'POST' : 'HEAD, GET',
       );

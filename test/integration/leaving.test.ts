@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { BusyError } from '../../service/base/errors';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
@@ -106,28 +105,5 @@ describe('POST /create when its caller leaves', () => {
     goOn[1]?.();
     await eventually('the second is answered', () => request.answer().split('0x01').length === 3);
     request.socket.destroy();
-  });
-});
-
-describe('POST /create when too many documents are being signed', () => {
-  it('answers 503 with Retry-After and the reason', async () => {
-    const message = 'Too many documents are being signed: send it again later.';
-    const app = await startHttpApp({
-      acceptDocument: accepting(() => Promise.reject(new BusyError(message, 60_000))),
-    });
-    try {
-      const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: REQUEST,
-      });
-      expect(answer.status).to.equal(503);
-      expect(answer.headers.get('Retry-After')).to.equal('60');
-      expect(await answer.json()).to.deep.equal({ error: { message } });
-      const lines = app.log.filter(({ code }) => code === 'BUSY');
-      expect(lines.map(({ level, status }) => [level, status])).to.deep.equal([['warn', 503]]);
-    } finally {
-      await app.close();
-    }
   });
 });
