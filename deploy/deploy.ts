@@ -172,6 +172,7 @@ async function sayTable(
 ): Promise<void> {
   const { hre, network, say, wanted } = deployment;
   if (!isSame(await factoryOf(deployment, address), titleEscrowFactory)) {
+    markReported(deployment);
     const problem = `there is no registry with the title escrow factory ${titleEscrowFactory} at ${address}`;
     throw inconsistent(deployment, problem, OR_NEW);
   }
@@ -180,6 +181,7 @@ async function sayTable(
   const { tokenName = name, tokenSymbol = symbol } = wanted;
   const title = `"${name}" (${symbol})`;
   if (tokenName !== name || tokenSymbol !== symbol) {
+    markReported(deployment);
     const message = `The registry ${address} is ${title}, and a token's name cannot be changed.`;
     throw new ConfigurationError('REGISTRY_DIFFERS', message, {
       remedy: 'Make another registry with --new.',
@@ -198,16 +200,21 @@ async function sayTable(
 
 /** Writes the registry's address into ENV_FILE, and warns of what follows from the change. */
 async function save(deployment: Deployment, { address }: Registry): Promise<void> {
-  const { say, envFile, settings, file } = deployment;
+  const { say, envFile, settings } = deployment;
   const before = settingOf(settings, SETTING);
   const isChanged = before !== undefined && !isSame(before, address);
   await setEnvValue(envFile, SETTING, address);
-  const sent = readSent(deployment, file);
-  if (sent !== undefined) writeSent(deployment, file, { ...sent, isReported: true });
+  markReported(deployment);
   say(`${SETTING} is in ${envFile}${isChanged ? ` (it was ${before})` : ''}.`);
   const warning = shadowWarning(SETTING, address);
   if (warning !== undefined) say(warning);
   if (isChanged) for (const line of await leftBehind(envFile, settings, before)) say(line);
+}
+
+/** Lets a later --new make another registry: the operator knows of this one. */
+function markReported(deployment: Deployment): void {
+  const sent = readSent(deployment, deployment.file);
+  if (sent !== undefined) writeSent(deployment, deployment.file, { ...sent, isReported: true });
 }
 
 /** Prints the steps that are left before the service can mint in this registry. */

@@ -12,11 +12,12 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
+import { z } from 'zod';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
-import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
+import { ALREADY_KNOWN, type TransactionFees } from '../service/chain/transactions';
 
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */
 export interface Sender {
@@ -43,29 +44,50 @@ export interface Step {
 }
 
 /** The content of a step's file. */
-interface Sent {
+const SENT = z.object({
   /** Hashes of the transactions that were signed. They have the same nonce, so at most one is ever mined. */
-  readonly hashes: readonly string[];
+  hashes: z.array(z.string()).min(1),
   /** The newest of them, until one is mined. */
-  readonly raw?: string;
+  raw: z.string().optional(),
   /** The contract that the mined one has created; empty if it created none. */
-  readonly created?: string;
-  /** Whether a command has written this contract's address into ENV_FILE. */
-  readonly isReported?: boolean;
-}
+  created: z.string().optional(),
+  /** Whether a command has written this contract's address into ENV_FILE, or refused it and named --new. */
+  isReported: z.boolean().optional(),
+});
+type Sent = z.infer<typeof SENT>;
 
 /** Ignored on chains that mine a block for each transaction: no later block comes by itself. */
 const CONFIRMATIONS = 5;
 const POLLING_INTERVAL_MS = 300;
+/** A node may drop a transaction, so it is asked for it after each so many polls. */
+const POLLS_BETWEEN_CHECKS = 20;
 const DEPLOYMENT_TOPIC = id('Deployment(address,address,address,address,bytes)');
 
 /** Errors of nodes for a transaction whose gas price is too low, except for a replacement. */
 const OFFERS_TOO_LITTLE = /^(?!.*replacement).*(underpriced|(fee|tip|price).*(too ?low|less than|below))/is;
 
-/** The step as an earlier run, or this one, has left it. */
+/**
+ * The step as an earlier run, or this one, has left it.
+ *
+ * @throws ServiceError DEPLOYMENT_FAILED if the file is damaged: without it, another would be made.
+ */
 export function readSent({ folder }: Sender, name: string): Sent | undefined {
   const path = join(folder, `${name}.json`);
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Sent) : undefined;
+  if (!existsSync(path)) return undefined;
+  const { data } = SENT.safeParse(parsed(readFileSync(path, 'utf8')));
+  if (data !== undefined) return data;
+  const remedy =
+    "Restore it from a backup. If there is none, look up the wallet's last transactions on the explorer: " +
+    'delete the file only if you know all contracts that they have created.';
+  throw new ServiceError('DEPLOYMENT_FAILED', `${path} is damaged.`, { remedy });
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Replaces the step's file. */
@@ -98,7 +120,7 @@ export async function sendOnce(
     refusal = await handOver(sender, sent);
   }
   if (refusal !== undefined) throw refused(sender, step, sent, refusal);
-  const receipt = await minedOf(sender, sent.hashes);
+  const receipt = await minedOf(sender, step, sent);
   if (receipt.status === 0) throw reverted(sender, step, receipt);
   const { hash } = receipt;
   const created = createdBy(receipt);
@@ -151,10 +173,11 @@ async function handOver(sender: Sender, { hashes, raw }: Sent): Promise<string |
   const refusal: string | undefined = await sender.provider
     .send('eth_sendRawTransaction', [raw])
     .then(() => undefined, messageOf);
-  return refusal === undefined || (await isKnown(sender, hashes)) ? undefined : refusal;
+  const isTaken = refusal === undefined || ALREADY_KNOWN.test(refusal) || (await isKnown(sender, hashes));
+  return isTaken ? undefined : refusal;
 }
 
-async function isKnown({ provider }: Sender, hashes: readonly string[]): Promise<boolean> {
+async function isKnown({ provider }: Sender, hashes: Sent['hashes']): Promise<boolean> {
   for (const hash of hashes)
     if ((await provider.send('eth_getTransactionByHash', [hash])) !== null) return true;
   return false;
@@ -167,21 +190,36 @@ async function isTooCheap({ provider, wallet }: Sender, sent: Sent, refusal: str
   return (await provider.getTransactionCount(from, 'pending')) <= nonce;
 }
 
-/** Waits as long as it takes: the fees of a sent transaction are never raised. */
-async function minedOf(
-  { network, provider }: Sender,
-  hashes: readonly string[],
-): Promise<TransactionReceipt> {
+/**
+ * Waits as long as it takes: the fees of a sent transaction are never raised. If the node has dropped the
+ * transaction, it is sent again.
+ *
+ * @throws ServiceError DEPLOYMENT_FAILED if another transaction has used its nonce.
+ */
+async function minedOf(sender: Sender, step: Step, sent: Sent): Promise<TransactionReceipt> {
+  const { network, provider } = sender;
   const minesAtOnce: unknown = await provider.send('hardhat_getAutomine', []).catch(() => false);
   const confirmations = network.local || minesAtOnce === true ? 1 : CONFIRMATIONS;
-  for (;;) {
-    for (const hash of hashes) {
+  for (let polls = 1; ; polls += 1) {
+    const newest = await provider.getBlockNumber();
+    for (const hash of sent.hashes) {
       const receipt = await provider.getTransactionReceipt(hash);
-      if (receipt === null) continue;
-      if ((await provider.getBlockNumber()) - receipt.blockNumber + 1 >= confirmations) return receipt;
+      if (receipt !== null && newest - receipt.blockNumber + 1 >= confirmations) return receipt;
+    }
+    if (polls % POLLS_BETWEEN_CHECKS === 0) {
+      const refusal = await handOver(sender, sent);
+      // Blocks that a reorganisation may still remove do not count.
+      if (refusal !== undefined && (await isNonceUsed(sender, sent, newest - confirmations + 1)))
+        throw refused(sender, step, sent, refusal);
     }
     await sleep(POLLING_INTERVAL_MS);
   }
+}
+
+/** Whether the wallet has used the transaction's nonce up to this block. */
+async function isNonceUsed({ provider }: Sender, { raw }: Sent, block: number): Promise<boolean> {
+  const { from, nonce } = Transaction.from(raw);
+  return from !== null && (await provider.getTransactionCount(from, Math.max(block, 0))) > nonce;
 }
 
 /** The address of the new contract, or that of the registry, which the deployer's event names. */

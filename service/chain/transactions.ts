@@ -129,6 +129,10 @@ export type Broadcast = { state: 'taken' } | { state: 'refused' | 'open'; cause:
 /** Error codes of ethers for a refusal by the node. */
 const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS', 'CALL_EXCEPTION'] as const;
 
+/** Messages of nodes that have the transaction already. */
+export const ALREADY_KNOWN =
+  /already ?known|\bknown transaction|already ?imported|existing tx with same hash/i;
+
 /** Messages of nodes and gateways that do not know the result of a request themselves. */
 const TIME_OVER = /timed? ?out|deadline exceeded/i;
 
@@ -142,7 +146,9 @@ export async function broadcast(client: RpcClient, raw: string): Promise<Broadca
     await client.send('eth_sendRawTransaction', [raw]);
     return { state: 'taken' };
   } catch (cause) {
-    const isThere = isAlreadyKnown(cause) || (await knows(client, keccak256(raw)).catch(() => false));
+    const isThere =
+      ALREADY_KNOWN.test(nodeErrorOf(cause) ?? '') ||
+      (await knows(client, keccak256(raw)).catch(() => false));
     if (isThere) return { state: 'taken' };
     return { state: isAnswer(cause) ? 'refused' : 'open', cause };
   }
@@ -158,10 +164,4 @@ function isAnswer(thrown: unknown): boolean {
   if (ANSWERS.some((code) => isError(thrown, code))) return true;
   const answer = nodeErrorOf(thrown);
   return answer !== undefined && !TIME_OVER.test(answer);
-}
-
-function isAlreadyKnown(thrown: unknown): boolean {
-  return /already ?known|known transaction|already ?imported|existing tx with same hash/i.test(
-    nodeErrorOf(thrown) ?? '',
-  );
 }

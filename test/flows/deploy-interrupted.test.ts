@@ -1,10 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Transaction } from 'ethers';
 import { hardhatCli } from '../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { eventually } from '../helpers/eventually';
 import { startFakeGasStation } from '../helpers/chain/fake-gas-station';
@@ -37,6 +40,17 @@ describe('npx hardhat deploy after an interrupted run', () => {
     amoy.chain.send('evm_setIntervalMining', [milliseconds]);
   const pending = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address, 'pending');
   const deploy = (...args: string[]) => amoy.deploy(args, { RPC_URL: proxy.url });
+
+  const sentRaw = (): unknown[] =>
+    proxy.requests.filter(({ method }) => method === SEND).map(({ params }) => params[0]);
+  const sentHash = () => Transaction.from(sentRaw()[0] as string).hash;
+
+  /** The file of the registry's transaction. */
+  async function stepFile(): Promise<string> {
+    const { hash } = (await amoy.chain.getBlock(0)) ?? {};
+    const folder = `deploy/deployments/chain-80002-${hash?.slice(2, 14)}`;
+    return join(PROJECT_ROOT, folder, `registry-${tenantOf(amoy.envFile).key}.json`);
+  }
 
   /** Starts the command in a process of its own. */
   function start({ envFile, wallet, node }: StandInNetwork, args: string[]): ChildProcess {
@@ -73,7 +87,7 @@ describe('npx hardhat deploy after an interrupted run', () => {
     const { code, stdout, stderr } = await deploy();
     expect(code, stderr).to.equal(0);
     expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
-    const raw = proxy.requests.filter(({ method }) => method === SEND).map(({ params }) => params[0]);
+    const raw = sentRaw();
     expect(new Set(raw).size, 'the same transaction').to.equal(1);
     expect(stdout).to.contain(`/tx/${Transaction.from(raw[0] as string).hash}`);
     expect(stdout).not.to.contain('cost ');
@@ -119,6 +133,60 @@ describe('npx hardhat deploy after an interrupted run', () => {
     expect(amoy.registry()).not.to.equal(first);
     expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(2);
   });
+
+  it('finishes an interrupted registry of another name, and lets --new make the wanted one', async () => {
+    proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
+    expect((await deploy('--token-name', 'First')).code).to.equal(1);
+    proxy.answer(THROUGH);
+    await mine(200);
+    const wanted = ['--new', '--token-name', 'Second'];
+    const refused = await deploy(...wanted);
+    expect(refused.code).to.equal(1);
+    expect(refused.stderr).to.contain('REGISTRY_DIFFERS').and.to.contain('is "First"');
+    const { code, stdout, stderr } = await deploy(...wanted);
+    expect(code, stderr).to.equal(0);
+    expect(stdout).to.contain('"Second"');
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(2);
+  });
+
+  it('sends the transaction again when the node drops it while the command waits', async () => {
+    const running = deploy();
+    await eventually('the transaction is sent', async () => (await pending()) === 1);
+    await amoy.chain.send('hardhat_dropTransaction', [sentHash()]);
+    await eventually('the transaction is sent again', async () => (await pending()) === 1);
+    await mine(200);
+    const { code, stderr } = await running;
+    expect(code, stderr).to.equal(0);
+    expect(await amoy.chain.getTransactionCount(amoy.wallet.address)).to.equal(1);
+  });
+
+  it('stops waiting when another transaction has used the nonce, and names the file to delete', async () => {
+    const running = deploy();
+    await eventually('the transaction is sent', async () => (await pending()) === 1);
+    await amoy.chain.send('hardhat_dropTransaction', [sentHash()]);
+    const wallet = amoy.wallet.connect(amoy.chain);
+    await wallet.sendTransaction({ to: amoy.wallet.address, nonce: 0 });
+    await mine(200);
+    const { code, stderr } = await running;
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.contain('DEPLOYMENT_FAILED')
+      .and.to.contain(`then delete ${await stepFile()}`);
+  });
+
+  for (const content of ['', '{"hashes":'])
+    it(`sends nothing while the file of the transaction is damaged: '${content}'`, async () => {
+      proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
+      expect((await deploy()).code).to.equal(1);
+      proxy.answer(THROUGH);
+      writeFileSync(await stepFile(), content);
+      const { code, stderr } = await deploy();
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.contain('DEPLOYMENT_FAILED')
+        .and.to.contain(`${await stepFile()} is damaged`);
+      expect(await pending()).to.equal(0);
+    });
 
   it('makes one registry when two commands run at once', async () => {
     await mine(200);

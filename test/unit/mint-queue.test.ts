@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { classifyRefusal, type Refusal } from '../../service/chain/node-errors';
+import { ALREADY_KNOWN } from '../../service/chain/transactions';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
@@ -106,6 +107,11 @@ describe('the decisions of the mint queue', () => {
       ],
       other: ['the node has a headache'],
     };
+
+    it('does not read "unknown transaction type" as: the node has it', () => {
+      expect('Known transaction').to.match(ALREADY_KNOWN);
+      expect('unknown transaction type: 2').not.to.match(ALREADY_KNOWN);
+    });
 
     for (const [refusal, messages] of Object.entries(answers))
       it(`reads what nodes say as: ${refusal}`, () => {
