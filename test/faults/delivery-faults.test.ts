@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -14,7 +12,6 @@ import { whileFollowing } from '../helpers/processes/followed-registry';
 import { installRegistry, startNode } from '../helpers/chain/node';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';
-import { checkEvent } from '../helpers/receiver/schema-problems';
 import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -37,63 +34,38 @@ describe('event delivery', () => {
 
   const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
 
-  it('retries while the receiver is down, and delivers everything in order when it is back', async () => {
-    const port = await freePort(0);
-    const settings = {
-      ...local.settings,
-      DATA_DIR: join(local.folder, 'down'),
-      WEBHOOK_URL: `http://127.0.0.1:${port}/`,
-    };
-    const service = await startService(settings);
-    const { body } = await post(service.url);
-    await eventually(
-      'three failed attempts',
-      () => service.log.filter(({ msg }) => msg === 'delivery failed').length >= 3,
-    );
-
-    const receiver = await startReceiver(join(local.folder, 'down'), local.publicKeyFile, port);
-    await eventually('five events', () => receiver.events.length >= 5);
-    const { events } = receiver;
-    await service.stop();
-    await receiver.close();
-    expect(events.map(({ data }) => data.transactionHash)).to.deep.equal(Array<string>(5).fill(body.txHash));
-    const positions = events.map(({ data }) => data.logIndex);
-    expect(positions).to.deep.equal([...positions].sort((a, b) => a - b));
+  /** Settings of a service with data of its own, which reads the chain from the next block on. */
+  const settingsOf = async (name: string, own: Record<string, string> = {}) => ({
+    ...local.settings,
+    DATA_DIR: join(local.folder, name),
+    START_BLOCK: String((await local.client.getBlockNumber()) + 1),
+    ...own,
   });
 
   it('sends the same bytes and signature on every attempt until the answer is 2xx', async () => {
-    const attempts: { body: string; signature: string }[] = [];
     const answers = [500, 302, 404, 429, 0, 204];
-    const server = createServer((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const signature = String(request.headers['x-service-signature']);
-        const body = Buffer.concat(chunks).toString();
-        checkEvent(JSON.parse(body));
-        attempts.push({ body, signature });
-        const status = answers[attempts.length - 1] ?? 200;
-        if (status === 0) request.socket.destroy();
-        else response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
-      });
+    const receiver = await startRecordingReceiver(local.publicKeyFile, (_delivery, response) => {
+      const status = answers[receiver.deliveries.length - 1] ?? 200;
+      if (status === 0) response.destroy();
+      else response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const DATA_DIR = join(local.folder, 'same-bytes');
-    const WEBHOOK_URL = `http://127.0.0.1:${port}/`;
-    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const service = await startService({ ...local.settings, DATA_DIR, WEBHOOK_URL, START_BLOCK });
+    const settings = await settingsOf('same-bytes', { WEBHOOK_URL: receiver.url });
+    const service = await startService(settings);
     await post(service.url);
-    await eventually('five events answered', () => attempts.length >= answers.length + 4);
+    await eventually('five events answered', () => receiver.deliveries.length >= answers.length + 4);
     await service.stop();
-    await new Promise((resolve) => server.close(resolve));
+    await receiver.close();
 
+    const attempts = receiver.deliveries.map(({ body, headers }) => ({
+      body: body.toString(),
+      signature: headers['x-service-signature'],
+    }));
     const first = attempts.slice(0, answers.length);
     expect(new Set(first.map(({ body }) => body)).size).to.equal(1);
     expect(new Set(first.map(({ signature }) => signature)).size).to.equal(1);
     expect(new Set(attempts.map(({ body }) => body)).size).to.equal(5);
 
-    const state = new Sqlite(join(DATA_DIR, 'state.sqlite'), { readonly: true });
+    const state = new Sqlite(join(settings.DATA_DIR, 'state.sqlite'), { readonly: true });
     const rows = state
       .prepare('select status, error from attempts order by attempted_at, attempt')
       .raw()
@@ -101,34 +73,6 @@ describe('event delivery', () => {
     state.close();
     expect(rows.slice(0, 6).map(([status]) => status)).to.deep.equal([500, 302, 404, 429, null, 204]);
     expect(rows[4]?.[1]).to.be.a('string').and.not.equal('');
-  });
-
-  it('resumes after the service was killed, with the events minted meanwhile', async () => {
-    const port = await freePort(0);
-    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const settings = {
-      ...local.settings,
-      DATA_DIR: join(local.folder, 'killed'),
-      WEBHOOK_URL: `http://127.0.0.1:${port}/`,
-      START_BLOCK,
-    };
-    const first = await startServiceProcess(settings);
-    await post(first.url);
-    await eventually('a failed attempt', () => first.output().includes('delivery failed'));
-    expect(await first.end('SIGKILL')).to.equal(null);
-
-    // Another service mints while this one is down.
-    const other = await startService({ ...local.settings, DATA_DIR: join(local.folder, 'elsewhere') });
-    await post(other.url);
-    await other.stop();
-
-    const receiver = await startReceiver(join(local.folder, 'killed'), local.publicKeyFile, port);
-    const second = await startServiceProcess(settings);
-    await eventually('ten events', () => receiver.events.length >= 10);
-    await second.end('SIGTERM');
-    await receiver.close();
-    expect(receiver.events).to.have.length(10);
-    expect(new Set(receiver.events.map(({ id }) => id)).size).to.equal(10);
   });
 
   it('continues when a local chain is restarted and the registry deployed again', async () => {
@@ -167,9 +111,7 @@ describe('event delivery', () => {
       if (isSlow) answers.push(answer);
       else answer();
     });
-    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const DATA_DIR = join(local.folder, 'stopped');
-    const settings = { ...local.settings, DATA_DIR, WEBHOOK_URL: receiver.url, START_BLOCK };
+    const settings = await settingsOf('stopped', { WEBHOOK_URL: receiver.url });
     const service = await startServiceProcess(settings);
     // A sink gets several deliveries at a time when it has answered one.
     await post(service.url);
@@ -206,8 +148,7 @@ describe('event delivery', () => {
     }));
 
   it('stores events while no webhook is configured, and sends them once there is one', async () => {
-    const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const settings = { ...local.settings, DATA_DIR: join(local.folder, 'stored'), START_BLOCK };
+    const settings = await settingsOf('stored');
     const without = await startService(settings);
     await post(without.url);
     await eventually('events recorded', () => without.log.some(({ msg }) => msg === 'events recorded'));

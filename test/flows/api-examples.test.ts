@@ -17,9 +17,7 @@ describe('the examples of the API description', () => {
   let credential: SignedCredential;
 
   before(async () => {
-    const started = await startSubscribedService('SQLite', { API_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY });
-    if (started === undefined) throw new Error('SQLite is missing');
-    api = started;
+    api = await startSubscribedService('SQLite', { API_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY });
     const [owner = ''] = api.local.accounts;
     const request = { credentialSubject: BILL_OF_LADING, owner, holder: owner };
     const created = await create(api.service.url, request, {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { getAddress } from 'ethers';
 import type { Devnet } from '../../devnet/start-devnet';
 import type { ChainEvent } from '../../client/events';
 import { tokenIdAsUint256 } from '../helpers/token-id';
@@ -84,35 +83,5 @@ describe('event delivery for an issued document', () => {
     });
     // The escrow's Initialized is the transaction's first log.
     expect(first?.data.logIndex).to.equal(1);
-  });
-
-  it('delivers the events of transferHolder, nominate and transferBeneficiary in order', async () => {
-    const { tokenId } = await devnet.issue(undefined, PARTIES);
-    await eventsOf(tokenId, 5);
-    const [, , , newHolder = '', nominee = ''] = devnet.accounts;
-    await devnet.transferHolder(tokenId, { to: 3, remark: '0xaa' });
-    await devnet.nominate(tokenId, { to: 4, remark: '0xbb' });
-    await devnet.transferBeneficiary(tokenId, { to: 4, remark: '0xcc' });
-
-    const later = await eventsOf(tokenId, 4);
-    const lower = (address: string): string => getAddress(address).toLowerCase();
-    expect(later.map(({ type, data }) => [type.slice(PREFIX.length), data.payload])).to.deep.equal([
-      ['holder_transfer', { fromHolder: lower(holder), toHolder: lower(newHolder), remark: '0xaa' }],
-      ['nomination', { prevNominee: NOBODY, nominee: lower(nominee), remark: '0xbb' }],
-      [
-        'beneficiary_transfer',
-        { fromBeneficiary: lower(owner), toBeneficiary: lower(nominee), remark: '0xcc' },
-      ],
-      // The contract writes this remark itself: the two ASCII bytes "0x".
-      ['nomination', { prevNominee: lower(nominee), nominee: NOBODY, remark: '0x3078' }],
-    ]);
-  });
-
-  it('sends no event twice', () => {
-    const keys = devnet.webhooks.events.map(
-      (event) => 'logIndex' in event.data && `${event.data.transactionHash}:${event.data.logIndex}`,
-    );
-    expect(keys).to.have.length(19);
-    expect(new Set(keys).size).to.equal(keys.length);
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { openSqliteBesideService } from '../../service/database/open-sqlite';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { eventually } from '../helpers/eventually';
 import { tdoc } from '../helpers/processes/command-output';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -12,110 +13,98 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const DAY_MS = 86_400_000;
 const DEPTH = 2;
 
-for (const engine of ENGINES) {
-  describe(`old events on ${engine}`, () => {
-    let local: LocalSetup;
-    let state: State | undefined;
-    let receiver: RecordingReceiver;
-    let service: RunningService | undefined;
-    let settings: Record<string, string>;
-    let accounts: { from: string; to: string };
+describe('old events', () => {
+  let local: LocalSetup;
+  let receiver: RecordingReceiver;
+  let service: RunningService | undefined;
+  let settings: Record<string, string>;
+  let accounts: { from: string; to: string };
 
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      local = await createLocalSetup();
-      receiver = await startRecordingReceiver(local.publicKeyFile);
-      accounts = { from: await local.account(1), to: await local.account(2) };
-      const FINALITY_DEPTH = String(DEPTH);
-      settings = { ...local.settings, ...state.settings, FINALITY_DEPTH, WEBHOOK_URL: receiver.url };
-      service = await startService(settings);
-    });
-
-    after(async () => {
-      await service?.stop();
-      await receiver?.close();
-      await local?.stop();
-      await state?.remove();
-    });
-
-    const command = async (...args: string[]): Promise<string> =>
-      (await askTdocInProcess(args, settings)).stdout;
-    const problemOf = async (...args: string[]): Promise<string> =>
-      (await askTdocInProcess(args, settings)).stderr;
-    const came = (count: number): Promise<unknown> =>
-      eventually(`${count} deliveries`, () => receiver.deliveries.length >= count);
-    /** Mines past FINALITY_DEPTH, so that earlier events can be purged; waits until all blocks are read. */
-    async function settle(): Promise<void> {
-      await mineBlocks(local, DEPTH + 1);
-      const head = await local.client.getBlockNumber();
-      await eventually('all blocks are read', async () => {
-        const health = (await (await fetch(`${service?.url}/health`)).json()) as {
-          feeds: { nextBlock: number }[];
-        };
-        return health.feeds[0]?.nextBlock === head + 1;
-      });
-    }
-
-    it('are purged on a confirmed request while the service runs; later ones are delivered', async () => {
-      const token = await mintDirectly(local, accounts.from);
-      await came(EVENTS_OF_A_MINT);
-      const [first] = receiver.deliveries;
-      await settle();
-      expect(await problemOf('purge-events')).to.match(/Give --older-than DAYS/);
-      // In a process of its own: in this one, the command could ask at the terminal of the tests.
-      const unasked = tdoc(['purge-events', '--older-than', '0'], settings);
-      const refusal = await unasked.catch(({ stderr }: { stderr: string }) => stderr);
-      expect(refusal).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
-      expect(await command('purge-events', '--older-than', '1')).to.match(/nothing to remove/);
-      const nothing = await command('purge-events', '--older-than', '1', '--json');
-      expect(JSON.parse(nothing)).to.include({ removed: 0 }).and.have.property('before');
-      expect(await command('purge-events', '--older-than', '0', '--yes'))
-        .to.match(
-          /About to remove 5 events of 31337:0x\w+ that were last sent before .*\. This cannot be undone\./,
-        )
-        .and.match(/5 removed/);
-      expect(await problemOf('redeliver', '--event', String(first?.event.id))).to.match(/EVENT_UNKNOWN/);
-      const again = JSON.parse(await command('redeliver', '--from-block', '0', '--json')) as {
-        registries: Record<string, unknown>[];
-      };
-      expect(again.registries[0])
-        .to.include({ queued: 0 })
-        .and.have.property('purgedUpTo')
-        .that.is.a('number');
-      expect(await command('redeliver', '--from-block', '0')).to.match(
-        /old events of blocks up to \d+ were removed/,
-      );
-      await transferHolder(local, token, accounts);
-      await came(EVENTS_OF_A_MINT + 1);
-    });
-
-    it('are purged after EVENT_RETENTION_DAYS', async () => {
-      await settle();
-      await service?.stop();
-      service = undefined;
-      await age(2 * DAY_MS);
-      service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1' });
-      const { log } = service;
-      await eventually('it is removed', () => log.find(({ msg }) => msg === 'old events removed'));
-      expect(await problemOf('deliveries', '--event', String(receiver.deliveries.at(-1)?.event.id))).to.match(
-        /EVENT_UNKNOWN/,
-      );
-    });
-
-    /** Moves the times of all events and attempts into the past. */
-    async function age(ms: number): Promise<void> {
-      if (state === undefined) return;
-      const database = await openState(state);
-      await database.db
-        .updateTable('events')
-        .set((eb) => ({ recorded_at: eb('recorded_at', '-', ms) }))
-        .execute();
-      await database.db
-        .updateTable('attempts')
-        .set((eb) => ({ attempted_at: eb('attempted_at', '-', ms) }))
-        .execute();
-      await database.close();
-    }
+  before(async () => {
+    local = await createLocalSetup();
+    receiver = await startRecordingReceiver(local.publicKeyFile);
+    accounts = { from: await local.account(1), to: await local.account(2) };
+    const FINALITY_DEPTH = String(DEPTH);
+    settings = { ...local.settings, FINALITY_DEPTH, WEBHOOK_URL: receiver.url };
+    service = await startService(settings);
   });
-}
+
+  after(async () => {
+    await service?.stop();
+    await receiver?.close();
+    await local?.stop();
+  });
+
+  const command = async (...args: string[]): Promise<string> =>
+    (await askTdocInProcess(args, settings)).stdout;
+  const problemOf = async (...args: string[]): Promise<string> =>
+    (await askTdocInProcess(args, settings)).stderr;
+  const came = (count: number): Promise<unknown> =>
+    eventually(`${count} deliveries`, () => receiver.deliveries.length >= count);
+  /** Mines past FINALITY_DEPTH, so that earlier events can be purged; waits until all blocks are read. */
+  async function settle(): Promise<void> {
+    await mineBlocks(local, DEPTH + 1);
+    const head = await local.client.getBlockNumber();
+    await eventually('all blocks are read', async () => {
+      const { feeds } = await healthOf(service?.url ?? '');
+      return feeds[0]?.nextBlock === head + 1;
+    });
+  }
+
+  it('are purged on a confirmed request while the service runs; later ones are delivered', async () => {
+    const token = await mintDirectly(local, accounts.from);
+    await came(EVENTS_OF_A_MINT);
+    const [first] = receiver.deliveries;
+    await settle();
+    expect(await problemOf('purge-events')).to.match(/Give --older-than DAYS/);
+    // In a process of its own: in this one, the command could ask at the terminal of the tests.
+    const unasked = tdoc(['purge-events', '--older-than', '0'], settings);
+    const refusal = await unasked.catch(({ stderr }: { stderr: string }) => stderr);
+    expect(refusal).to.match(/Nothing was removed.*CONFIRMATION_MISSING/);
+    expect(await command('purge-events', '--older-than', '1')).to.match(/nothing to remove/);
+    const nothing = await command('purge-events', '--older-than', '1', '--json');
+    expect(JSON.parse(nothing)).to.include({ removed: 0 }).and.have.property('before');
+    expect(await command('purge-events', '--older-than', '0', '--yes'))
+      .to.match(
+        /About to remove 5 events of 31337:0x\w+ that were last sent before .*\. This cannot be undone\./,
+      )
+      .and.match(/5 removed/);
+    expect(await problemOf('redeliver', '--event', String(first?.event.id))).to.match(/EVENT_UNKNOWN/);
+    const again = JSON.parse(await command('redeliver', '--from-block', '0', '--json')) as {
+      registries: Record<string, unknown>[];
+    };
+    expect(again.registries[0]).to.include({ queued: 0 }).and.have.property('purgedUpTo').that.is.a('number');
+    expect(await command('redeliver', '--from-block', '0')).to.match(
+      /old events of blocks up to \d+ were removed/,
+    );
+    await transferHolder(local, token, accounts);
+    await came(EVENTS_OF_A_MINT + 1);
+  });
+
+  it('are purged after EVENT_RETENTION_DAYS', async () => {
+    await settle();
+    await service?.stop();
+    service = undefined;
+    await age(2 * DAY_MS);
+    service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1' });
+    const { log } = service;
+    await eventually('it is removed', () => log.find(({ msg }) => msg === 'old events removed'));
+    expect(await problemOf('deliveries', '--event', String(receiver.deliveries.at(-1)?.event.id))).to.match(
+      /EVENT_UNKNOWN/,
+    );
+  });
+
+  /** Moves the times of all events and attempts into the past. */
+  async function age(ms: number): Promise<void> {
+    const database = await openSqliteBesideService(settings.DATA_DIR ?? '');
+    await database.db
+      .updateTable('events')
+      .set((eb) => ({ recorded_at: eb('recorded_at', '-', ms) }))
+      .execute();
+    await database.db
+      .updateTable('attempts')
+      .set((eb) => ({ attempted_at: eb('attempted_at', '-', ms) }))
+      .execute();
+    await database.close();
+  }
+});

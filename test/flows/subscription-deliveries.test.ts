@@ -58,41 +58,6 @@ for (const engine of ENGINES) {
     };
     const remove = (id: string) => api.call('DELETE', `/subscriptions/${id}?force=true`);
 
-    it('sends each subscriber exactly the events of its filters, in order', async () => {
-      const wanted = await mint();
-      await api.caughtUp();
-      const [byToken, byType, byParty, bySource, byOther] = await Promise.all(
-        Array.from({ length: 5 }, () => api.sink()),
-      );
-      if (!byToken || !byType || !byParty || !bySource || !byOther) throw new Error('no sinks');
-      const source = `urn:service:31337:${api.local.registryAddress}`;
-      const made = [
-        await api.subscribe(byToken, { filters: [{ tokens: [String(wanted.tokenId)] }] }),
-        await api.subscribe(byType, { types: ['com.service.etr.minted'] }),
-        await api.subscribe(byParty, { filters: [{ parties: [accounts.to] }] }),
-        await api.subscribe(bySource, { source }),
-        await api.subscribe(byOther, { source: source.replace('31337', '1') }),
-      ];
-      const other = await mint();
-      await transferHolder(api.local, wanted, accounts);
-      await transferHolder(api.local, wanted, { from: accounts.to, to: accounts.from });
-      await came(bySource, EVENTS_OF_A_MINT + 2);
-      await came(byToken, 2);
-      await came(byParty, 2);
-      await came(byType, 1);
-      const transfers = Array(2).fill(`holder_transfer ${wanted.tokenId}`);
-      expect(arrivedAt(byToken)).to.deep.equal(transfers);
-      expect(arrivedAt(byParty)).to.deep.equal(transfers);
-      expect(arrivedAt(byType)).to.deep.equal([`minted ${other.tokenId}`]);
-      expect(arrivedAt(byOther)).to.deep.equal([]);
-      expect(arrivedAt(bySource))
-        .to.have.length(EVENTS_OF_A_MINT + 2)
-        .and.include.members(transfers);
-      const blocks = byToken.deliveries.map(({ event }) => event.data.blockNumber);
-      expect(blocks).to.deep.equal([...blocks].sort((left, right) => left - right));
-      for (const { id } of made) await remove(id);
-    });
-
     it('follows the new rules for each event that is recorded after the answer to a PUT', async () => {
       const sink = await api.sink();
       const { id, ...body } = await api.subscribe(sink, { types: ['com.service.etr.minted'] });

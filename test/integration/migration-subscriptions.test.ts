@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { sql } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import type { Database } from '../../service/database/database';
 import { channelsOf } from '../../service/outbox/channels';
@@ -11,7 +10,6 @@ import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
-import { redeliver } from '../../service/outbox/redeliver';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import { takeTurn } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
@@ -262,17 +260,10 @@ for (const engine of ENGINES) {
       expect(await told(stored.twice[0])).to.deep.equal(['delivered', 500, 200]);
       expect(await told(stored.ofRegistry[0])).to.deep.equal(['delivered', 200]);
       expect(await told(stored.ofOther[1])).to.deep.equal(['waiting']);
-    });
-
-    it('keeps dead letters, which can be sent again', async () => {
-      const [letter, ...others] = await listDeadLetters(database.db, [SAMPLE_FEED, OTHER.feed]);
-      expect(others).to.deep.equal([]);
-      expect(letter).to.include({ eventId: stored.dead[0]?.id, attempts: 3, status: 500, diedAt: EARLIER });
-      await deliverAll(SAMPLE_FEED);
-      const [mine] = await channelsOf(database.db, SAMPLE_FEED);
-      const { feed = 0, channel = 0 } = mine ?? {};
-      await redeliver(database, { feed, channel }, { dead: true }, now);
-      expect(await deliverAll(SAMPLE_FEED)).to.deep.equal({ '5': bodiesOf(stored.dead[0]) });
+      const letters = await listDeadLetters(database.db, [SAMPLE_FEED, OTHER.feed]);
+      expect(letters).to.have.length(1);
+      const ofDead = { eventId: stored.dead[0]?.id, attempts: 3, status: 500, diedAt: EARLIER };
+      expect(letters[0]).to.include(ofDead);
     });
 
     it('recognises its orphans when their transactions are mined again', async () => {
@@ -331,20 +322,6 @@ for (const engine of ENGINES) {
       const range = { events, blocks: [{ number: 10, hash: hashOf(10) }], oldestKept: 0, nextBlock: 11 };
       await recordRange(database, open, SAMPLE_REGISTRY, range, now);
       expect(await deliverAll(SAMPLE_FEED)).to.include.keys('8');
-    });
-
-    it('is left as it is by the next start', async () => {
-      const tables = ['feeds', 'blocks', 'tokens', 'events', 'subscriptions', 'channels', 'queues'];
-      const dump = async (): Promise<unknown> =>
-        Promise.all(
-          [...tables, 'deliveries', 'attempts', 'dead_letters', 'orphans'].map(
-            async (table) => (await sql`select * from ${sql.table(table)}`.execute(database.db)).rows,
-          ),
-        );
-      const before = await dump();
-      await database.close();
-      if (state) database = await openState(state);
-      expect(await dump()).to.deep.equal(before);
     });
   });
 

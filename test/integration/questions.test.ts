@@ -54,9 +54,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
 
   before(async () => {
     const settings = { API_KEY, CONSOLE_READ_KEY, WALLET_PRIVATE_KEY: DEPLOYER_KEY, DOMAIN: SILENT };
-    const started = await startSubscribedService('SQLite', settings);
-    if (started === undefined) throw new Error('SQLite is always there.');
-    api = started;
+    api = await startSubscribedService('SQLite', settings);
     sink = await api.sink();
     sink.answerWith(refuse);
     await api.subscribe(sink, {

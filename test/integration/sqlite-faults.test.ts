@@ -18,34 +18,52 @@ const HELD_MS = 300;
 const LONGEST_STANDSTILL_MS = 2_000;
 const TICK_MS = 5;
 const PATIENCE_MS = 800;
+/** Transactions that begin in one turn of the event loop. */
+const MANY = 100;
 /** More than one transaction takes together. */
 const MANY_JOINED = 70;
 /** In bytes: more than one page, less than the free space. */
 const LONG_NOTE = 50_000;
 
-describe('SQLite while another connection holds a lock on the file', () => {
+/** A new database with an empty table for each test of a suite. */
+function databaseWithNotes() {
   let folder: ReturnType<typeof temporaryFolder>;
-  let database: Database;
-  let other: Sqlite.Database;
+  const place = {} as { database: Database; path: string };
 
   beforeEach(async () => {
     folder = temporaryFolder();
-    database = await openSqlite(folder.path, { patienceMs: 10_000 });
-    await sql`create table notes (n integer primary key)`.execute(database.db);
-    other = new Sqlite(join(folder.path, 'state.sqlite'));
+    place.path = folder.path;
+    place.database = await openSqlite(folder.path, { patienceMs: 10_000 });
+    await sql`create table notes (n integer primary key)`.execute(place.database.db);
   });
 
   afterEach(async () => {
-    other.close();
-    await database.close();
+    await place.database.close();
     folder.remove();
   });
 
-  const note = (n: number) => (db: Database['db']) => sql`insert into notes (n) values (${n})`.execute(db);
-  const noted = async (db = database): Promise<number[]> => {
-    const { rows } = await sql<{ n: number }>`select n from notes order by n`.execute(db.db);
-    return rows.map(({ n }) => n);
+  return place;
+}
+
+/** Inserts a number; fails the second time. */
+const note =
+  (n: number) =>
+  async (db: Database['db']): Promise<number> => {
+    await sql`insert into notes (n) values (${n})`.execute(db);
+    return n;
   };
+
+async function noted({ db }: Database): Promise<number[]> {
+  const { rows } = await sql<{ n: number }>`select n from notes order by n`.execute(db);
+  return rows.map(({ n }) => n);
+}
+
+describe('SQLite while another connection holds a lock on the file', () => {
+  const place = databaseWithNotes();
+  let other: Sqlite.Database;
+
+  beforeEach(() => (other = new Sqlite(join(place.path, 'state.sqlite'))));
+  afterEach(() => other.close());
 
   it('loses no write, and does not block the event loop', async () => {
     other.exec('begin immediate; insert into notes (n) values (1)');
@@ -56,36 +74,36 @@ describe('SQLite while another connection holds a lock on the file', () => {
       standstill = Math.max(standstill, performance.now() - last);
       last = performance.now();
     }, TICK_MS);
-    const { db } = database;
+    const { db } = place.database;
     await Promise.all([
       db.transaction().execute(note(2)),
-      database.transact(note(3)),
+      place.database.transact(note(3)),
       note(4)(db),
       db.insertInto('journal_chains').values({ scope: 'a', genesis_hash: '0x01' }).returningAll().execute(),
     ]);
     clearInterval(ticking);
-    expect(await noted()).to.deep.equal([1, 2, 3, 4]);
+    expect(await noted(place.database)).to.deep.equal([1, 2, 3, 4]);
     expect(await db.selectFrom('journal_chains').selectAll().execute()).to.have.length(1);
     expect(standstill).to.be.lessThan(LONGEST_STANDSTILL_MS);
   });
 
   it('can be read while a write waits for the lock', async () => {
-    await note(1)(database.db);
+    await note(1)(place.database.db);
     other.exec('begin immediate; insert into notes (n) values (2)');
-    const written = database.db.transaction().execute(note(3));
+    const written = place.database.db.transaction().execute(note(3));
     await sleep(TICK_MS);
-    const rows = await database.db
+    const rows = await place.database.db
       .selectFrom('feeds')
       .select(sql<number>`(select count(*) from notes)`.as('notes'))
       .executeTakeFirst();
     expect(rows).to.equal(undefined);
     other.exec('commit');
     await written;
-    expect(await noted()).to.deep.equal([1, 2, 3]);
+    expect(await noted(place.database)).to.deep.equal([1, 2, 3]);
   });
 
   it('is not read in the middle of a transaction', async () => {
-    const { db } = database;
+    const { db } = place.database;
     let reading: Promise<{ feed: string }[]> | undefined;
     const failed = await db
       .transaction()
@@ -119,11 +137,11 @@ describe('SQLite while another connection holds a lock on the file', () => {
   });
 
   it('reports the first error when it is closed in the middle of a transaction', async () => {
-    const { db } = database;
+    const { db } = place.database;
     const failure = await db
       .transaction()
       .execute(async (transaction) => {
-        await database.close();
+        await place.database.close();
         await note(1)(transaction);
       })
       .catch(messageOf);
@@ -131,7 +149,7 @@ describe('SQLite while another connection holds a lock on the file', () => {
   });
 
   it('reports the first error when the rollback fails', async () => {
-    const file = new Sqlite(join(folder.path, 'state.sqlite'));
+    const file = new Sqlite(join(place.path, 'state.sqlite'));
     const exec = file.exec.bind(file);
     file.exec = (statement) => {
       if (statement === 'rollback') throw new Error('disk I/O error');
@@ -150,9 +168,65 @@ describe('SQLite while another connection holds a lock on the file', () => {
   });
 
   async function reopened(options: { patienceMs: number }): Promise<Database> {
-    await database.close();
-    return (database = await openSqlite(folder.path, options));
+    await place.database.close();
+    return (place.database = await openSqlite(place.path, options));
   }
+});
+
+describe('concurrent transactions on SQLite', () => {
+  const place = databaseWithNotes();
+
+  const numbers = Array.from({ length: MANY }, (_, n) => n);
+
+  it('share few commits, and each gives its own result', async () => {
+    let begun = 0;
+    const begin = place.database.db.transaction.bind(place.database.db);
+    place.database.db.transaction = () => {
+      begun++;
+      return begin();
+    };
+    const results = await Promise.all(numbers.map((n) => place.database.transact(note(n))));
+    expect(results).to.deep.equal(numbers);
+    expect(await noted(place.database)).to.deep.equal(numbers);
+    expect(begun).to.be.within(1, MANY / 10);
+  });
+
+  it('fail alone: those that share a commit with a failing one are committed', async () => {
+    const outcomes = await Promise.allSettled(
+      [note(1), note(2), note(1), note(3)].map(place.database.transact),
+    );
+    expect(outcomes.map(({ status }) => status)).to.deep.equal([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(await noted(place.database)).to.deep.equal([1, 2, 3]);
+  });
+
+  it('see the writes of those before them', async () => {
+    const [, seen] = await Promise.all([
+      place.database.transact(note(7)),
+      place.database.transact(
+        async (transaction) => (await sql<{ n: number }>`select n from notes`.execute(transaction)).rows,
+      ),
+    ]);
+    expect(seen).to.deep.equal([{ n: 7 }]);
+  });
+
+  it('continue after a failure, and after a pause', async () => {
+    await place.database.transact(note(1));
+    await place.database.transact(note(1)).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await place.database.transact(note(2));
+    expect(await noted(place.database)).to.deep.equal([1, 2]);
+  });
+
+  it('fail when the database is closed', async () => {
+    await place.database.db.destroy();
+    const refusal: unknown = await place.database.transact(note(1)).catch((error: unknown) => error);
+    expect(refusal).to.be.instanceOf(Error);
+  });
 });
 
 describe('SQLite when the disk is full', () => {

@@ -10,95 +10,11 @@ import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { State } from './engines';
 
 /** The outbox's tables before there were subscriptions. */
-interface EarlierSchema {
-  feeds: {
-    feed: string;
-    next_block: number;
-    last_block_hash: string | null;
-    epoch: number;
-    held: number;
-    opened_at: number;
-    purged_up_to: number | null;
-  };
-  blocks: { feed: string; number: number; hash: string | null };
-  events: {
-    feed: string;
-    event_id: string;
-    type: string;
-    token_id: string;
-    block_number: number;
-    block_hash: string;
-    transaction_hash: string;
-    log_index: number;
-    body: string;
-    recorded_at: number;
-    orphaned_at: number | null;
-  };
-  streams: {
-    stream: string;
-    feed: string;
-    head: number;
-    tail: number;
-    attempts: number;
-    first_attempted_at: number | null;
-    next_attempt_at: number | null;
-    lease: string | null;
-  };
-  deliveries: { stream: string; position: number; event_id: string; feed: string };
-  attempts: {
-    feed: string;
-    event_id: string;
-    attempt: number;
-    attempted_at: number;
-    status: number | null;
-    error: string | null;
-    milliseconds: number;
-  };
-  dead_letters: {
-    feed: string;
-    event_id: string;
-    died_at: number;
-    attempts: number;
-    status: number | null;
-    error: string | null;
-  };
-  orphans: {
-    feed: string;
-    event_id: string;
-    block_number: number;
-    block_hash: string;
-    outcome: string;
-    body: string;
-    orphaned_at: number;
-    mined_again_in: number | null;
-  };
-}
-
-/** The position of a token queue. */
-export type EarlierQueue = Partial<Omit<EarlierSchema['streams'], 'stream' | 'feed' | 'tail'>>;
-
-/** Writes an outbox as the version before subscriptions did. */
-export interface EarlierOutbox {
-  db: Kysely<EarlierSchema>;
-  /** Stores a feed that was read up to a block. */
-  addFeed(this: void, name: string, changes?: Partial<EarlierSchema['feeds']>): Promise<void>;
-  /** Stores the events of one token, and its queue. */
-  addQueue(
-    this: void,
-    feed: EarlierFeed,
-    events: readonly RegistryEvent[],
-    queue: EarlierQueue,
-  ): Promise<CloudEvent[]>;
-  /** Stores failed attempts, and a successful one if `isDelivered`. */
-  addAttempts(
-    this: void,
-    feed: string,
-    eventId: string,
-    failures: number,
-    isDelivered: boolean,
-  ): Promise<void>;
-  close(this: void): Promise<void>;
-}
+type EarlierSchema = Record<
+  'feeds' | 'blocks' | 'events' | 'streams' | 'deliveries' | 'attempts' | 'dead_letters' | 'orphans',
+  EarlierRow
+>;
+type EarlierRow = Record<string, string | number | null>;
 
 /** A feed and its registry. */
 export interface EarlierFeed {
@@ -109,15 +25,16 @@ export interface EarlierFeed {
 /** When the stored events were recorded and attempted. Epoch milliseconds. */
 export const EARLIER = 500_000;
 
-/** Creates the tables as they were before subscriptions. */
-export async function earlierOutbox({ settings }: State): Promise<EarlierOutbox> {
+/** Creates the tables as they were before subscriptions, and writes as that version did. */
+export async function earlierOutbox({ settings }: State) {
   const db = new Kysely<EarlierSchema>({ dialect: dialectOf(settings) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error } = await migrator.migrateTo('0006-purged-events');
   if (error !== undefined) throw error as Error;
   return {
     db,
-    async addFeed(name, changes = {}) {
+    /** Stores a feed that was read up to a block. */
+    async addFeed(name: string, changes: EarlierRow = {}) {
       const row = { next_block: 10, last_block_hash: '0x9a', epoch: 3, held: 0, opened_at: 1 };
       await db
         .insertInto('feeds')
@@ -126,7 +43,13 @@ export async function earlierOutbox({ settings }: State): Promise<EarlierOutbox>
       await db.insertInto('blocks').values({ feed: name, number: 0, hash: '0x0a' }).execute();
       await db.insertInto('blocks').values({ feed: name, number: 9, hash: '0x9a' }).execute();
     },
-    async addQueue({ feed, registry }, events, queue) {
+    /** Stores the events of one token, and its queue. */
+    async addQueue(
+      this: void,
+      { feed, registry }: EarlierFeed,
+      events: readonly RegistryEvent[],
+      queue: EarlierRow,
+    ) {
       const bodies = events.map((event) => toCloudEvent(event, registry));
       const [first] = bodies;
       if (first === undefined) throw new Error('a queue has events');
@@ -148,7 +71,8 @@ export async function earlierOutbox({ settings }: State): Promise<EarlierOutbox>
         .execute();
       return bodies;
     },
-    async addAttempts(feed, event_id, failures, isDelivered) {
+    /** Stores failed attempts, and a successful one if `isDelivered`. */
+    async addAttempts(this: void, feed: string, event_id: string, failures: number, isDelivered: boolean) {
       const results = [...Array<number>(failures).fill(500), ...(isDelivered ? [200] : [])];
       for (const [index, status] of results.entries())
         await db
@@ -175,7 +99,7 @@ function dialectOf({ DATA_DIR, DATABASE_URL }: State['settings']) {
   return sqliteDialect(new Sqlite(join(DATA_DIR, 'state.sqlite')), 1_000);
 }
 
-function earlierEvent(feed: string, event: RegistryEvent, body: CloudEvent): EarlierSchema['events'] {
+function earlierEvent(feed: string, event: RegistryEvent, body: CloudEvent): EarlierRow {
   return {
     feed,
     event_id: body.id,

@@ -19,32 +19,7 @@ export interface ClaimedHead extends ClaimedDelivery {
 }
 
 /** A new outbox for each test of a suite. The test sets its time. */
-export interface EmptyOutbox {
-  readonly database: Database;
-  readonly feed: OpenFeed;
-  /** Epoch milliseconds. */
-  now: number;
-  /** The channel of the subscription `default`. */
-  readonly channel: number;
-  /** Records events as a range that ends with the block. Returns the number of events that are new. */
-  store(this: void, toBlock: number, events?: RegistryEvent[], branch?: string): Promise<number>;
-  rewind(this: void, toBlock: number): Promise<Rewound | 'in flight'>;
-  /** The result of a rewind, which no delivery under way may hinder. */
-  rewound(this: void, toBlock: number): Promise<Rewound>;
-  /** Claims the next event of each due queue. */
-  claim(this: void, limit?: number): Promise<ClaimedHead[]>;
-  /** Claims whole queues, of `default` unless another channel is given. */
-  claimQueues(this: void, limit?: number, perQueue?: number, channel?: number): Promise<ClaimedQueue[]>;
-  /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
-  settle(this: void, ...settlements: Settlement[]): Promise<Settlement[]>;
-  /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
-  deliverAll(this: void): Promise<ClaimedHead[]>;
-  /** Sends stored events again, to `default` unless another channel is given. */
-  redeliver(this: void, selection: Selection, channel?: number): ReturnType<typeof redeliver>;
-  /** The token queues that are not empty. */
-  waiting(this: void): ReturnType<typeof listWaiting>;
-  deadLetters(this: void): ReturnType<typeof listDeadLetters>;
-}
+export type EmptyOutbox = ReturnType<typeof emptyOutbox>;
 
 type Selection = Parameters<typeof redeliver>[2];
 
@@ -54,7 +29,7 @@ export const LEASE_MS = 60_000;
  * Registers the hooks that create and remove the outbox; call it in a `describe`. Skips the suite if the
  * engine is not installed.
  */
-export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
+export function emptyOutbox(engine: (typeof ENGINES)[number]) {
   let state: State | undefined;
   let open: { database: Database; feed: OpenFeed; channel: number } | undefined;
   let leases = 0;
@@ -78,41 +53,47 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
     open = undefined;
   });
 
-  const outbox: EmptyOutbox = {
-    get database() {
+  const outbox = {
+    get database(): Database {
       return opened().database;
     },
-    get feed() {
+    get feed(): OpenFeed {
       return opened().feed;
     },
-    get channel() {
+    /** The channel of the subscription `default`. */
+    get channel(): number {
       return opened().channel;
     },
+    /** Epoch milliseconds. */
     now: 1_000_000,
-    store: (toBlock, events = [], branch = 'a') =>
+    /** Records events as a range that ends with the block. Returns the number of events that are new. */
+    store: (toBlock: number, events: RegistryEvent[] = [], branch = 'a'): Promise<number> =>
       record(outbox.database, outbox.feed, toBlock, events, outbox.now, branch),
-    rewind: (toBlock) =>
+    rewind: (toBlock: number): Promise<Rewound | 'in flight'> =>
       rewindFeed(outbox.database, outbox.feed, { number: toBlock, hash: hashOf(toBlock) }, outbox.now),
-    async rewound(toBlock) {
+    /** The result of a rewind, which no delivery under way may hinder. */
+    rewound: async (toBlock: number): Promise<Rewound> => {
       const rewound = await outbox.rewind(toBlock);
       if (rewound === 'in flight') throw new Error('nothing should be in flight');
       return rewound;
     },
-    async claim(limit = 100) {
-      return (await outbox.claimQueues(limit, 1)).map(headOf);
-    },
-    claimQueues(limit = 100, perQueue = 32, channel = opened().channel) {
+    /** Claims the next event of each due queue. */
+    claim: async (limit = 100): Promise<ClaimedHead[]> => (await outbox.claimQueues(limit, 1)).map(headOf),
+    /** Claims whole queues, of `default` unless another channel is given. */
+    claimQueues: (limit = 100, perQueue = 32, channel = opened().channel): Promise<ClaimedQueue[]> => {
       const { database } = opened();
       const lease = `lease ${++leases}`;
       const due = { channel, lease, limit, perQueue, now: outbox.now, leaseMs: LEASE_MS };
       return claimQueues(database, database.db, due);
     },
-    async settle(...settlements) {
+    /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
+    settle: async (...settlements: Settlement[]): Promise<Settlement[]> => {
       const channel = settlements[0]?.queue.channel ?? opened().channel;
       const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
       return (await takeTurn(opened().database, { settlements, claim: nothing, mayBeDue: true })).lost;
     },
-    async deliverAll() {
+    /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
+    deliverAll: async (): Promise<ClaimedHead[]> => {
       const all: ClaimedHead[] = [];
       for (let heads = await outbox.claim(); heads.length > 0; heads = await outbox.claim()) {
         all.push(...heads);
@@ -120,10 +101,12 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]): EmptyOutbox {
       }
       return all;
     },
-    redeliver: (selection, channel = outbox.channel) =>
+    /** Sends stored events again, to `default` unless another channel is given. */
+    redeliver: (selection: Selection, channel = opened().channel): ReturnType<typeof redeliver> =>
       redeliver(outbox.database, { feed: outbox.feed.id, channel }, selection, outbox.now),
-    waiting: () => listWaiting(outbox.database.db, [SAMPLE_FEED], 100),
-    deadLetters: () => listDeadLetters(outbox.database.db, [SAMPLE_FEED]),
+    /** The token queues that are not empty. */
+    waiting: (): ReturnType<typeof listWaiting> => listWaiting(outbox.database.db, [SAMPLE_FEED], 100),
+    deadLetters: (): ReturnType<typeof listDeadLetters> => listDeadLetters(outbox.database.db, [SAMPLE_FEED]),
   };
   return outbox;
 }

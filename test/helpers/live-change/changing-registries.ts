@@ -23,22 +23,6 @@ export interface Recorded extends Span {
   event: RegistryEvent;
 }
 
-/** Registries that are added, given up, and followed again. Each has its own feed and deliveries. */
-export interface ChangingRegistries {
-  /** In the order of recording. */
-  recorded: Recorded[];
-  counts: Record<string, number>;
-  add(this: void): Promise<void>;
-  /** Adds one, gives one up, or follows one again. */
-  changeOne(this: void): Promise<void>;
-  followAll(this: void): Promise<void>;
-  /** Makes the deliveries read the changed subscriptions. */
-  refresh(this: void): void;
-  /** Records nothing more. */
-  endRecording(this: void): Promise<void>;
-  stop(this: void): Promise<void>;
-}
-
 /** The parts of the registries, and what they record. */
 export interface RegistriesOptions {
   database: Database;
@@ -73,8 +57,11 @@ interface Registry {
   reading: Promise<void>;
 }
 
-/** Begins without a registry. */
-export function createChangingRegistries(options: RegistriesOptions): ChangingRegistries {
+/**
+ * Registries that are added, given up, and followed again. Each has its own feed and deliveries. At first
+ * there is none.
+ */
+export function createChangingRegistries(options: RegistriesOptions) {
   const { database, random, tick } = options;
   const all: Registry[] = [];
   const recorded: Recorded[] = [];
@@ -122,10 +109,12 @@ export function createChangingRegistries(options: RegistriesOptions): ChangingRe
   }
 
   return {
+    /** In the order of recording. */
     recorded,
     counts,
     add,
-    async changeOne() {
+    /** Adds one, gives one up, or follows one again. */
+    async changeOne(): Promise<void> {
       if (all.length < MOST_REGISTRIES && random.chance(0.5)) return add();
       const registry = random.pick(all);
       if (registry.delivery !== undefined) {
@@ -136,17 +125,19 @@ export function createChangingRegistries(options: RegistriesOptions): ChangingRe
         counts['registries followed again']++;
       }
     },
-    async followAll() {
+    async followAll(): Promise<void> {
       for (const registry of all) if (registry.delivery === undefined) await follow(registry);
     },
-    refresh() {
+    /** Makes the deliveries read the changed subscriptions. */
+    refresh(this: void): void {
       for (const { delivery } of all) void delivery?.refresh();
     },
-    async endRecording() {
+    /** Records nothing more. */
+    async endRecording(): Promise<void> {
       for (const registry of all) registry.isRead = false;
       await Promise.all(all.map(({ reading }) => reading));
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all(all.map(giveUp));
     },
   };

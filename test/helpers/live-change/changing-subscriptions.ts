@@ -18,16 +18,6 @@ export interface Changing {
   fromBeginning: boolean;
 }
 
-/** Subscriptions that are added, filtered otherwise, paused, resumed and deleted. */
-export interface ChangingSubscriptions {
-  all: Changing[];
-  counts: Record<string, number>;
-  add(this: void): Promise<void>;
-  /** Changes one, or deletes it and adds another. */
-  changeOne(this: void): Promise<void>;
-  resumeAll(this: void): Promise<void>;
-}
-
 /** The parts that the changes need. `tick` counts beginnings and ends. */
 export interface ChangingOptions {
   database: Database;
@@ -40,8 +30,8 @@ export interface ChangingOptions {
 
 const RETRY = { initialDelayMs: 20, maxDelayMs: 200, giveUpAfterMs: 600_000 };
 
-/** Manages them as the API does. */
-export function createChangingSubscriptions(options: ChangingOptions): ChangingSubscriptions {
+/** Subscriptions that are added, filtered otherwise, paused, resumed and deleted, as by the API. */
+export function createChangingSubscriptions(options: ChangingOptions) {
   const { random, tick, tokens } = options;
   const subscriptions = managed(options);
   const all: Changing[] = [];
@@ -84,7 +74,8 @@ export function createChangingSubscriptions(options: ChangingOptions): ChangingS
     all,
     counts,
     add,
-    async changeOne() {
+    /** Changes one, or deletes it and adds another. */
+    async changeOne(): Promise<void> {
       const one = random.pick(all.filter(({ isDeleted }) => !isDeleted));
       if (random.chance(0.1)) {
         await remove(one);
@@ -97,7 +88,7 @@ export function createChangingSubscriptions(options: ChangingOptions): ChangingS
         count('filtered');
       }
     },
-    async resumeAll() {
+    async resumeAll(): Promise<void> {
       for (const one of all) if (one.isPaused && !one.isDeleted) await put(one, one.rule, false);
     },
   };

@@ -22,24 +22,17 @@ export interface LiveChange {
   blockEveryMs: number;
 }
 
-/** Numbers of violations, and of the steps of the run. */
-export interface LiveChangeResult {
-  missed: number;
-  outOfOrder: number;
-  againstTheRule: number;
-  /** Deliveries after one that was answered. */
-  repeated: number;
-  counts: Record<string, number>;
-}
-
 /** The share of changes that concern registries. */
 const OF_REGISTRIES = 0.2;
 
 /**
  * Records events while subscriptions and registries are changed at random, and compares what arrived with the
  * rules.
+ *
+ * @returns the numbers of violations, and of the steps of the run. `repeated`: deliveries after one that was
+ *   answered.
  */
-export async function runLiveChange(database: Database, change: LiveChange): Promise<LiveChangeResult> {
+export async function runLiveChange(database: Database, change: LiveChange) {
   const random = seededRandom(change.seed);
   const receiver = await startSharedReceiver(seededRandom(change.seed + 1));
   let ticks = 0;
@@ -71,7 +64,7 @@ export async function runLiveChange(database: Database, change: LiveChange): Pro
     await receiver.close();
   }
   const { recorded } = registries;
-  const counts = {
+  const counts: Record<string, number> & { delivered: number } = {
     ...changing.counts,
     ...registries.counts,
     recorded: recorded.length,
@@ -122,7 +115,7 @@ function compare(
   accepted: readonly CloudEvent[],
   unanswered: ReadonlyMap<string, number>,
   recorded: readonly Recorded[],
-  result: LiveChangeResult & { counts: { delivered: number } },
+  result: Awaited<ReturnType<typeof runLiveChange>>,
 ): void {
   const order = new Map(recorded.map(({ event }, index) => [event.transactionHash, index]));
   const arrived = new Map<string, number>();

@@ -59,6 +59,14 @@ export interface SubscribedService {
 export const ADMIN_API_KEY = 'the-admin-key-of-these-tests-0123456789';
 
 /** Starts it. Undefined if the engine is not installed. */
+export function startSubscribedService(
+  engine: 'SQLite',
+  own?: Record<string, string>,
+): Promise<SubscribedService>;
+export function startSubscribedService(
+  engine: Engine,
+  own?: Record<string, string>,
+): Promise<SubscribedService | undefined>;
 export async function startSubscribedService(
   engine: Engine,
   own: Record<string, string> = {},
