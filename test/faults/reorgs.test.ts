@@ -1,23 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { dedupeKeyOf } from '../../receiver/store';
-import type { CloudEvent } from '../../service/events/cloud-event';
-import { expectedEvents, type ExpectedEvent } from '../helpers/chain/expected-events';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { create } from '../helpers/processes/create-call';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
+import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
+import { expectedEvents } from '../helpers/chain/expected-events';
 import { eventually } from '../helpers/eventually';
-import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
-import type { SignedCall } from '../helpers/chain/forkable-chain';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  withoutId,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
+import type { Fork, SignedCall } from '../helpers/chain/forkable-chain';
 import {
   createForkedRegistry,
   eventsOf,
-  MINT_TYPES,
   MINTERS,
   type ForkedRegistry,
 } from '../helpers/chain/forked-registry';
-import { metricOf } from '../helpers/processes/health-and-metrics';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 
 const ORPHANED = 'etr_orphaned_delivered_events';
 
-describe('event delivery when blocks are replaced', () => {
+describe('a reorganisation', () => {
   let forked: ForkedRegistry;
 
   before(async () => {
@@ -26,22 +33,59 @@ describe('event delivery when blocks are replaced', () => {
 
   after(() => forked?.stop());
 
-  const following = (name: string, act: (followed: FollowedRegistry) => Promise<void>): Promise<void> =>
-    whileFollowing(forked.local, { name }, act);
+  const following = (
+    settings: Record<string, string>,
+    act: (followed: FollowedRegistry) => Promise<void>,
+  ): Promise<void> => whileFollowing(forked.local, { settings }, act);
 
-  const reorganised = (followed: FollowedRegistry, times = 1) =>
-    eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[times - 1]);
+  const reorganised = (followed: FollowedRegistry) =>
+    eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[0]);
 
-  /** The events that must be delivered of a transaction, as it is mined now. */
-  async function onChain(call: SignedCall): Promise<ExpectedEvent[]> {
-    const { client, registryAddress } = forked.local;
-    const receipt = await client.getTransactionReceipt(call.hash);
-    const events = await expectedEvents(client, registryAddress, receipt?.blockNumber ?? 0);
-    return events.filter(({ data }) => data.transactionHash === call.hash);
+  const otherMint = (): Promise<SignedCall> => forked.mint({ minter: MINTERS[1] });
+
+  /** Mines blocks with one call each. */
+  async function mineEach(calls: readonly (() => Promise<SignedCall>)[]): Promise<SignedCall[]> {
+    const mined: SignedCall[] = [];
+    for (const call of calls) {
+      const signed = await call();
+      await forked.mine(signed);
+      mined.push(signed);
+    }
+    return mined;
   }
 
+  /** Replaces the blocks on top of the fork by more blocks than the tests put there. */
+  async function otherBranch(fork: Fork): Promise<SignedCall[]> {
+    await fork.back(1);
+    return mineEach([otherMint, forked.nominate, otherMint, forked.nominate]);
+  }
+
+  it('is noticed at the start when it happened while the service was stopped', () =>
+    following({}, async (followed) => {
+      await forked.mine();
+      await followed.caughtUp();
+      const fork = await forked.fork();
+      await mineEach([forked.mint, forked.nominate]);
+      await followed.allDeliveredOnce();
+      const delivered = followed.accepted.splice(0);
+      followed.answer(500);
+      const [undelivered] = await mineEach([forked.mint]);
+      await eventually('an attempt', () => followed.attempted.length > delivered.length);
+
+      await followed.restart(async () => {
+        await fork.back(1);
+        await mineEach([otherMint, forked.nominate, otherMint]);
+      });
+      // The attempted event counts too: the receiver may have taken it.
+      expect(await reorganised(followed)).to.include({ withdrawn: 5, orphaned: 7 });
+      followed.answer(200);
+      await followed.allDeliveredOnce();
+      expect(eventsOf(undelivered as SignedCall, followed.accepted)).to.deep.equal([]);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
+    }));
+
   it('withdraws undelivered events, and delivers those of the new branch in order', () =>
-    following('undelivered', async (followed) => {
+    following({}, async (followed) => {
       followed.answer(500);
       const fork = await forked.fork();
       const lost = await forked.mint();
@@ -62,7 +106,7 @@ describe('event delivery when blocks are replaced', () => {
     }));
 
   it('logs and counts delivered events that are orphaned, and delivers the new branch', () =>
-    following('delivered', async (followed) => {
+    following({}, async (followed) => {
       const fork = await forked.fork();
       const lost = await forked.mint();
       await forked.mine(lost);
@@ -80,7 +124,7 @@ describe('event delivery when blocks are replaced', () => {
     }));
 
   it('waits for a delivery under way to learn whether its event was delivered', () =>
-    following('under-way', async (followed) => {
+    following({}, async (followed) => {
       let end: ((status: number) => void) | undefined;
       followed.answer(() => new Promise((resolve) => (end = resolve)));
       const fork = await forked.fork();
@@ -101,150 +145,139 @@ describe('event delivery when blocks are replaced', () => {
       await followed.allDeliveredOnce();
     }));
 
-  /** Positions of a transaction in its new block. */
-  const placesInBlock: Record<string, (again: SignedCall) => Promise<SignedCall[]>> = {
-    alone: async (again) => [again],
-    'after one other event': async (again) => [await forked.nominate({ first: true }), again],
-    'after another mint': async (again) => [await forked.mint({ minter: MINTERS[1], first: true }), again],
-  };
-
-  Object.entries(placesInBlock).forEach(([place, transactions], index) => {
-    it(`does not repeat a delivered transaction that is mined again ${place}`, () =>
-      following(`delivered-again-${index}`, async (followed) => {
-        const fork = await forked.fork();
-        const again = await forked.mint();
-        await forked.mine(again);
-        await followed.allDeliveredOnce();
-
-        await fork.back(1);
-        const others = (await transactions(again)).filter((call) => call !== again);
-        await forked.mine(...others, again);
-        await forked.mine(await forked.nominate());
-        await reorganised(followed);
-        await followed.settled();
-        expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
-        expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
-        for (const other of others)
-          expect(withoutIds(eventsOf(other, followed.accepted))).to.deep.equal(await onChain(other));
-      }));
-
-    it(`delivers an undelivered transaction that is mined again ${place} once, as it is mined now`, () =>
-      following(`undelivered-again-${index}`, async (followed) => {
-        followed.answer(500);
-        const fork = await forked.fork();
-        const again = await forked.mint();
-        await forked.mine(again);
-        await eventually('an attempt', () => followed.attempted.length > 0);
-
-        await fork.back(1);
-        await forked.mine();
-        await forked.mine(...(await transactions(again)));
-        await reorganised(followed);
-        followed.answer(200);
-        await followed.allDeliveredOnce();
-      }));
-
-    it(`completes a partly delivered transaction that is mined again ${place}`, () =>
-      following(`partly-again-${index}`, async (followed) => {
-        let left = 2;
-        followed.answer(() => (left-- > 0 ? 200 : 500));
-        const fork = await forked.fork();
-        const again = await forked.mint();
-        await forked.mine(again);
-        await eventually('two events and a failed attempt', () => followed.attempted.length > 2);
-
-        await fork.back(1);
-        await forked.mine(...(await transactions(again)));
-        await forked.mine();
-        await reorganised(followed);
-        followed.answer(200);
-        await followed.settled();
-        expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
-        const afterwards = withoutIds(eventsOf(again, followed.accepted).slice(2));
-        expect(afterwards).to.deep.equal((await onChain(again)).slice(2));
-      }));
-  });
-
-  it('completes a partly delivered transaction that moves to the head of its block', () =>
-    following('partly-earlier', async (followed) => {
-      let left = 2;
+  it('does not repeat a delivered transaction that is mined again after another one', () =>
+    following({}, async (followed) => {
       const fork = await forked.fork();
       const again = await forked.mint();
-      followed.answer(({ data }) => (data.transactionHash === again.hash && left-- > 0 ? 200 : 500));
-      await forked.mine(await forked.nominate({ first: true }), again);
-      await eventually(
-        'two events and a failed attempt',
-        () => eventsOf(again, followed.attempted).length > 2,
-      );
+      await forked.mine(again);
+      await followed.allDeliveredOnce();
 
       await fork.back(1);
-      await forked.mine(again);
-      await forked.mine();
+      const other = await forked.mint({ minter: MINTERS[1], first: true });
+      await forked.mine(other, again);
+      await forked.mine(await forked.nominate());
       await reorganised(followed);
-      followed.answer(200);
       await followed.settled();
-      const positions = eventsOf(again, followed.accepted).map(({ data }) => data.logIndex);
-      expect(positions).to.deep.equal([1, 2, 3, 4, 5]);
-      expect(typesOf(again, followed.accepted)).to.deep.equal(MINT_TYPES);
-      expect(new Set(followed.accepted.map(({ id }) => id)).size).to.equal(5);
+      expect(eventsOf(again, followed.accepted)).to.have.length(EVENTS_OF_A_MINT);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
+      const { client, registryAddress } = forked.local;
+      const { blockNumber = 0 } = (await client.getTransactionReceipt(other.hash)) ?? {};
+      const expected = await expectedEvents(client, registryAddress, blockNumber);
+      const due = expected.filter(({ data }) => data.transactionHash === other.hash);
+      expect(eventsOf(other, followed.accepted).map(withoutId)).to.deep.equal(due);
     }));
 
-  /** Delivers the events of a handover on one branch, and then replaces that branch by the other. */
-  async function handedOver(
-    before: 'nominate' | 'unrelated',
-    after: 'nominate' | 'unrelated',
-  ): Promise<CloudEvent[]> {
-    const calls = await forked.handover();
-    let events: CloudEvent[] = [];
-    await following(`handed-over-${after}`, async (followed) => {
-      const fork = await forked.fork();
-      await forked.mine(calls[before]);
-      await forked.mine(calls.handOver);
-      await followed.allDeliveredOnce();
-      await fork.back(1);
-      await forked.mine(calls[after]);
-      await forked.mine(calls.handOver);
-      await forked.mine();
-      await reorganised(followed);
-      await followed.settled();
-      events = eventsOf(calls.handOver, followed.accepted);
-    });
-    return events;
+  // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the
+  // next head, which is the next block, and its logs.
+  for (const question of [2, 3, 4, 6, 7, 8, 9]) {
+    it(`mixes no branches when it comes before question ${question} about a range`, () =>
+      whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+        followed.answer(500);
+        await forked.mine();
+        await followed.caughtUp();
+        const fork = await forked.fork();
+        await mineEach([forked.nominate]);
+        await followed.caughtUp();
+        let asked = 0;
+        let replaced: Promise<unknown> | undefined;
+        proxy.answer(async (_, [block]): Promise<Fault> => {
+          await mined;
+          // Counting begins with the question that shows the watcher a new block.
+          if (asked > 0 || block === 'latest') asked++;
+          if (asked === question) replaced ??= otherBranch(fork);
+          await replaced;
+          return 'none';
+        });
+        const mined = mineEach([forked.mint]).then(() => forked.mine());
+        await eventually('the blocks are replaced', () => replaced);
+        await followed.caughtUp();
+        followed.answer(200);
+        await followed.allDeliveredOnce();
+      }));
   }
 
-  it('does not repeat a transaction that logs less when it is mined again', async () => {
-    const events = await handedOver('nominate', 'unrelated');
-    expect(events.map(briefly)).to.deep.equal([
-      '0 beneficiary_transfer',
-      '1 nomination',
-      '2 holder_transfer',
-    ]);
-  });
+  it('is not noticed above the confirmed blocks', () =>
+    following({ CONFIRMATIONS: '3' }, async (followed) => {
+      const fork = await forked.fork();
+      await mineEach([forked.mint, forked.nominate]);
+      await forked.mine();
+      await followed.settled();
+      await fork.back(1);
+      await mineEach([otherMint, forked.nominate]);
+      for (let block = 0; block < 3; block++) await forked.mine();
+      await followed.allDeliveredOnce();
+      expect(followed.logged('chain reorganised')).to.deep.equal([]);
+      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
+    }));
 
-  it('delivers an additional log of a transaction that is mined again, under an id of its own', async () => {
-    const events = await handedOver('unrelated', 'nominate');
-    expect(events.map(briefly)).to.deep.equal([
-      '0 beneficiary_transfer',
-      '1 holder_transfer',
-      '1 nomination',
-    ]);
-    expect(new Set(events.map(({ id }) => id)).size).to.equal(3);
-    expect(new Set(events.map((event) => dedupeKeyOf(event))).size).to.equal(3);
+  it('stops only the feed, and says so, when it is deeper than FINALITY_DEPTH', () =>
+    following({ FINALITY_DEPTH: '3', WALLET_PRIVATE_KEY: DEPLOYER_KEY }, async (followed) => {
+      for (let block = 0; block < 3; block++) await forked.mine();
+      const fork = await forked.fork();
+      await mineEach([forked.mint]);
+      for (let block = 0; block < 5; block++) await forked.mine();
+      await followed.allDeliveredOnce();
+
+      await fork.back(1);
+      await mineEach([otherMint]);
+      for (let block = 0; block < 6; block++) await forked.mine();
+      const line = await eventually('it stops', () =>
+        followed.service.log.find(({ level }) => level === 'fatal'),
+      );
+      expect(line).to.include({ code: 'CHAIN_REORGANISED' });
+      const health = await healthOf(followed.service.url);
+      expect(health).to.include({ httpStatus: 503, status: 'failing' });
+      expect(health.feeds[0]).to.include({ state: 'stopped', code: 'CHAIN_REORGANISED' });
+
+      await forked.release();
+      const owner = await forked.local.account(1);
+      const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
+      await forked.local.client.send('evm_setAutomine', [false]);
+      expect(status).to.equal(200);
+      expect(followed.accepted).to.have.length(5);
+    }));
+
+  describe('of the blocks of waiting events while the service is stopped', () => {
+    const TOKENS = 8;
+
+    /** Lets events wait, and replaces their blocks by `replacements` others while the service is stopped. */
+    const replaced = (
+      replacements: number,
+      atRestart: Answerer,
+      act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
+    ): Promise<void> =>
+      whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+        followed.answer(500);
+        const fork = await forked.fork();
+        await mineEach(Array.from({ length: TOKENS }, () => forked.mint));
+        await followed.caughtUp();
+        await eventually('attempts', () => followed.attempted.length >= TOKENS);
+        await followed.restart(async () => {
+          await fork.back(1);
+          await mineEach(Array.from({ length: replacements }, () => otherMint));
+          proxy.answer(atRestart);
+          followed.answer(200);
+        });
+        await act(proxy, followed);
+      });
+
+    it('is noticed before any of them is sent', () =>
+      replaced(TOKENS + 1, THROUGH, (_proxy, followed) => followed.allDeliveredOnce()));
+
+    it('holds them, the feed not "following", while the node lacks the newest block read', async () => {
+      const head = (await forked.local.client.getBlockNumber()) + TOKENS;
+      const lacking: Answerer = (method, [block]) =>
+        method === 'eth_getBlockByNumber' && Number(block) >= head ? { result: null } : 'none';
+      await replaced(TOKENS, lacking, async (proxy, followed) => {
+        const held = 'the node lacks blocks that were read before: deliveries are held until it has them';
+        const line = await eventually('it is said', () => followed.logged(held)[0]);
+        expect(line).to.include({ level: 'warn' });
+        expect((await healthOf(followed.service.url)).feeds[0]?.state).not.to.equal('following');
+        expect(followed.accepted).to.deep.equal([]);
+        proxy.answer(THROUGH);
+        await reorganised(followed);
+        await followed.allDeliveredOnce();
+      });
+    });
   });
 });
-
-function typesOf(call: SignedCall, events: readonly CloudEvent[]): string[] {
-  return eventsOf(call, events).map(({ type }) => type);
-}
-
-function briefly({ type, data }: CloudEvent): string {
-  return `${data.logIndex} ${type.split('.').at(-1)}`;
-}
-
-function withoutIds(events: readonly CloudEvent[]): ExpectedEvent[] {
-  return events.map((event) => {
-    const copy: Partial<CloudEvent> = { ...event };
-    delete copy.id;
-    return copy as ExpectedEvent;
-  });
-}

@@ -10,15 +10,18 @@ import { readTokenState } from '../../service/registry/read-token-state';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { EventForger__factory } from '../../typechain-types';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
-import { mintDirectly, newTokenId, transferHolder } from '../helpers/chain/direct-mint';
+import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
 import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
-import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const REMARK = 'shipped on board, Ünïcödé 提单';
+
+/** How a provider refuses a range. */
+type Refusal = Fault | { error: { code: number; message: string } } | { status: number; body: string };
 
 describe('the endorsement chain of a token', () => {
   let local: LocalSetup;
@@ -199,6 +202,187 @@ describe('the endorsement chain of a token', () => {
       await proxy.accept();
       expect(down).to.include({ code: 2, stdout: '' });
       expect(down.stderr).to.contain('RPC_UNREACHABLE');
+    });
+  });
+
+  describe('read from a faulty provider', () => {
+    let bulkClient: RpcClient;
+    let transferred: MintedToken;
+
+    const newToken = (): Promise<MintedToken> => mintDirectly(local, accounts[1]!);
+
+    before(async () => {
+      bulkClient = createRpcClient(proxy.url, LOCAL, 'bulk');
+      transferred = await newToken();
+      await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });
+      await transferHolder(local, transferred, { from: accounts[2]!, to: accounts[3]! });
+    });
+
+    after(() => bulkClient?.destroy());
+
+    const readBulk = (id = transferred.tokenId, options = {}): Promise<TokenHistory> =>
+      read(id, { bulkClient, ...options });
+
+    const operationsOf = ({ endorsements }: TokenHistory): string[] =>
+      endorsements.map(({ operation }) => operation);
+
+    describe('from a provider', () => {
+      const BEHIND = 3_000;
+
+      before(() => local.client.send('hardhat_mine', [`0x${BEHIND.toString(16)}`]));
+
+      it('takes two queries if the provider has no limits, however many blocks there are', async () => {
+        const since = proxy.calls.length;
+        await readBulk();
+        expect(proxy.counts(since).eth_getLogs).to.equal(2);
+      });
+
+      for (const [refusal, answerOf] of Object.entries({
+        'with an error': () => ({ error: { code: -32005, message: 'block range is too wide' } }),
+        'with an error in words of its own': () => ({ error: { code: -32000, message: 'sorry, pay more' } }),
+        'with status 413': () => ({ status: 413, body: 'too much' }),
+      })) {
+        it(`asks for less, backwards as far as the mint, when ranges are refused ${refusal}`, async () => {
+          const expected = await readBulk();
+          const young = await newToken();
+          refuseBeyond(500, answerOf);
+          const since = proxy.calls.length;
+          const progress: number[] = [];
+          const history = await readBulk(transferred.tokenId, {
+            onProgress: (block: number) => progress.push(block),
+          });
+          expect({ ...history, state: undefined }).to.deep.equal({ ...expected, state: undefined });
+          expect(proxy.counts(since).eth_getLogs).to.be.within(2 * 6, 2 * 20);
+          expect(progress).to.deep.equal([...progress].sort((a, b) => b - a));
+
+          const before = proxy.calls.length;
+          expect((await readBulk(young.tokenId)).endorsements).to.have.length(1);
+          // 3,000 blocks are halved three times; then the first answer has the mint.
+          expect(proxy.counts(before).eth_getLogs).to.be.at.most(2 * 4);
+        });
+      }
+
+      it('asks for less when the provider cuts the connection at a wide range', async () => {
+        const expected = await readBulk();
+        refuseBeyond(1_000, () => 'drop answer');
+        expect((await readBulk()).endorsements).to.deep.equal(expected.endorsements);
+      });
+
+      it('fails when even a single block is refused', async () => {
+        refuseBeyond(0, () => ({ error: { code: -32005, message: 'block range is too wide' } }));
+        await readBulk().then(
+          () => expect.fail('it was read'),
+          (error: Error) => expect(error.message).to.contain('block range is too wide'),
+        );
+      });
+
+      it('repeats a query that is refused once with status 429', async () => {
+        const expected = await readBulk();
+        let isRefused = false;
+        proxy.answer((method) => {
+          if (method !== 'eth_getLogs' || isRefused) return 'none';
+          isRefused = true;
+          return { status: 429, body: 'too many requests' };
+        });
+        const since = proxy.calls.length;
+        expect((await readBulk()).endorsements).to.deep.equal(expected.endorsements);
+        // Two queries, and the repeated one.
+        expect(proxy.counts(since).eth_getLogs).to.equal(3);
+      });
+
+      function refuseBeyond(most: number, answerOf: () => Refusal): void {
+        proxy.answer((method, params) => {
+          if (method !== 'eth_getLogs') return 'none';
+          const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+          return Number(toBlock) - Number(fromBlock) + 1 > most ? answerOf() : 'none';
+        });
+      }
+    });
+
+    it('starts again when the chain is reorganised between two queries', async () => {
+      const token = await newToken();
+      const snapshot: unknown = await local.client.send('evm_snapshot', []);
+      await transferHolder(local, token, { from: accounts[1]!, to: accounts[2]! });
+      let isReorganised = false;
+      proxy.answer(async (method) => {
+        if (method === 'eth_getLogs' && !isReorganised) {
+          isReorganised = true;
+          await reorganise(snapshot, token);
+        }
+        return 'none' as const;
+      });
+      const { endorsements, state } = await readBulk(token.tokenId);
+      expect(isReorganised).to.equal(true);
+      expect(state).to.include({ holder: accounts[3] });
+      expect(endorsements.at(-1)?.after.holder).to.equal(accounts[3]);
+    });
+
+    async function reorganise(snapshot: unknown, token: MintedToken): Promise<void> {
+      await local.client.send('evm_revert', [snapshot]);
+      await transferHolder(local, token, { from: accounts[1]!, to: accounts[3]! });
+    }
+
+    it('starts again when the block without the token was replaced by one with it', async () => {
+      const unminted = newTokenId();
+      const snapshot: unknown = await local.client.send('evm_snapshot', []);
+      await newToken();
+      let isReorganised = false;
+      proxy.answer(async (method, _params, forward) => {
+        if (method !== 'eth_call' || isReorganised) return 'none';
+        isReorganised = true;
+        const told = await forward();
+        await local.client.send('evm_revert', [snapshot]);
+        await mintDirectly(local, accounts[1]!, { tokenId: unminted });
+        return told;
+      });
+      const { endorsements } = await readBulk(unminted);
+      expect(endorsements.map(({ operation }) => operation)).to.deep.equal(['mint']);
+    });
+
+    it('gives up when the chain has changed at every attempt', async () => {
+      const token = await newToken();
+      proxy.answer(async (method, _params, forward) => {
+        const told = await forward();
+        if (method !== 'eth_getBlockByNumber' || !('result' in told)) return told;
+        const hash = `0x${newTokenId().toString(16).padStart(64, '0')}`;
+        return { result: { ...(told.result as object), hash } };
+      });
+      await readBulk(token.tokenId).then(
+        () => expect.fail('it was read'),
+        (error: { code?: string }) => expect(error.code).to.equal('BLOCK_CHANGED'),
+      );
+    });
+
+    it('starts again when a node of the provider lacks the block', async () => {
+      let isBehind = true;
+      proxy.answer((method) => {
+        if (!isBehind || method !== 'eth_call') return 'none';
+        isBehind = false;
+        return { error: { code: -32000, message: 'header not found' } };
+      });
+      expect(operationsOf(await readBulk())).to.deep.equal(['mint', 'transferHolder', 'transferHolder']);
+      expect(isBehind).to.equal(false);
+    });
+
+    it('finds the senders of transactions that the node no longer knows by hash', async () => {
+      const expected = await readBulk();
+      proxy.answer((method) => (method === 'eth_getTransactionByHash' ? { result: null } : 'none'));
+      expect((await readBulk()).endorsements).to.deep.equal(expected.endorsements);
+      expect(expected.endorsements.map(({ sender }) => sender)).to.deep.equal([
+        accounts[0],
+        accounts[1],
+        accounts[2],
+      ]);
+    });
+
+    it('fails with the message of the node, its control characters escaped', async () => {
+      proxy.answer((method) =>
+        method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
+      );
+      const settings = { ...local.settings, RPC_URL: proxy.url };
+      const { code, stderr } = await askTdoc(['token', transferred.tokenId.toString()], settings);
+      expect(code).to.equal(2);
+      expect(stderr).to.contain('NODE_FAILED').and.contain('no \\u202e logs');
     });
   });
 });
