@@ -89,46 +89,33 @@ export function createSubscriptions(
   }
 
   /** Makes the checks that need the settings, and the secret of Standard Webhooks. */
-  function completed(
-    subscription: StoredSubscription,
-    stored?: StoredSubscription,
-  ): { subscription: StoredSubscription; secret: string | undefined } {
+  function completed(subscription: StoredSubscription, stored?: StoredSubscription): StoredSubscription {
     signingKeysIn(config);
     checkSink(subscription.sink, rules);
-    if (!subscription.config.standardWebhooks) return { subscription, secret: undefined };
-    const kept = stored?.config.secret;
-    const secret = kept ?? newWebhookSecret();
-    return {
-      subscription: { ...subscription, config: { ...subscription.config, secret } },
-      secret: kept === undefined ? secret : undefined,
-    };
+    if (!subscription.config.standardWebhooks) return subscription;
+    const secret = stored?.config.secret ?? newWebhookSecret();
+    return { ...subscription, config: { ...subscription.config, secret } };
   }
 
-  /** The subscription, without its secrets if they cannot be read. A PUT then has to give all of them. */
-  function readable(row: SubscriptionRow): StoredSubscription {
-    try {
-      return subscriptionOf(row, cipher);
-    } catch (error) {
-      if (error instanceof ConfigurationError) return withoutSecretsOf(row);
-      throw error;
-    }
-  }
-
-  function withSecrets(row: SubscriptionRow): StoredSubscription {
+  /** @param otherwise replaces a subscription whose secrets cannot be read. */
+  function withSecrets(
+    row: SubscriptionRow,
+    otherwise: (cause: ConfigurationError) => StoredSubscription,
+  ): StoredSubscription {
     try {
       return subscriptionOf(row, cipher);
     } catch (cause) {
-      if (!(cause instanceof ConfigurationError)) throw cause;
-      throw new RequestError(cause.code, cause.message, { cause });
+      if (cause instanceof ConfigurationError) return otherwise(cause);
+      throw cause;
     }
   }
 
   return {
     async add(body: unknown): Promise<StoredSubscription> {
-      const { subscription, secret } = completed(parseSubscription(body, randomUUID()));
+      const subscription = completed(parseSubscription(body, randomUUID()));
       await addSubscription(database, subscription, cipher, clock.now());
       await onChanged();
-      return shownWith(subscription, secret);
+      return shownWith(subscription);
     },
     /**
      * Lists subscriptions, `default` first, and those that are failing with `failingSince`. `next`: the
@@ -169,14 +156,12 @@ export function createSubscriptions(
         await setDefaultState(database, data.config.state, clock.now());
       } else {
         const change = (row: SubscriptionRow): StoredSubscription => {
-          const stored = readable(row);
+          // A PUT has to give all secrets if they cannot be read.
+          const stored = withSecrets(row, () => withoutSecretsOf(row));
           const parsed = parseReplacement(body, stored);
           const { startFrom } = stored.config;
-          const { subscription, secret } = completed(
-            { ...parsed, config: { ...parsed.config, startFrom } },
-            stored,
-          );
-          shown = shownWith(subscription, secret);
+          const subscription = completed({ ...parsed, config: { ...parsed.config, startFrom } }, stored);
+          shown = shownWith(subscription, stored);
           return subscription;
         };
         await replaceSubscription(database, name, change, cipher, clock.now());
@@ -196,11 +181,12 @@ export function createSubscriptions(
     async test(name: string) {
       if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Issue a document on a test network to try it.');
       const row = (await findSubscription(db, name)) ?? refuseUnknown(name);
-      const guard = { rules, lookup: parts.lookup ?? lookup };
-      const client = createWebhookClient({
-        ...targetOf(withSecrets(row), signingKeysIn(config), guard),
-        clock,
+      const signingKeys = signingKeysIn(config);
+      const subscription = withSecrets(row, (cause) => {
+        throw new RequestError(cause.code, cause.message, { cause });
       });
+      const guard = { rules, lookup: parts.lookup ?? lookup };
+      const client = createWebhookClient({ ...targetOf(subscription, signingKeys, guard), clock });
       try {
         const event = testEventOf(name, randomUUID(), clock.now());
         const start = performance.now();
@@ -231,9 +217,12 @@ function inSettings(remedy: string): RequestError {
   return new RequestError('SUBSCRIPTION_IN_SETTINGS', message, { remedy });
 }
 
-function shownWith(subscription: StoredSubscription, secret: string | undefined): StoredSubscription {
+/** A subscription as it is shown, with its secret if that is a new one. */
+function shownWith(subscription: StoredSubscription, stored?: StoredSubscription): StoredSubscription {
   const shown = presentSubscription(subscription);
-  return secret === undefined ? shown : { ...shown, config: { ...shown.config, secret } };
+  const { secret } = subscription.config;
+  const isNew = secret !== undefined && secret !== stored?.config.secret;
+  return isNew ? { ...shown, config: { ...shown.config, secret } } : shown;
 }
 
 function signingKeysIn({ signingKeys }: SubscriptionSettings): SigningKeys {
