@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { expectDocumentsKept } from '../helpers/processes/documents-kept';
-import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
+import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
 import { ENGINES, newState, type Engine } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
-import { mintedTokens, triedTokens } from '../helpers/chain/minted-tokens';
+import { triedTokens } from '../helpers/chain/minted-tokens';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 import {
@@ -29,8 +28,6 @@ const CALLERS = 4;
 const LONGEST_PAUSE_MS = 150;
 /** A caller whose connection broke tries again after this time. */
 const COME_AGAIN_MS = 30;
-/** Longer than the service takes to notice that its predecessor on the same database is gone. */
-const FINISHED_WITHIN_MS = 60_000;
 
 const SEND = 'eth_sendRawTransaction';
 
@@ -38,30 +35,24 @@ const SEND = 'eth_sendRawTransaction';
 type Kill = () => Promise<boolean>;
 
 /** The steps of a mint as the node sees them. */
-const STEPS = {
-  'before the node hears of the mint':
-    (kill: Kill): Answerer =>
-    async (method) =>
-      method === SEND && (await kill()) ? 'drop request' : 'none',
-  'when the node has the mint, before it says so':
-    (kill: Kill): Answerer =>
-    async (method, _, forward) => {
-      if (method !== SEND) return 'none';
-      const answer = await forward();
-      await kill();
-      return answer;
-    },
-  'when the receipt is there':
-    (kill: Kill): Answerer =>
-    async (method, _, forward) => {
-      if (method !== 'eth_getTransactionReceipt') return 'none';
-      const answer = await forward();
-      if ('result' in answer && answer.result !== null) await kill();
-      return answer;
-    },
-} as const;
-type Step = keyof typeof STEPS;
-const STEP_NAMES = Object.keys(STEPS) as Step[];
+const STEPS: ((kill: Kill) => Answerer)[] = [
+  // Before the node hears of the mint.
+  (kill) => async (method) => (method === SEND && (await kill()) ? 'drop request' : 'none'),
+  // When the node has the mint, before it says so.
+  (kill) => async (method, _, forward) => {
+    if (method !== SEND) return 'none';
+    const answer = await forward();
+    await kill();
+    return answer;
+  },
+  // When the receipt is there.
+  (kill) => async (method, _, forward) => {
+    if (method !== 'eth_getTransactionReceipt') return 'none';
+    const answer = await forward();
+    if ('result' in answer && answer.result !== null) await kill();
+    return answer;
+  },
+];
 
 /** With a key the caller retries until it is answered; without one it asks once. */
 interface Request {
@@ -80,136 +71,23 @@ describe('a service that is killed while it issues', () => {
 
   after(() => local?.stop());
 
-  for (const step of STEP_NAMES) {
-    it(`issues the document once after a kill ${step}`, () => finishAfterKill('SQLite', STEPS[step]));
-  }
-
-  it('issues the document once after a kill, with its state in PostgreSQL', async function () {
-    const isDone = await finishAfterKill(
-      'PostgreSQL',
-      STEPS['when the node has the mint, before it says so'],
-    );
-    if (!isDone) this.skip();
-  });
-
-  it('issues the document once when the node has forgotten the mint', async () => {
-    await local.client.send('evm_setAutomine', [false]);
-    const forgetting =
-      (kill: Kill): Answerer =>
-      async (method, _, forward) => {
-        if (method !== SEND) return 'none';
-        const answer = await forward();
-        await kill();
-        if (!('result' in answer)) throw new Error(answer.error.message);
-        await local.client.send('hardhat_dropTransaction', [answer.result]);
-        await local.client.send('evm_setAutomine', [true]);
-        return answer;
-      };
-    try {
-      await finishAfterKill('SQLite', forgetting);
-    } finally {
-      await local.client.send('evm_setAutomine', [true]);
-    }
-  });
-
   for (const engine of ENGINES) {
     const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${SEED})`;
     it(`issues every keyed request once, and none twice, in ${kills}`, async function () {
-      if (!(await withState(engine, (settings) => issueInSpiteOfKills(KILLS[engine], settings)))) {
-        this.skip();
-      }
-    });
-  }
-
-  /** Returns whether the engine is installed. */
-  async function withState(
-    engine: Engine,
-    use: (settings: Record<string, string>) => Promise<void>,
-  ): Promise<boolean> {
-    const state = await newState(engine);
-    if (state === undefined) return false;
-    const fromBlock = (await local.client.getBlockNumber()) + 1;
-    try {
-      await use({ ...local.settings, ...state.settings, API_KEY, START_BLOCK: String(fromBlock) });
-    } finally {
-      await state.remove();
-    }
-    return true;
-  }
-
-  async function finishAfterKill(engine: Engine, step: (kill: Kill) => Answerer): Promise<boolean> {
-    return withState(engine, async (settings) => {
-      const node = await startRpcProxy(local.node.url);
+      const state = await newState(engine);
+      if (state === undefined) return this.skip();
+      const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
       try {
-        const request = { blNumber: 'KILLED1', key: randomUUID() };
-        const tokenId = await killAt(step, request, node, settings);
-        await expectFinished(tokenId, request, node, settings);
+        await issueInSpiteOfKills(KILLS[engine], {
+          ...local.settings,
+          ...state.settings,
+          API_KEY,
+          START_BLOCK,
+        });
       } finally {
-        await node.close();
+        await state.remove();
       }
     });
-  }
-
-  /** Kills a service while it issues its first document; returns the id of that document's token. */
-  async function killAt(
-    step: (kill: Kill) => Answerer,
-    request: Request,
-    node: RpcProxy,
-    settings: Record<string, string>,
-  ): Promise<string> {
-    const service = await startServiceProcess({ ...settings, RPC_URL: node.url });
-    try {
-      let killed: Promise<unknown> | undefined;
-      node.answer(
-        step(async () => {
-          await (killed ??= service.end('SIGKILL'));
-          return true;
-        }),
-      );
-      const answer = await issue(service.url, request).catch(() => undefined);
-      expect(answer?.text, 'answered, and not killed').to.equal(undefined);
-      expect(killed, service.output()).not.to.equal(undefined);
-      await killed;
-    } finally {
-      await service.end('SIGKILL');
-      node.answer(THROUGH);
-    }
-    const [tokenId, ...others] = triedTokens(node.requests);
-    expect(others, 'tokens that were tried').to.deep.equal([]);
-    return tokenId ?? '';
-  }
-
-  /**
-   * The next service mints the token without being asked, and answers every repeated request with the
-   * document.
-   */
-  async function expectFinished(
-    tokenId: string,
-    request: Request,
-    node: RpcProxy,
-    settings: Record<string, string>,
-  ): Promise<void> {
-    const service = await startServiceProcess({ ...settings, RPC_URL: node.url });
-    try {
-      const { text } = await eventually(
-        'the document can be fetched',
-        async () => {
-          const answer = await fetchDocument(service.url, tokenId);
-          return answer.status === 200 ? answer : undefined;
-        },
-        { withinMs: FINISHED_WITHIN_MS },
-      );
-      for (let time = 1; time <= 2; time++) {
-        const again = await issue(service.url, request);
-        expect(again.status, `asked again ${time}: ${again.text}`).to.equal(200);
-        expect(again.text === text, `the same answer to who asks again ${time}`).to.equal(true);
-      }
-      const fromBlock = Number(settings.START_BLOCK);
-      expect([...(await mintedTokens(local, fromBlock)).keys()]).to.deep.equal([tokenId]);
-      await expectDocumentsKept({ local, serviceUrl: service.url, fromBlock, tried: [tokenId] });
-    } finally {
-      await service.end('SIGTERM');
-    }
   }
 
   async function issueInSpiteOfKills(kills: number, settings: Record<string, string>): Promise<void> {
@@ -357,7 +235,7 @@ async function momentToKill(random: SeededRandom, node: RpcProxy, service: Launc
     return sleep(random.below(LONGEST_LIFE_MS));
   }
   let left = random.below(6);
-  const step = STEPS[random.pick(STEP_NAMES)];
+  const step = random.pick(STEPS);
   let isKilled = false;
   node.answer(
     step(async () => {

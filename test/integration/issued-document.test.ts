@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import type { Database } from '../../service/database/database';
 import type { DocumentBytes } from '../../service/journal/issuance';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import type { PreparedDocument } from '../../service/issuance/prepare-document';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
@@ -23,176 +22,162 @@ function jsonDocument(bytes: number): PreparedDocument {
   return { ...preparedDocument(0), document };
 }
 
-for (const engine of ENGINES) {
-  describe(`GET /documents/{tokenId} on ${engine}`, () => {
-    let state: State | undefined;
-    let database: Database;
-    let journal: Journal;
-    let app: RunningHttpApp;
-    /** Number of parts that were read. */
-    let read = 0;
+describeOnEngines('GET /documents/{tokenId}', (on) => {
+  let journal: Journal;
+  let app: RunningHttpApp;
+  /** Number of parts that were read. */
+  let read = 0;
 
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      database = await openState(state);
-      journal = createDatabaseJournal(database, SCOPE, { now: () => Date.now() });
-      const counting = async function* (parts: DocumentBytes['parts']): AsyncGenerator<Uint8Array> {
-        for await (const part of parts) {
-          read++;
-          yield part;
-        }
-      };
-      app = await startHttpApp({
-        apiKey: API_KEY,
-        issuedDocuments: {
-          find: (tokenId) => journal.find(tokenId),
-          list: (query) => journal.list(query),
-          async documentOf(tokenId) {
-            const document = await journal.documentOf(tokenId);
-            return document && { ...document, parts: counting(document.parts) };
-          },
-        },
-      });
-    });
-
-    after(async () => {
-      if (state === undefined) return;
-      await app.close();
-      await database.close();
-      await state.remove();
-    });
-
-    const call = (tokenId: string, init: RequestInit = {}): Promise<Response> =>
-      fetch(`${app.url}/documents/${tokenId}`, { headers: { Authorization: `Bearer ${API_KEY}` }, ...init });
-    const issued = async (bytes = 1_000): Promise<PreparedDocument> => {
-      const prepared = jsonDocument(bytes);
-      await journal.add(prepared);
-      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), true);
-      return prepared;
+  beforeEach(async () => {
+    journal = createDatabaseJournal(on.database, SCOPE, { now: () => Date.now() });
+    const counting = async function* (parts: DocumentBytes['parts']): AsyncGenerator<Uint8Array> {
+      for await (const part of parts) {
+        read++;
+        yield part;
+      }
     };
-
-    it('answers with the signed bytes and the hash of the mint', async () => {
-      for (const bytes of [1_000, 600_000]) {
-        const { tokenId, document } = await issued(bytes);
-        const answer = await call(tokenId);
-        const expected = `{"signedW3CDocument":${Buffer.from(document).toString()},"txHash":"${TX_HASH}"}`;
-        expect(answer.status).to.equal(200);
-        expect(answer.headers.get('Content-Type')).to.equal('application/json; charset=utf-8');
-        expect(answer.headers.get('Content-Length')).to.equal(String(Buffer.byteLength(expected)));
-        expect(answer.headers.get('Cache-Control')).to.equal('no-store');
-        expect((await answer.text()) === expected).to.equal(true);
-      }
-    });
-
-    it('takes the id in capitals, in decimal and with 0x, and answers 400 to other forms', async () => {
-      const { tokenId } = await issued();
-      for (const form of [tokenId.toUpperCase(), BigInt(`0x${tokenId}`).toString(), `0x${tokenId}`])
-        expect((await call(form)).status, form).to.equal(200);
-      for (const form of ['nonsense', '12x', tokenId.slice(2), String(2n ** 256n)])
-        expect((await call(form)).status, form).to.equal(400);
-    });
-
-    it('answers HEAD with the length, without reading the document', async () => {
-      const { tokenId } = await issued(600_000);
-      read = 0;
-      const answer = await call(tokenId, { method: 'HEAD' });
-      expect(answer.status).to.equal(200);
-      const length = Number(answer.headers.get('Content-Length'));
-      expect(length).to.equal((await (await call(tokenId)).text()).length + 1); // ü
-      expect(read).to.equal(3);
-      expect((await call(tokenId, { method: 'DELETE' })).status).to.equal(405);
-    });
-
-    it('answers 202 with the state of an issuance that is not mined, and 410 when it failed', async () => {
-      const prepared = jsonDocument(1_000);
-      await journal.add(prepared);
-      const stateNow = async (): Promise<unknown> => {
-        const answer = await call(prepared.tokenId);
-        return [answer.status, await answer.json()];
-      };
-      expect(await stateNow()).to.deep.equal([202, { status: 'signed' }]);
-      await journal.submitted([prepared.tokenId]);
-      expect(await stateNow()).to.deep.equal([202, { status: 'submitted' }]);
-      await journal.failed(prepared.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
-      const message = 'The token of this document was not made: The registry is paused. [MINT_REVERTED]';
-      expect(await stateNow()).to.deep.equal([410, { error: { message } }]);
-      expect((await call(prepared.tokenId)).headers.get('X-Error-Code')).to.equal('MINT_REVERTED');
-    });
-
-    it('tells whether a mint is mined or final, and answers 202 when its block is gone', async () => {
-      const prepared = jsonDocument(1_000);
-      await journal.add(prepared);
-      const stateNow = async (): Promise<unknown> => {
-        const { status, headers } = await call(prepared.tokenId);
-        return [status, headers.get('X-Document-State')];
-      };
-      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
-      expect(await stateNow()).to.deep.equal([200, 'mined']);
-      await journal.unmined(prepared.tokenId);
-      expect(await stateNow()).to.deep.equal([202, null]);
-      await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
-      await journal.final([prepared.tokenId]);
-      expect(await stateNow()).to.deep.equal([200, 'final']);
-    });
-
-    it('answers 404 for a token that was never issued', async () => {
-      const answer = await call('0'.repeat(64));
-      expect(answer.status).to.equal(404);
-      expect(await answer.json())
-        .to.have.nested.property('error.message')
-        .that.matches(/No document/);
-    });
-
-    it('requires the API key', async () => {
-      const { tokenId } = await issued();
-      for (const headers of [{}, { Authorization: 'Bearer wrong' }]) {
-        const answer = await call(tokenId, { headers });
-        expect(answer.status).to.equal(401);
-        expect(await answer.text()).not.to.contain('urn:');
-      }
-    });
-
-    it('answers 404 when no API key is configured', async () => {
-      const open = await startHttpApp({ issuedDocuments: journal });
-      try {
-        const { tokenId } = await issued();
-        const answer = await fetch(`${open.url}/documents/${tokenId}`);
-        expect(answer.status).to.equal(404);
-        expect(await answer.json()).to.deep.equal({ error: { message: 'There is nothing at this path.' } });
-      } finally {
-        await open.close();
-      }
-    });
-
-    it('stops reading when the client is gone, and never reads far ahead of it', async () => {
-      const { tokenId } = await issued(30 * MEGABYTE);
-      read = 0;
-      const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
-      socket.on('error', () => undefined);
-      socket.write(
-        `GET /documents/${tokenId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`,
-      );
-      await once(socket, 'data');
-      socket.pause();
-      let before = -1;
-      await eventually('it waits for the client', () => before === (before = read), { everyMs: 100 });
-      expect(read).to.be.below(100);
-      socket.destroy();
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(read).to.be.below(100);
-    });
-
-    it('cuts the connection when the stored document is incomplete', async () => {
-      const { tokenId } = await issued(600_000);
-      await database.db
-        .deleteFrom('document_parts')
-        .where('token_id', '=', tokenId)
-        .where('part', '=', 1)
-        .execute();
-      const text = await call(tokenId).then((answer) => answer.text().catch(() => 'it was cut'));
-      expect(text).to.equal('it was cut');
-      expect(JSON.stringify(app.log)).to.contain('DOCUMENT_INCOMPLETE');
+    app = await startHttpApp({
+      apiKey: API_KEY,
+      issuedDocuments: {
+        find: (tokenId) => journal.find(tokenId),
+        list: (query) => journal.list(query),
+        async documentOf(tokenId) {
+          const document = await journal.documentOf(tokenId);
+          return document && { ...document, parts: counting(document.parts) };
+        },
+      },
     });
   });
-}
+
+  afterEach(() => app?.close());
+
+  const call = (tokenId: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(`${app.url}/documents/${tokenId}`, { headers: { Authorization: `Bearer ${API_KEY}` }, ...init });
+  const issued = async (bytes = 1_000): Promise<PreparedDocument> => {
+    const prepared = jsonDocument(bytes);
+    await journal.add(prepared);
+    await journal.mined(prepared.tokenId, mintedBy(TX_HASH), true);
+    return prepared;
+  };
+
+  it('answers with the signed bytes and the hash of the mint', async () => {
+    for (const bytes of [1_000, 600_000]) {
+      const { tokenId, document } = await issued(bytes);
+      const answer = await call(tokenId);
+      const expected = `{"signedW3CDocument":${Buffer.from(document).toString()},"txHash":"${TX_HASH}"}`;
+      expect(answer.status).to.equal(200);
+      expect(answer.headers.get('Content-Type')).to.equal('application/json; charset=utf-8');
+      expect(answer.headers.get('Content-Length')).to.equal(String(Buffer.byteLength(expected)));
+      expect(answer.headers.get('Cache-Control')).to.equal('no-store');
+      expect((await answer.text()) === expected).to.equal(true);
+    }
+  });
+
+  it('takes the id in capitals, in decimal and with 0x, and answers 400 to other forms', async () => {
+    const { tokenId } = await issued();
+    for (const form of [tokenId.toUpperCase(), BigInt(`0x${tokenId}`).toString(), `0x${tokenId}`])
+      expect((await call(form)).status, form).to.equal(200);
+    for (const form of ['nonsense', '12x', tokenId.slice(2), String(2n ** 256n)])
+      expect((await call(form)).status, form).to.equal(400);
+  });
+
+  it('answers HEAD with the length, without reading the document', async () => {
+    const { tokenId } = await issued(600_000);
+    read = 0;
+    const answer = await call(tokenId, { method: 'HEAD' });
+    expect(answer.status).to.equal(200);
+    const length = Number(answer.headers.get('Content-Length'));
+    expect(length).to.equal((await (await call(tokenId)).text()).length + 1); // ü
+    expect(read).to.equal(3);
+    expect((await call(tokenId, { method: 'DELETE' })).status).to.equal(405);
+  });
+
+  it('answers 202 with the state of an issuance that is not mined, and 410 when it failed', async () => {
+    const prepared = jsonDocument(1_000);
+    await journal.add(prepared);
+    const stateNow = async (): Promise<unknown> => {
+      const answer = await call(prepared.tokenId);
+      return [answer.status, await answer.json()];
+    };
+    expect(await stateNow()).to.deep.equal([202, { status: 'signed' }]);
+    await journal.submitted([prepared.tokenId]);
+    expect(await stateNow()).to.deep.equal([202, { status: 'submitted' }]);
+    await journal.failed(prepared.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
+    const message = 'The token of this document was not made: The registry is paused. [MINT_REVERTED]';
+    expect(await stateNow()).to.deep.equal([410, { error: { message } }]);
+    expect((await call(prepared.tokenId)).headers.get('X-Error-Code')).to.equal('MINT_REVERTED');
+  });
+
+  it('tells whether a mint is mined or final, and answers 202 when its block is gone', async () => {
+    const prepared = jsonDocument(1_000);
+    await journal.add(prepared);
+    const stateNow = async (): Promise<unknown> => {
+      const { status, headers } = await call(prepared.tokenId);
+      return [status, headers.get('X-Document-State')];
+    };
+    await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
+    expect(await stateNow()).to.deep.equal([200, 'mined']);
+    await journal.unmined(prepared.tokenId);
+    expect(await stateNow()).to.deep.equal([202, null]);
+    await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
+    await journal.final([prepared.tokenId]);
+    expect(await stateNow()).to.deep.equal([200, 'final']);
+  });
+
+  it('answers 404 for a token that was never issued', async () => {
+    const answer = await call('0'.repeat(64));
+    expect(answer.status).to.equal(404);
+    expect(await answer.json())
+      .to.have.nested.property('error.message')
+      .that.matches(/No document/);
+  });
+
+  it('requires the API key', async () => {
+    const { tokenId } = await issued();
+    for (const headers of [{}, { Authorization: 'Bearer wrong' }]) {
+      const answer = await call(tokenId, { headers });
+      expect(answer.status).to.equal(401);
+      expect(await answer.text()).not.to.contain('urn:');
+    }
+  });
+
+  it('answers 404 when no API key is configured', async () => {
+    const open = await startHttpApp({ issuedDocuments: journal });
+    try {
+      const { tokenId } = await issued();
+      const answer = await fetch(`${open.url}/documents/${tokenId}`);
+      expect(answer.status).to.equal(404);
+      expect(await answer.json()).to.deep.equal({ error: { message: 'There is nothing at this path.' } });
+    } finally {
+      await open.close();
+    }
+  });
+
+  it('stops reading when the client is gone, and never reads far ahead of it', async () => {
+    const { tokenId } = await issued(30 * MEGABYTE);
+    read = 0;
+    const socket = connect(Number(new URL(app.url).port), '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write(`GET /documents/${tokenId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${API_KEY}\r\n\r\n`);
+    await once(socket, 'data');
+    socket.pause();
+    let before = -1;
+    await eventually('it waits for the client', () => before === (before = read), { everyMs: 100 });
+    expect(read).to.be.below(100);
+    socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(read).to.be.below(100);
+  });
+
+  it('cuts the connection when the stored document is incomplete', async () => {
+    const { tokenId } = await issued(600_000);
+    await on.database.db
+      .deleteFrom('document_parts')
+      .where('token_id', '=', tokenId)
+      .where('part', '=', 1)
+      .execute();
+    const text = await call(tokenId).then((answer) => answer.text().catch(() => 'it was cut'));
+    expect(text).to.equal('it was cut');
+    expect(JSON.stringify(app.log)).to.contain('DOCUMENT_INCOMPLETE');
+  });
+});

@@ -65,14 +65,11 @@ describe('the signing pool', () => {
     return JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
   }
 
-  async function refusalOf(work: Promise<unknown>): Promise<ServiceError> {
-    try {
-      await work;
-    } catch (error) {
-      return error as ServiceError;
-    }
-    throw new Error('it was not refused');
-  }
+  const refusalOf = (work: Promise<unknown>): Promise<ServiceError> =>
+    work.then(
+      () => expect.fail('it was not refused'),
+      (error: unknown) => error as ServiceError,
+    );
 
   it('gives each of many callers its own document, on its fixed number of threads', async () => {
     const documents = await Promise.all(
@@ -248,20 +245,26 @@ describe('the signing pool', () => {
     });
   });
 
-  it('ends no thread that is still loading when callers leave', async () => {
+  /** Starts a pool, whose threads still load; `wereLoaded`: which ones were loaded when they ended. */
+  async function startOther(count: number): Promise<{ other: SigningPool; wereLoaded: Promise<boolean[]> }> {
     const before = new Set(threads);
+    const other = await createSigningPool(settingsOf(issuer), { threads: count });
+    const started = await eventually('the threads start', () => {
+      const others = threads.filter((thread) => !before.has(thread));
+      return others.length === count ? others : undefined;
+    });
+    const ends = started.map((thread) => once(thread, 'exit').then(() => loaded.has(thread)));
+    return { other, wereLoaded: Promise.all(ends) };
+  }
+
+  it('ends no thread that is still loading when callers leave', async () => {
     // So many threads take longer to load than an abandoned document may take.
-    const other = await createSigningPool(settingsOf(issuer), { threads: SLOW_TO_LOAD });
+    const { other, wereLoaded } = await startOther(SLOW_TO_LOAD);
     const abandoned = Array.from({ length: SLOW_TO_LOAD }, (_, number) =>
       abandon(other, preparationOf(slow(MANY_NUMBERS), number)),
     );
-    const started = await eventually('the threads start', () => {
-      const others = threads.filter((thread) => !before.has(thread));
-      return others.length === SLOW_TO_LOAD ? others : undefined;
-    });
-    const ends = started.map((thread) => once(thread, 'exit').then(() => loaded.has(thread)));
     for (const outcome of await Promise.all(abandoned)) expect(outcome).to.be.instanceOf(CallerLeftError);
-    expect(await Promise.all(ends)).to.deep.equal(started.map(() => true));
+    expect(await wereLoaded).to.deep.equal(Array.from({ length: SLOW_TO_LOAD }, () => true));
     expect((await other.prepare(preparationOf(bodyWith()))).document).not.to.be.empty;
     await eventually('all are replaced', () => threads.every((thread) => loaded.has(thread)));
     await other.destroy();
@@ -273,28 +276,14 @@ describe('the signing pool', () => {
     const large = bodyWith({ attachments: [attachmentOf(10)] });
     const late = [1, 2].map((number) => refusalOf(other.prepare(preparationOf(large, number))));
     await other.destroy();
-    for (const refusal of await Promise.all(late))
-      expect(refusal).to.include({ code: 'SIGNING_WORKER_LOST' });
-    expect(await refusalOf(other.prepare(preparationOf(bodyWith())))).to.include({
-      code: 'SIGNING_WORKER_LOST',
-    });
+    for (const refusal of [...late, refusalOf(other.prepare(preparationOf(bodyWith())))])
+      expect(await refusal).to.include({ code: 'SIGNING_WORKER_LOST' });
   });
 
   it('ends no thread that is still loading when it is destroyed: that would end the process', async () => {
-    const before = new Set(threads);
-    const other = await createSigningPool(settingsOf(issuer), { threads: 2 });
-    const started = await eventually('the threads start', () => {
-      const others = threads.filter((thread) => !before.has(thread));
-      return others.length === 2 ? others : undefined;
-    });
-    const ends = Promise.all(
-      started.map(async (thread) => {
-        await once(thread, 'exit');
-        return loaded.has(thread);
-      }),
-    );
+    const { other, wereLoaded } = await startOther(2);
     await other.destroy();
-    expect(await ends).to.deep.equal([true, true]);
+    expect(await wereLoaded).to.deep.equal([true, true]);
   });
 
   it('does not start with a damaged key pair', async () => {

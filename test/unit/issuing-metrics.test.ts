@@ -52,9 +52,8 @@ describe('the metrics of issuing', () => {
     const free = { ...wallet, mintsAffordable: undefined };
     const none: string[] = [];
     const now = { mints: idle, signing, wallet: free };
-    expect(await valuesOf(metrics, now, 'etr_mint_oldest_seconds')).to.deep.equal([
-      'etr_mint_oldest_seconds 0',
-    ]);
+    const age = await valuesOf(metrics, now, 'etr_mint_oldest_seconds');
+    expect(age).to.deep.equal(['etr_mint_oldest_seconds 0']);
     expect(await valuesOf(metrics, now, 'etr_wallet_mints_affordable')).to.deep.equal(none);
     const away = { mints: undefined, signing, wallet: undefined };
     for (const name of ['etr_mints', 'etr_mint_oldest_seconds', 'etr_wallet_balance_wei'])
