@@ -137,6 +137,30 @@ describe('the mint queue after a crash', () => {
     });
   });
 
+  it('gives every caller of a mint the same outcome', async () => {
+    const journal = await crash(UNSENT);
+    await withQueue(local, { journal }, async (queue) => {
+      const issuances = [...journal.issuances.values()].map((issuance) => ({ ...issuance }));
+      const hashes = await Promise.all(issuances.map((issuance) => queue.mintAgain(issuance)));
+      expect(new Set(hashes).size).to.equal(COUNT);
+      // A caller that read the row before the mint was mined gets the same outcome.
+      const again = await Promise.all(issuances.map((issuance) => queue.mintAgain(issuance)));
+      expect(again).to.deep.equal(hashes);
+      expect(journal.transactions).to.have.length(COUNT);
+    });
+  });
+
+  it('continues when the journal could not be written for a while', async () => {
+    const journal = createMemoryJournal();
+    let failures = 3;
+    journal.onChange = () => {
+      if (failures-- > 0) throw new Error('the database is away');
+    };
+    await withQueue(local, { journal }, async (queue) => {
+      await queue.mintMany(3, 3);
+    });
+  });
+
   it('stops while the node hangs, and sends nothing more', async () => {
     const queue = await startQueue(local, {
       answerer: (method) => (method === SEND ? new Promise(() => undefined) : 'none'),
