@@ -77,15 +77,14 @@ describe('forged events', () => {
     expect(delivered).to.have.length(2 * MINT.length);
   });
 
-  it('do not stop the feed when they cannot be decoded', async () => {
-    expect(await deliveredBecauseOf(forgeMalformedLogs)).to.deep.equal([]);
-    expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
-  });
-
-  it('do not stop the feed when their arguments cannot be read', async () => {
-    expect(await deliveredBecauseOf(forgeUnreadableArguments)).to.deep.equal([]);
-    expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
-  });
+  for (const [what, forgeThem] of [
+    ['they cannot be decoded', forgeMalformedLogs],
+    ['their arguments cannot be read', forgeUnreadableArguments],
+  ] as const)
+    it(`do not stop the feed when ${what}`, async () => {
+      expect(await deliveredBecauseOf(forgeThem)).to.deep.equal([]);
+      expect(service.log.filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
+    });
 
   it('are not delivered when another registry of the factory emits them for the same token id', async () => {
     const registryAddress = await local.makeRegistry();
