@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import type { Database } from '../../service/database/database';
 import { channelsOf } from '../../service/outbox/channels';
@@ -322,6 +323,20 @@ for (const engine of ENGINES) {
       const range = { events, blocks: [{ number: 10, hash: hashOf(10) }], oldestKept: 0, nextBlock: 11 };
       await recordRange(database, open, SAMPLE_REGISTRY, range, now);
       expect(await deliverAll(SAMPLE_FEED)).to.include.keys('8');
+    });
+
+    it('is left as it is by the next start', async () => {
+      const tables = ['feeds', 'blocks', 'tokens', 'events', 'subscriptions', 'channels', 'queues'];
+      const dump = async (): Promise<unknown> =>
+        Promise.all(
+          [...tables, 'deliveries', 'attempts', 'dead_letters', 'orphans'].map(
+            async (table) => (await sql`select * from ${sql.table(table)}`.execute(database.db)).rows,
+          ),
+        );
+      const before = await dump();
+      await database.close();
+      if (state) database = await openState(state);
+      expect(await dump()).to.deep.equal(before);
     });
   });
 
