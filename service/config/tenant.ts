@@ -10,7 +10,7 @@ export type Tenant = ReturnType<typeof tenantOf>;
  * The tenant of an env file (an absolute path):
  *
  * - `name`: for people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`.
- * - `key`: unique for each file; used in the folder names of deployment journals.
+ * - `key`: unique for each file; used in the file names of deployments.
  */
 export function tenantOf(envFile: string) {
   const path = relative(PROJECT_ROOT, envFile).split(sep).join('/');

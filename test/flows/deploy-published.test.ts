@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
@@ -9,17 +9,20 @@ import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 
 const AMOY = 80002;
-const JOURNALS = join(PROJECT_ROOT, 'deploy/deployments');
+const DEPLOYMENTS = join(PROJECT_ROOT, 'deploy/deployments');
 
 /**
- * Removes the deployment journals of the registry, as on another machine or in a fresh clone. Only those of
- * this tenant: other tests may be deploying on the same chain id.
+ * Removes the file of the tenant's registry, as on another machine or in a fresh clone. Only that of this
+ * tenant: other tests may be deploying on the same chain id. Returns whether there was one.
  */
-function dropRegistryJournals(envFile: string): void {
-  const { key } = tenantOf(envFile);
-  for (const name of readdirSync(JOURNALS).filter((journal) => journal.startsWith(`chain-${AMOY}-`))) {
-    if (name.includes(`-${key}-`)) rmSync(join(JOURNALS, name), { recursive: true });
-  }
+function dropRegistryFile(envFile: string): boolean {
+  const name = `registry-${tenantOf(envFile).key}.json`;
+  const files = readdirSync(DEPLOYMENTS)
+    .filter((chain) => chain.startsWith(`chain-${AMOY}-`))
+    .map((chain) => join(DEPLOYMENTS, chain, name))
+    .filter((file) => existsSync(file));
+  for (const file of files) rmSync(file);
+  return files.length > 0;
 }
 
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published.
@@ -59,16 +62,16 @@ describe('npx hardhat deploy on a network with a published deployer', () => {
     expect(await transactions()).to.equal(1);
   });
 
-  it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the deployment journal is lost', async () => {
+  it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the file of its transaction is lost', async () => {
     const before = amoy.registry();
-    dropRegistryJournals(amoy.envFile);
+    expect(dropRegistryFile(amoy.envFile)).to.equal(true);
     expect(await deploy()).to.contain('already deployed');
     expect(amoy.registry()).to.equal(before);
     expect(await transactions()).to.equal(1);
   });
 
   it('fails, and sends nothing, when TOKEN_REGISTRY_ADDRESS cannot be read', async () => {
-    dropRegistryJournals(amoy.envFile);
+    dropRegistryFile(amoy.envFile);
     const proxy = await startRpcProxy(amoy.node.url, (method, [call]) => {
       const { to = '' } = { ...(call as { to?: string }) };
       const isAsked = method === 'eth_call' && to.toLowerCase() === amoy.registry().toLowerCase();

@@ -53,7 +53,7 @@ function withoutDumps(text: string): string {
 
 /**
  * The files in the folders that were written since `since` (epoch milliseconds) and have a trace, each with
- * the name of the secret. Equal files are searched once: Ignition copies one of many megabytes.
+ * the name of the secret. Equal files are searched once: some have many megabytes.
  */
 export function tracesInFiles(secrets: Secrets, folders: readonly string[], since = 0): string[] {
   const searched = new Set<string>();
