@@ -21,9 +21,9 @@ export function tenantOf(envFile: string) {
 }
 
 /**
- * Absolute default paths of a tenant's files: DID_DOCUMENT_PATH, DATA_DIR, SERVICE_CONFIG, and the public half
- * of the key that signs webhooks. The files of `.env` are at the project's top. Those of any other env file are
- * beside it, prefixed with its name, so that no two tenants share a file.
+ * Absolute default paths of a tenant's files: DID_DOCUMENT_PATH, DATA_DIR, SERVICE_CONFIG, and the public
+ * half of the key that signs webhooks. The files of `.env` are at the project's top. Those of any other env
+ * file are beside it, prefixed with its name, so that no two tenants share a file.
  */
 export function tenantFilesOf({ isDefault, envFile, name }: Tenant) {
   // Without an env file all settings are in the environment, and there is one tenant.
