@@ -187,6 +187,25 @@ describe('issuing on a public network', () => {
     expect([...(await mintedTokens(registry, firstBlock)).keys()]).to.deep.equal([await request.tokenId()]);
   }
 
+  it('waits for a transaction that the provider took but denied, and mints one token', async () => {
+    let sends = 0;
+    provider.answer(async (method, params, forward) => {
+      if (method === 'eth_getTransactionByHash') return { result: null };
+      if (method !== SEND) return likeGeth(method, params, forward);
+      sends++;
+      await forward();
+      return { error: { code: -32603, message: 'internal error' } };
+    });
+    const request = newRequest();
+    const answer = request.send();
+    await eventually('a refusal would be taken at face value', async () => {
+      if (sends > 0) expect((await request.document()).status).to.equal(202);
+      return sends >= 6;
+    });
+    await mine();
+    await expectOneToken(request, await answered(answer));
+  });
+
   it('answers 202 for a document until its mint, in the same bytes, is mined again', async () => {
     const { chain } = network;
     const snapshot: unknown = await chain.send('evm_snapshot', []);
