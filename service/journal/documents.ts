@@ -195,19 +195,24 @@ async function removeDocument(db: Kysely<Schema>, key: RowsKey): Promise<void> {
     .execute();
 }
 
-/** Removes the first parts of a document. Returns how many. */
+/**
+ * Removes the first parts of a document. Returns how many it found: another process may have removed them
+ * meanwhile, and left others.
+ */
 async function removeSomeParts(db: Kysely<Schema>, key: RowsKey): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('document_parts')
+  const some = await db
+    .selectFrom('document_parts')
+    .select('part')
     .where((eb) => eb.and(key))
-    .where('part', 'in', (eb) =>
-      eb
-        .selectFrom('document_parts')
-        .select('part')
-        .where((one) => one.and(key))
-        .orderBy('part')
-        .limit(DELETED_AT_ONCE),
-    )
-    .executeTakeFirst();
-  return Number(numDeletedRows);
+    .orderBy('part')
+    .limit(DELETED_AT_ONCE)
+    .execute();
+  const last = some.at(-1);
+  if (last !== undefined)
+    await db
+      .deleteFrom('document_parts')
+      .where((eb) => eb.and(key))
+      .where('part', '<=', last.part)
+      .execute();
+  return some.length;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import { codeOf } from '../../service/base/errors';
@@ -391,6 +392,27 @@ describeOnEngines('the journal', (on) => {
       await journal.purge(now);
       expect(await added).to.equal(undefined);
       await expectStored(quick);
+    });
+
+    it('removes all parts of a document although another process has just removed the first', async () => {
+      const { db } = on.database;
+      const row = { scope: `31337:${SCOPE.registryAddress}:${SCOPE.issuer}`, token_id: 'ab'.repeat(32) };
+      await db
+        .insertInto('loose_documents')
+        .values({ ...row, begun_at: null })
+        .execute();
+      const parts = Array.from({ length: 40 }, (_, part) => ({ ...row, part, bytes: new Uint8Array(1) }));
+      await db.insertInto('document_parts').values(parts).execute();
+      let purged: Promise<number> | undefined;
+      await db.transaction().execute(async (other) => {
+        await other.deleteFrom('document_parts').where('part', '<', 30).execute();
+        purged = journal.purge(0);
+        // The purge of PostgreSQL meets the rows, and waits for this transaction.
+        await sleep(300);
+      });
+      await purged;
+      expect(await rowsOf('document_parts')).to.equal(0);
+      await expectNoLooseDocuments();
     });
 
     it('removes one issuance on request, unless it is unfinished', async () => {
