@@ -32,9 +32,7 @@ describe('the build context of the Dockerfile', () => {
   it('has nothing that git ignores, and no settings, keys or data inside its folders', () => {
     expect(PRIVATE).to.include.members(['.env', '.env.tenant', 'tenants/x', 'tenant.data/x', 'did.json']);
     const secret = PRIVATE.filter((path) => /env|json|pem|data|^\./.test(path));
-    const nested = ['service', 'deploy'].flatMap((folder) =>
-      secret.map((path) => `${folder}/${path}`),
-    );
+    const nested = ['service', 'deploy'].flatMap((folder) => secret.map((path) => `${folder}/${path}`));
     const others = ['service.config.json', 'webhook-public-key.pem', '.git/config'];
     expect([...PRIVATE, ...nested, ...others].filter(isSent)).to.deep.equal([]);
   });
