@@ -77,18 +77,20 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
   }
 
   async function follow(): Promise<void> {
-    wanted = new Map();
+    // A feed that has stopped meanwhile applies `wanted`, so it is replaced once it is complete.
+    const next: typeof wanted = new Map();
     for (const one of config.registries)
-      wanted.set(registryName(one.network.chainId, one.address), {
+      next.set(registryName(one.network.chainId, one.address), {
         version: 'settings',
         start: () => startFeed(one, config, parts),
       });
     for (const one of await readRegistries(db)) {
       const name = registryName(one.chainId, one.address);
       // A registry of the settings is followed as they say, whatever is stored.
-      if (wanted.get(name)?.version !== 'settings')
-        wanted.set(name, { version: String(one.addedAt), start: () => startStored(one, config, parts) });
+      if (next.get(name)?.version !== 'settings')
+        next.set(name, { version: String(one.addedAt), start: () => startStored(one, config, parts) });
     }
+    wanted = next;
     apply();
     await Promise.all(feeds().map((feed) => feed.refresh()));
   }

@@ -12,7 +12,7 @@ import {
   tokenKeyOf,
   typeOf,
 } from '../events/cloud-event';
-import { lastEntriesOf, unusedIds } from './announcements';
+import { lastEntriesOf, retractedAmong, unusedIds } from './announcements';
 import {
   attemptsOf,
   bytesOfId,
@@ -272,7 +272,12 @@ async function orphansOf(
   if (rows.length === 0) return [];
   const attempts = await attemptsOf(db, rows.map(idOf));
   const deliveredTo = channelsByEvent(attempts.filter(({ isDelivered }) => isDelivered));
-  const entries = await lastEntriesOf(db, channels, rows);
+  const candidates = await retractedAmong(db, rows);
+  const entries = await lastEntriesOf(
+    db,
+    channels,
+    rows.filter(({ id }) => candidates.has(id)),
+  );
   const retractions = entries.filter(({ type }) => type === RETRACTED_TYPE);
   const retractedFor = channelsByEvent(retractions.map((one) => ({ ...one, event: one.original })));
   return rows.map(({ id, event_id, body }) => {

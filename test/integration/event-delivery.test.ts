@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { KyselyPlugin } from 'kysely';
+import pino from 'pino';
+import { systemClock } from '../../service/base/clock';
+import { startEventDelivery } from '../../service/composition/event-delivery';
+import { loadConfig } from '../../service/config/config';
+import { createDeliverySlots } from '../../service/delivery/delivery-slots';
+import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
+import { RegistryFollower } from '../../service/watcher/follow-registry';
+import { newState, openState } from '../helpers/database/engines';
+
+const CHAIN = { chainId: 31_337, network: 'localhost' };
+const LEFT = { ...CHAIN, address: `0x${'5b'.repeat(20)}` };
+const KEPT = { ...CHAIN, address: `0x${'6c'.repeat(20)}` };
+
+/** A promise, and the function that resolves it. */
+function gate(): { opened: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
+}
+
+describe('event delivery', () => {
+  const stop = Reflect.get(RegistryFollower.prototype, 'stop') as (this: RegistryFollower) => Promise<void>;
+
+  afterEach(() => void (RegistryFollower.prototype.stop = stop));
+
+  it('goes on for a stored registry while another ends and the registries are read again', async () => {
+    const state = await newState('SQLite');
+    if (state === undefined) throw new Error('SQLite is always there');
+    const database = await openState(state);
+    const logger = pino({ level: 'silent' });
+    for (const one of [LEFT, KEPT])
+      await storeRegistry(database, {
+        ...one,
+        startBlock: undefined,
+        confirmations: undefined,
+        addedAt: 1,
+      });
+    // Each answer of the database waits while `answers` is pending.
+    let answers = Promise.resolve();
+    const waiting: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => answers.then(() => result),
+    };
+    const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
+    const RPC_URL = 'http://127.0.0.1:9';
+    const delivery = await startEventDelivery(
+      loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
+      {
+        database: { ...database, db: database.db.withPlugin(waiting) },
+        slots: createDeliverySlots({ most: 10, logger }),
+        targetOf: () => undefined,
+        clock: systemClock,
+        observer: { attempted: () => undefined, recorded: () => undefined },
+        logger,
+      },
+    );
+    try {
+      const ending = gate();
+      RegistryFollower.prototype.stop = async function () {
+        await ending.opened;
+        await stop.call(this);
+      };
+      await giveUpRegistry(database, LEFT, { isForced: true, now: 2 });
+      await delivery.refresh();
+      const kept = delivery.feeds;
+      expect(kept.map(({ registry }) => registry)).to.deep.equal([KEPT.address]);
+
+      const answering = gate();
+      answers = answering.opened;
+      const refreshed = delivery.refresh();
+      await sleep(20);
+      ending.open();
+      await sleep(100);
+      const during = delivery.feeds;
+      answering.open();
+      await refreshed;
+      expect(during).to.deep.equal(kept);
+    } finally {
+      await delivery.stop();
+      await database.close();
+      await state.remove();
+    }
+  });
+});
