@@ -23,7 +23,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
 }
 
 describe('event delivery', () => {
-  const stop = Reflect.get(RegistryFollower.prototype, 'stop') as (this: RegistryFollower) => Promise<void>;
+  const stop = Reflect.get(RegistryFollower.prototype, 'stop');
 
   afterEach(() => void (RegistryFollower.prototype.stop = stop));
 
