@@ -1,5 +1,6 @@
 import { systemClock } from '../../service/base/clock';
 import { createSubscriptions, type Subscriptions } from '../../service/subscriptions/manage-subscriptions';
+import { MOST_SUBSCRIPTIONS } from '../../service/subscriptions/stored-subscriptions';
 import type { Subscription } from '../../service/subscriptions/subscription';
 import type { Answer } from '../answer';
 import { Refusal } from '../errors';
@@ -14,19 +15,12 @@ async function withSubscriptions(work: (subscriptions: Subscriptions) => Promise
   });
 }
 
-/** Subscriptions per query. */
-const PAGE = 500;
-
 /** Lists all subscriptions, the one of the settings first. */
 export async function listAll(): Promise<Answer> {
   return withSubscriptions(async (subscriptions) => {
-    const all: Subscription[] = [];
-    let after: string | undefined;
-    do {
-      const page = await subscriptions.list({ after, limit: PAGE });
-      all.push(...(page?.subscriptions ?? []));
-      after = page?.next;
-    } while (after !== undefined);
+    // One page: its subscriptions may be deleted while a next one is read.
+    const page = await subscriptions.list({ limit: MOST_SUBSCRIPTIONS + 1 });
+    const all = page?.subscriptions ?? [];
     const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
     return { lines: lines.length > 0 ? lines : ['no subscriptions'], json: all, isYes: true };
   });
