@@ -13,7 +13,7 @@ const FEED = 'bench:fan-out';
 /** Deliveries to all subscriptions together, as many in each case. */
 const DELIVERIES = 20_000;
 
-/** What subscriptions cost: that want the same events, that are dead, and that are many. */
+/** The cost of subscriptions that want the same events, of dead ones, and of many. */
 export async function fanOut(size: Size): Promise<void> {
   const deliveries = size.of(DELIVERIES);
   for (const engine of await installedEngines())

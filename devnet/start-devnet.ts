@@ -65,7 +65,7 @@ export interface Devnet extends DevnetFacts, Operations {
 /** The account that a sample document is issued to. */
 const OWNER = 1;
 
-/** What the package does not offer. */
+/** Options that the package does not offer. */
 interface Surroundings {
   ports?: Ports | undefined;
   /** Called with each step of the start. */

@@ -41,7 +41,7 @@ export function openState({ settings }: State): Promise<Database> {
   return openDatabase(location, pino({ level: 'silent' }));
 }
 
-/** What each test of a suite on an engine has. */
+/** The state and the database of each test of a suite on an engine. */
 export interface OnEngine {
   state: State;
   database: Database;
