@@ -44,7 +44,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   answerDocuments(operations, options);
   if (registries) answerRegistries(operations, registries);
   if (subscriptions) answerSubscriptions(operations, subscriptions);
-  if (answers) answerQuestions(operations, answers);
+  if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, consoleParts);
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));

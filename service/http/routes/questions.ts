@@ -1,6 +1,7 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type { Answers } from '../../answers/answers';
+import type { Overview } from '../../console/views';
 import { DELIVERIES } from '../description/deliveries';
 import { CREDENTIALS, TOKENS } from '../description/tokens';
 import { arrived, declaredBody, LIMIT_BYTES, readBody } from '../read-body';
@@ -13,8 +14,16 @@ import { tokenIdIn } from './documents';
 /** Documents that are checked at once. Those that are issued have permits of their own. */
 const CHECKED = { large: { permits: 1, waiting: 5 } };
 
-/** The bodies of checks, and the ids of credentials, are neither logged nor stored. */
-export function answerQuestions({ answer }: OperationRouter, answers: Answers): void {
+/**
+ * The bodies of checks, and the ids of credentials, are neither logged nor stored.
+ *
+ * @param overview that of the console, if there is one.
+ */
+export function answerQuestions(
+  { answer }: OperationRouter,
+  answers: Answers,
+  overview?: () => Promise<Pick<Overview, 'revision'>>,
+): void {
   const withLeft = callerLeft as RouterMiddleware<CallerState & AccessState>;
 
   answer<QueryOf<typeof TOKENS.getToken> & CallerState>(TOKENS.getToken, withLeft as never, async (ctx) => {
@@ -36,7 +45,8 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = token;
   });
 
-  answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, async (ctx) => {
+  const once = onceForPages(overview) as never;
+  answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, once, async (ctx) => {
     noStore(ctx);
     const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
     const states = state && [state];
@@ -73,6 +83,37 @@ export function answerQuestions({ answer }: OperationRouter, answers: Answers): 
     ctx.body = await answers.derive(await bodyOf(ctx), ctx.state.left);
     ctx.status = 201;
   });
+}
+
+/** Distinct questions of a revision. Pages ask one or two. */
+const MOST_QUESTIONS = 100;
+
+/**
+ * Answers a question of the console's pages once for each revision of the overview: all pages ask again when
+ * it changes. The overview precedes the answer, which therefore shows what changed the revision.
+ */
+function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>): Middleware<AccessState> {
+  let known = { revision: '', answers: new Map<string, Promise<{ json: string; link: string }>>() };
+  return async (ctx, next) => {
+    if (overview === undefined || ctx.state.session === undefined) {
+      await next();
+      return;
+    }
+    const { revision } = await overview();
+    if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)
+      known = { revision, answers: new Map() };
+    const { answers } = known;
+    const asked =
+      answers.get(ctx.url) ??
+      next().then(() => ({ json: JSON.stringify(ctx.body), link: ctx.response.get('Link') }));
+    answers.set(ctx.url, asked);
+    asked.catch(() => answers.delete(ctx.url));
+    const { json, link } = await asked;
+    noStore(ctx);
+    if (link) ctx.set('Link', link);
+    ctx.type = 'json';
+    ctx.body = json;
+  };
 }
 
 /** Decodes percent-encoding. A text that has no right one is meant as it is. */
