@@ -49,6 +49,9 @@ describe('the list of deliveries', () => {
     }
     await all('/deliveries?state=dead');
     expect(asked).to.deep.equal(['every', 'dead']);
+    expect(
+      new Set(service.log.filter(({ path }) => path === '/deliveries').map(({ level }) => level)),
+    ).to.deep.equal(new Set(['debug']));
     revision = 'second';
     expect((await all()).map(({ body }) => body)).to.deep.equal([[{ id: '3' }], [{ id: '3' }]]);
   });

@@ -7,7 +7,7 @@ import { CREDENTIALS, TOKENS } from '../description/tokens';
 import { arrived, declaredBody, LIMIT_BYTES, readBody } from '../read-body';
 import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
-import type { AccessState } from '../middleware/request-log';
+import type { AccessState, RequestState } from '../middleware/request-log';
 import { linkNextPage, noStore, type OperationRouter, type QueryOf } from '../operation-router';
 import { tokenIdIn } from './documents';
 
@@ -92,13 +92,16 @@ const MOST_QUESTIONS = 100;
  * Answers a question of the console's pages once for each revision of the overview: all pages ask again when
  * it changes. The overview precedes the answer, which therefore shows what changed the revision.
  */
-function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>): Middleware<AccessState> {
+function onceForPages(
+  overview?: () => Promise<Pick<Overview, 'revision'>>,
+): Middleware<Partial<RequestState>> {
   let known = { revision: '', answers: new Map<string, Promise<{ json: string; link: string }>>() };
   return async (ctx, next) => {
     if (overview === undefined || ctx.state.session === undefined) {
       await next();
       return;
     }
+    ctx.state.isRoutine = true;
     const { revision } = await overview();
     if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)
       known = { revision, answers: new Map() };
