@@ -5,7 +5,7 @@ import { setEnvValue } from '../../../cli/files/env-file';
 import { makeDidKey, makeSigningKey } from '../../../cli/keys/make-keys';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
 import './parsed-abis';
-import { giveChainBack, restartChain, takeChain } from './prepared-chain';
+import { giveChainBack, restartChain, takeChain, type NodeProgram } from './prepared-chain';
 import { track } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
 
@@ -39,11 +39,15 @@ export const DEPLOYER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efca
 /**
  * Prepares a chain and does what the three setup commands do, within this process.
  *
+ * @param program of the node. The chain of Hardhat's is prepared once for all files of a test process.
  * @param domain must have the port of the service if its DID is to be resolved.
  */
-export async function createLocalSetup({ domain = 'localhost:3000' } = {}): Promise<LocalSetup> {
+export async function createLocalSetup({
+  domain = 'localhost:3000',
+  program,
+}: { domain?: string; program?: NodeProgram | undefined } = {}): Promise<LocalSetup> {
   const folder = temporaryFolder();
-  let chain = await takeChain();
+  let chain = await takeChain(program);
   const { node, client, registryAddress } = chain;
   const untrack = track(`the chain of ${node.url}`);
   const publicKeyFile = join(folder.path, 'webhook-public-key.pem');

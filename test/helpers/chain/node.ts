@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { startChild } from '../../../devnet/child-process';
 import { nodeClient, startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
 import { installContracts } from '../../../devnet/local-chain';
 
@@ -14,6 +15,23 @@ export async function startNode(port = 0, chainId = 31337): Promise<HardhatNode>
   });
   await fetch(node.url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
   return node;
+}
+
+/**
+ * Starts anvil, a node of other authors than Hardhat's, with the same accounts. Port 0: a free port. Its
+ * `finalized` block is two blocks behind the head, and its `safe` block one.
+ */
+export async function startAnvil(port = 0, chainId = 31337): Promise<HardhatNode> {
+  const args = ['--port', port, '--chain-id', chainId, '--accounts', 20, '--slots-in-an-epoch', 1];
+  const script = require.resolve('@foundry-rs/anvil/bin.mjs');
+  const child = startChild('anvil', script, args.map(String), {});
+  const [, address = ''] = await child.lineMatching(/Listening on ([\d.]+:\d+)/);
+  return {
+    url: `http://${address}`,
+    ended: child.ended,
+    unref: () => child.unref(),
+    stop: () => child.stop(),
+  };
 }
 
 /** Starts a stand-in for a network without EIP-1559 (legacy-gas.config.cjs). */

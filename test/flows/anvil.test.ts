@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
+import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/chain/forked-registry';
+import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { THROUGH } from '../helpers/chain/rpc-proxy';
+import { makeTraffic } from '../helpers/chain/traffic';
+import { eventually } from '../helpers/eventually';
+import { create } from '../helpers/processes/create-call';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { seededRandom } from '../helpers/seeded-random';
+
+/** A log of JSON-RPC. */
+type Log = Record<'address' | 'blockHash' | 'data' | 'transactionHash', string>;
+
+// Most tests run on Hardhat's node. These show that what they hold is not a peculiarity of that node.
+describe('on anvil', () => {
+  let local: LocalSetup;
+
+  before(async () => {
+    local = await createLocalSetup({ program: 'anvil' });
+  });
+
+  after(() => local?.stop());
+
+  const issuing = (
+    act: (followed: FollowedRegistry) => Promise<void>,
+    settings: Record<string, string> = {},
+  ): Promise<void> =>
+    whileFollowing(local, { settings: { WALLET_PRIVATE_KEY: DEPLOYER_KEY, ...settings } }, act);
+
+  /** Issues documents at the same time, and returns the ids of their tokens. */
+  async function issue({ service }: FollowedRegistry, documents: number): Promise<string[]> {
+    const owner = await local.account(1);
+    const answers = await Promise.all(
+      Array.from({ length: documents }, () => create(service.url, { ...minimal, owner, holder: owner })),
+    );
+    for (const { status, text } of answers) expect(status, text).to.equal(200);
+    return answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
+  }
+
+  it('documents that are issued at the same time get one token each, and their events arrive', () =>
+    issuing(async (followed) => {
+      const fromBlock = (await local.client.getBlockNumber()) + 1;
+      const tokenIds = await issue(followed, 20);
+      await followed.allDeliveredOnce();
+      expect(followed.accepted).to.have.length(20 * EVENTS_OF_A_MINT);
+      expect([...(await mintedTokens(local, fromBlock)).keys()]).to.have.members(tokenIds);
+    }));
+
+  it('a mint is made again when a reorganisation takes its block', () =>
+    issuing(
+      async (followed) => {
+        const snapshot: unknown = await local.client.send('evm_snapshot', []);
+        const fromBlock = (await local.client.getBlockNumber()) + 1;
+        const tokenIds = await issue(followed, 1);
+        expect(await local.client.send('evm_revert', [snapshot])).to.equal(true);
+        await mineBlocks(local, 1);
+        await eventually(
+          'the token exists again',
+          async () => (await mintedTokens(local, fromBlock)).size === 1,
+        );
+        await mineBlocks(local, 3);
+        await followed.allDeliveredOnce();
+        expect([...(await mintedTokens(local, fromBlock)).keys()]).to.deep.equal(tokenIds);
+      },
+      { CONFIRMATIONS: '3' },
+    ));
+
+  it('events arrive once and in order although answers leave out logs, repeat them or invent some', () =>
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+      const random = seededRandom(7);
+      const lies = { leftOut: 0, repeated: 0, invented: 0 };
+      proxy.answer(async (method, _params, forward) => {
+        if (method !== 'eth_getLogs' || !random.chance(0.4)) return 'none';
+        const answer = await forward();
+        if (!('result' in answer)) return answer;
+        const logs = answer.result as Log[];
+        const [first] = logs;
+        if (first === undefined) return answer;
+        const lie = random.pick(Object.keys(lies) as (keyof typeof lies)[]);
+        lies[lie]++;
+        if (lie === 'leftOut') return { result: logs.slice(1) };
+        if (lie === 'repeated') return { result: [first, ...logs] };
+        return { result: [...logs, { ...first, transactionHash: first.blockHash }] };
+      });
+      await makeTraffic(local, { tokens: 4, rounds: 5 });
+      await eventually('each lie was told', () => Object.values(lies).every((times) => times > 0));
+      proxy.answer(THROUGH);
+      await followed.allDeliveredOnce();
+    }));
+
+  it('the feed stops, by name, while every answer leaves out the same log', () =>
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+      proxy.answer(async (method, _params, forward) => {
+        if (method !== 'eth_getLogs') return 'none';
+        const answer = await forward();
+        return 'result' in answer ? { result: (answer.result as Log[]).slice(1) } : answer;
+      });
+      await makeTraffic(local, { tokens: 1, rounds: 1 });
+      const codeOf = async () => (await healthOf(followed.service.url)).feeds[0]?.code;
+      await eventually('GET /health names it', async () => (await codeOf()) === 'ANSWERS_DIFFER');
+      expect(followed.attempted).to.deep.equal([]);
+      proxy.answer(THROUGH);
+      await followed.allDeliveredOnce();
+    }));
+
+  describe('whose blocks a test mines', () => {
+    let forked: ForkedRegistry;
+
+    before(async () => {
+      forked = await createForkedRegistry('anvil');
+    });
+
+    after(() => forked?.stop());
+
+    it('the events of the new branch arrive after a reorganisation', () =>
+      whileFollowing(forked.local, {}, async (followed) => {
+        await forked.mine();
+        const fork = await forked.fork();
+        await forked.mine(await forked.mint());
+        await forked.mine(await forked.nominate());
+        await followed.allDeliveredOnce();
+        const orphaned = followed.accepted.splice(0);
+        await fork.back(1);
+        const otherMint = (): ReturnType<ForkedRegistry['mint']> => forked.mint({ minter: MINTERS[1] });
+        await forked.mine(await otherMint());
+        await forked.mine(await forked.nominate());
+        await forked.mine(await otherMint());
+        const line = await eventually('it is noticed', () => followed.logged('chain reorganised')[0]);
+        expect(line).to.include({ withdrawn: 0, orphaned: orphaned.length });
+        await followed.allDeliveredOnce();
+      }));
+  });
+});
