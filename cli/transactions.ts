@@ -119,7 +119,7 @@ export function requireFunds(cost: TransactionCost, network: Network): void {
 }
 
 /** Formats wei in the network's currency, with all digits. */
-function amount(wei: bigint, { currency }: Network): string {
+export function amount(wei: bigint, { currency }: Network): string {
   return `${trimmed(formatEther(wei))} ${currency}`;
 }
 

@@ -5,7 +5,8 @@ import { answering } from '../answer';
 import { examples, JSON_FLAG } from './arguments';
 
 const keys = () => require('../keys/make-keys') as typeof import('../keys/make-keys');
-const check = () => require('../keys/check-did') as typeof import('../keys/check-did');
+const did = () => require('../keys/check-did') as typeof import('../keys/check-did');
+const check = () => require('../check/check-service') as typeof import('../check/check-service');
 
 const PROGRAMS = {
   service: 'start the service: issue documents over HTTP, deliver events to the webhook',
@@ -13,7 +14,7 @@ const PROGRAMS = {
   devnet: 'start a local chain, the service and the receiver, for tests',
 } as const;
 
-/** `tdoc setup`, `did` and `signing-key`, and the programs that `tdoc` starts. */
+/** `tdoc setup`, `check`, `did` and `signing-key`, and the programs that `tdoc` starts. */
 export function addSetupCommands(program: Command): void {
   program.commandsGroup('Set up and run:');
   program
@@ -27,6 +28,17 @@ export function addSetupCommands(program: Command): void {
     .addHelpText('after', examples('setup'))
     .action(answering(() => (say) => keys().setUp(say)));
   program
+    .command('check')
+    .summary('check settings, nodes, wallet, registries, DID, webhook and database')
+    .description(
+      'Checks what the service needs: its settings, nodes, registries, wallet, DID document, webhook and ' +
+        'database. Changes nothing.',
+    )
+    .option('--send-test-event', "send a signed test event to the settings' webhooks")
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('check', 'check --send-test-event --json'))
+    .action(answering((options: { sendTestEvent?: true }) => () => check().checkService(options)));
+  program
     .command('did')
     .summary("make the issuer's did:web key pair, or check it")
     .description(
@@ -39,7 +51,7 @@ export function addSetupCommands(program: Command): void {
     .action(
       answering(
         (options: { force?: true; check?: true }) => () =>
-          options.check ? check().checkDid(options) : keys().makeDidKey(options),
+          options.check ? did().checkDid(options) : keys().makeDidKey(options),
       ),
     );
   program

@@ -12,7 +12,7 @@ import { printable } from '../terminal/printable';
 import { didDocumentOf, issuerOf, publicKeyOf } from './did-key';
 
 /** One of the three parts that must agree: its problem, or why it could not be read. */
-interface Part {
+export interface Part {
   name: string;
   differences: string[];
   unknown?: string;
@@ -27,15 +27,24 @@ const SECRET_NAMES = /^(secret|private)Key/i;
 const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
 
 /**
- * Compares DID_KEY_PAIRS, did.json and the document that DOMAIN serves, as a remote verifier sees it, and
- * lists every difference. Changes nothing. The answer is not known if no difference was found but not
- * everything could be compared.
+ * Compares DID_KEY_PAIRS, did.json and the document that DOMAIN serves, and lists every difference. Changes
+ * nothing. The answer is not known if no difference was found but not everything could be compared.
  *
  * @param environment passed in by tests.
  * @throws ConfigurationError if DOMAIN is missing.
  */
 export async function checkDid({ force }: { force?: true }, environment?: Settings): Promise<Answer> {
   if (force) throw invalid('--check changes nothing: leave --force out.');
+  const { did, parts } = await compareDid(environment);
+  return report(did, parts);
+}
+
+/**
+ * The three parts of the issuer's DID, as a remote verifier sees them.
+ *
+ * @throws ConfigurationError if DOMAIN is missing.
+ */
+export async function compareDid(environment?: Settings): Promise<{ did: string; parts: Part[] }> {
   const { envFile, settings } = readSettings(environment);
   const did = issuerOf(envFile, settings);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
@@ -44,8 +53,7 @@ export async function checkDid({ force }: { force?: true }, environment?: Settin
   const expected = keyPair ? didDocumentOf(keyPair) : file.document;
   const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
   const filePart = { ...file.part, differences: fileDifferences };
-  const parts = [keyPart, filePart, await checkServed(did, expected)];
-  return report(did, parts);
+  return { did, parts: [keyPart, filePart, await checkServed(did, expected)] };
 }
 
 /** `keyPair`: the key pair that the documents should publish, if it is known. */

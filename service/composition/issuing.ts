@@ -6,6 +6,7 @@ import { createGasStation, readFees, type FeeReading } from '../chain/transactio
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
+import { missingForIssuing } from '../config/warnings';
 import type { Database } from '../database/database';
 import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
@@ -46,7 +47,7 @@ export async function startIssuing(
   const preparation = preparationOf(config);
   if (!preparation || !privateKey || !registryAddress)
     return {
-      issuer: { missing: missingOf(config) },
+      issuer: { missing: missingForIssuing(config) },
       journal: undefined,
       scope: undefined,
       report: async () => undefined,
@@ -138,16 +139,6 @@ export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
 /** Mints use the confirmations of the registry's events, so both become final together. */
 export function confirmationsOf(config: Config): number {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
-}
-
-function missingOf(config: Config): string[] {
-  const needed = {
-    DOMAIN: config.billOfLadingContextUrl,
-    WALLET_PRIVATE_KEY: config.walletPrivateKey,
-    DID_KEY_PAIRS: config.didKeyPair,
-    TOKEN_REGISTRY_ADDRESS: config.tokenRegistryAddress,
-  };
-  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
 }
 
 function feeReadingOf({ network, gasStationUrl }: Config, client: RpcClient, logger: Logger): FeeReading {

@@ -27,6 +27,23 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
   return [...named, ...short, ...exposedFiles(files)];
 }
 
+/** The names of the settings without which no document can be issued, where they are not set. */
+export function missingForIssuing(
+  values: Pick<Values, 'walletPrivateKey' | 'tokenRegistryAddress'> & {
+    didKeyPair: unknown;
+    /** Follows from DOMAIN, unless it is set itself. */
+    billOfLadingContextUrl: string | undefined;
+  },
+): string[] {
+  const needed = {
+    DOMAIN: values.billOfLadingContextUrl,
+    WALLET_PRIVATE_KEY: values.walletPrivateKey,
+    DID_KEY_PAIRS: values.didKeyPair,
+    TOKEN_REGISTRY_ADDRESS: values.tokenRegistryAddress,
+  };
+  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
+}
+
 /**
  * Warns if documents can be issued without an API key, by everybody who reaches the API and by every web
  * page, because the API accepts every origin. The line is to be logged at start. Undefined if a key is

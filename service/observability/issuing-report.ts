@@ -50,6 +50,12 @@ export function createIssuingReport(sources: {
 
 /** Gas limit of a mint without a remark: 297,000 plus the margin of 15% (transaction-terms.ts). */
 const GAS_OF_A_MINT = 350_000n;
+
+/** The balance in wei that a node requires for a mint: its maximum cost, not its actual cost. */
+export function costOfMint(fees: TransactionFees): bigint {
+  return GAS_OF_A_MINT * highestGasPrice(fees);
+}
+
 /** Maximum age of a reading that is returned. */
 const LONGEST_KEPT_MS = 300_000;
 
@@ -73,8 +79,7 @@ export function createWalletReading(reading: {
   async function read() {
     try {
       const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
-      // Nodes require the maximum cost of a transaction, not its actual cost.
-      const cost = GAS_OF_A_MINT * highestGasPrice(fees);
+      const cost = costOfMint(fees);
       // Undefined where gas is free.
       const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
       return { address, balanceWei, mintsAffordable, readAt: clock.now() };

@@ -186,21 +186,7 @@ export function createSubscriptions(
         throw new RequestError(cause.code, cause.message, { cause });
       });
       const guard = { rules, lookup: parts.lookup ?? lookup };
-      const client = createWebhookClient({ ...targetOf(subscription, signingKeys, guard), clock });
-      try {
-        const event = testEventOf(name, randomUUID(), clock.now());
-        const start = performance.now();
-        const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), clock.now());
-        return {
-          isDelivered: outcome.delivered,
-          eventId: event.id,
-          milliseconds: Math.round(performance.now() - start),
-          status: outcome.status ?? null,
-          error: outcome.delivered ? null : outcome.error,
-        };
-      } finally {
-        await client.close();
-      }
+      return sendTestEvent(targetOf(subscription, signingKeys, guard), name, clock);
     },
   };
 }
@@ -257,6 +243,25 @@ export function targetOf(
     ...(guard && { guard }),
     ...(standardWebhooks && secret !== undefined && { standardWebhooks: { secret } }),
   };
+}
+
+/** Sends a test event to a target, once. `error`: null if it was a success. */
+export async function sendTestEvent(target: ChannelTarget, subscription: string, clock: Clock) {
+  const client = createWebhookClient({ ...target, clock });
+  try {
+    const event = testEventOf(subscription, randomUUID(), clock.now());
+    const start = performance.now();
+    const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), clock.now());
+    return {
+      isDelivered: outcome.delivered,
+      eventId: event.id,
+      milliseconds: Math.round(performance.now() - start),
+      status: outcome.status ?? null,
+      error: outcome.delivered ? null : outcome.error,
+    };
+  } finally {
+    await client.close();
+  }
 }
 
 /** An event that tries a subscription out. It is about nothing on the chain, so it has no pair. */

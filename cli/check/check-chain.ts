@@ -1,0 +1,295 @@
+import { hexlify, isError, randomBytes, type Wallet, ZeroAddress } from 'ethers';
+import { ChainError, messageOf, ServiceError } from '../../service/base/errors';
+import { printableUrl } from '../../service/base/mask-secrets';
+import type { Network } from '../../service/chain/networks';
+import { nodeErrorOf } from '../../service/chain/node-errors';
+import { headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
+import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import type { Settings } from '../../service/config/settings';
+import { costOfMint } from '../../service/observability/issuing-report';
+import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
+import { createMintSimulation } from '../../service/registry/simulate-mint';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { ROLES } from '../registry-admin/roles';
+import { amount, readNetworkFees, refusePublishedKey } from '../transactions';
+
+/** One statement of `tdoc check`. `unknown`: it could not be checked. */
+export interface Finding {
+  status: 'ok' | 'warning' | 'fault' | 'unknown';
+  subject: string;
+  statement: string;
+  remedy?: string | undefined;
+}
+
+/** A node, and the registries that are read through it. */
+export interface CheckedNode {
+  network: Network;
+  url: string;
+  /** With their checksums. */
+  registries: string[];
+  /** The registry in which the wallet mints, if it does so through this node. */
+  issuing: { wallet: Wallet; registryAddress: string } | undefined;
+}
+
+/** A command's user waits; the service itself waits longer. */
+const ANSWER_WITHIN_MS = 10_000;
+const MINUTE_MS = 60_000;
+/** A newest block of this age, in blocks, is unusual on every network. */
+const OLD_BLOCKS = 10;
+/** Fewer mints than this are a warning. */
+const FEW_MINTS = 100n;
+
+/** Checks a node, then the registries and the wallet through it. */
+export async function checkChain(node: CheckedNode, settings: Settings, now: number): Promise<Finding[]> {
+  const { network, url } = node;
+  const subject = `node ${printableUrl(url)}`;
+  const client = createRpcClient(url, network, 'single', ANSWER_WITHIN_MS);
+  const bulkClient = createRpcClient(url, network, 'bulk', ANSWER_WITHIN_MS);
+  try {
+    const identity = await found(subject, () => checkIdentity(client, node));
+    // The other questions have no meaning on another chain, and no answer from a node that is down.
+    if (identity.some(({ status }) => status === 'fault')) return identity;
+    const ofNode = [
+      ...(await found(subject, () => checkHead(client, network, now))),
+      ...(await found(subject, () => checkTags(client))),
+      ...(await found(subject, () => checkRanges(bulkClient, node.registries))),
+      ...(await found(subject, () => checkBatches(client, url))),
+    ];
+    const ofRegistries: Finding[] = [];
+    for (const address of node.registries)
+      ofRegistries.push(
+        ...(await found(`registry ${address}`, () => checkRegistry({ client, bulkClient, address, node }))),
+      );
+    const { issuing } = node;
+    const ofWallet = issuing
+      ? await found(`wallet ${issuing.wallet.address}`, () =>
+          checkWallet(client, issuing, network, settings, ofRegistries),
+        )
+      : [];
+    return [...identity, ...ofNode.map((one) => ({ ...one, subject })), ...ofRegistries, ...ofWallet];
+  } finally {
+    client.destroy();
+    bulkClient.destroy();
+  }
+}
+
+/** The findings of a check; a check that fails is a finding. */
+export async function found(
+  subject: string,
+  check: () => Promise<Omit<Finding, 'subject'>[]>,
+): Promise<Finding[]> {
+  try {
+    return (await check()).map((one) => ({ subject, ...one }));
+  } catch (thrown) {
+    const statement = thrown instanceof ServiceError ? thrown.message : reasonOf(thrown);
+    const remedy = thrown instanceof ServiceError ? thrown.remedy : undefined;
+    return [{ subject, status: 'fault', statement, remedy }];
+  }
+}
+
+type Statements = Omit<Finding, 'subject'>[];
+
+const ok = (statement: string): Statements[number] => ({ status: 'ok', statement });
+
+/** A node's own words, or what the library says: without the request that it adds. */
+function reasonOf(thrown: unknown): string {
+  if (isError(thrown, 'TIMEOUT')) return `does not answer within ${ANSWER_WITHIN_MS / 1000} s`;
+  return nodeErrorOf(thrown) ?? messageOf(thrown).slice(0, 300);
+}
+
+const LATENCY_SAMPLES = 5;
+
+async function checkIdentity(client: RpcClient, { network, url }: CheckedNode): Promise<Statements> {
+  await createChainCheck(client, url, network)();
+  const times: number[] = [];
+  for (let sample = 0; sample < LATENCY_SAMPLES; sample++) {
+    const start = performance.now();
+    await headNumberOf(client);
+    times.push(performance.now() - start);
+  }
+  const median = times.sort((a, b) => a - b)[Math.floor(LATENCY_SAMPLES / 2)] ?? 0;
+  return [ok(`chain id ${network.chainId}, answers in ${Math.max(1, Math.round(median))} ms`)];
+}
+
+/** A block's timestamp says nothing on a local chain, which mines on demand. */
+async function checkHead(client: RpcClient, network: Network, now: number): Promise<Statements> {
+  const head = await headOf(client);
+  if (network.local) return [ok(`newest block ${head.number}`)];
+  const ageMs = Math.max(0, now - head.timestamp * 1000);
+  const statement = `newest block ${head.number}, ${Math.round(ageMs / 1000)} s old`;
+  if (ageMs <= Math.max(MINUTE_MS, OLD_BLOCKS * network.blockTimeMs)) return [ok(statement)];
+  const remedy = 'The node is behind the chain, or this clock is wrong: use another node (RPC_URL).';
+  return [{ status: 'warning', statement, remedy }];
+}
+
+/** What the chain itself calls final. Not every node knows these tags. */
+async function checkTags(client: RpcClient): Promise<Statements> {
+  const head = await headNumberOf(client);
+  const tags = await Promise.all(
+    ['finalized', 'safe'].map(async (tag) => {
+      const block = (await client.send('eth_getBlockByNumber', [tag, false]).catch(() => null)) as {
+        number?: unknown;
+      } | null;
+      const number = Number(block?.number ?? NaN);
+      return Number.isSafeInteger(number)
+        ? `${tag} is ${Math.max(0, head - number)} blocks behind the newest`
+        : `does not know ${tag}`;
+    }),
+  );
+  return [ok(tags.join(', '))];
+}
+
+/** The widest ranges first. The service starts with the first one, and narrows it by itself. */
+const WIDTHS = [2_000, 1_000, 500, 250, 100, 50, 10, 1];
+
+async function checkRanges(client: RpcClient, registries: readonly string[]): Promise<Statements> {
+  const address = registries.length > 0 ? [...registries] : [ZeroAddress];
+  const toBlock = await headNumberOf(client);
+  let refusal: unknown;
+  for (const width of WIDTHS) {
+    try {
+      await logsOf(client, { address, fromBlock: Math.max(0, toBlock - width + 1), toBlock });
+    } catch (thrown) {
+      refusal = thrown;
+      continue;
+    }
+    const blocks = Math.min(width, toBlock + 1).toLocaleString('en');
+    const all = width > toBlock ? ', which is all there are' : '';
+    const statement = `eth_getLogs takes ${blocks} blocks${all}`;
+    if (refusal === undefined) return [ok(statement)];
+    const remedy = `More are refused (${reasonOf(refusal)}): catching up takes more requests.`;
+    return [{ status: 'warning', statement, remedy }];
+  }
+  const remedy = 'Events cannot be read here: use another node (RPC_URL).';
+  return [{ status: 'fault', statement: `eth_getLogs is refused: ${reasonOf(refusal)}`, remedy }];
+}
+
+/** Batches are used over HTTP only, and save requests: without them all works. */
+async function checkBatches(client: RpcClient, url: string): Promise<Statements> {
+  if (/^wss?:/.test(url)) return [ok('calls go one by one over WebSocket')];
+  const ask = (id: number) => ({ jsonrpc: '2.0' as const, id, method: 'eth_chainId', params: [] });
+  const answers = await client._send([ask(1), ask(2)]).catch(() => []);
+  if (Array.isArray(answers) && answers.filter((one) => 'result' in one).length === 2)
+    return [ok('answers batches')];
+  const remedy = 'Calls go one by one, which is slower while catching up.';
+  return [{ status: 'warning', statement: 'does not answer batches', remedy }];
+}
+
+interface RegistryCheck {
+  client: RpcClient;
+  bulkClient: RpcClient;
+  address: string;
+  node: CheckedNode;
+}
+
+async function checkRegistry(check: RegistryCheck): Promise<Statements> {
+  const { client, address, node } = check;
+  const registry = await createRegistryFinder(client, address)();
+  const { genesisBlock, contracts } = registry;
+  const isPaused = await TradeTrustTokenStandard__factory.connect(address, client).paused();
+  const flags =
+    node.issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${node.network.name}`;
+  return [
+    ok(`created in block ${genesisBlock}, with the title escrow factory ${contracts.titleEscrowFactory}`),
+    isPaused
+      ? {
+          status: 'fault',
+          statement: 'is paused: nobody can mint, transfer, return, restore or burn',
+          remedy: `Its admin runs \`npx tdoc unpause${flags}\`.`,
+        }
+      : ok('is not paused'),
+    ...(await checkHistory(check, registry)),
+  ];
+}
+
+/** A registry's creation always has logs, so a node without them has forgotten that block. */
+async function checkHistory(
+  { client, bulkClient, address, node }: RegistryCheck,
+  { genesisBlock }: RegistryOnChain,
+): Promise<Statements> {
+  const name = printableUrl(node.url);
+  const range = { fromBlock: genesisBlock, toBlock: genesisBlock };
+  const [log] = await logsOf(bulkClient, { address: [address], ...range }).catch((thrown: unknown) => {
+    throw new ChainError('NODE_FAILED', `${name} does not give its first logs: ${reasonOf(thrown)}`);
+  });
+  if (log === undefined)
+    return [
+      {
+        status: 'warning',
+        statement: `${name} has no logs of its first block ${genesisBlock}`,
+        remedy: 'A service that has not read these blocks yet needs an archive node (RPC_URL).',
+      },
+    ];
+  const [logs] = await receiptLogsOf(client, [log]);
+  if (logs !== undefined) return [ok(`${name} has the logs and receipts of its first block`)];
+  return [
+    {
+      status: 'warning',
+      statement: `${name} has the logs of its first block, but no receipts`,
+      remedy: 'Old blocks with events take two more `eth_getLogs` each.',
+    },
+  ];
+}
+
+async function checkWallet(
+  client: RpcClient,
+  { wallet: { address }, registryAddress }: NonNullable<CheckedNode['issuing']>,
+  network: Network,
+  settings: Settings,
+  registries: readonly Finding[],
+): Promise<Statements> {
+  refusePublishedKey(network, address);
+  const registry = TradeTrustTokenStandard__factory.connect(registryAddress, client);
+  const isRegistryUsable = !registries.some(
+    ({ subject, status }) => status === 'fault' && subject.endsWith(registryAddress),
+  );
+  const statements = [
+    await checkFunds(client, address, network, settings),
+    await checkNonces(client, address),
+  ];
+  if (!isRegistryUsable) return statements;
+  const isMinter = await registry.hasRole(ROLES.get('minter') ?? '', address);
+  if (!isMinter)
+    return [
+      ...statements,
+      {
+        status: 'fault',
+        statement: `has no minter role in registry ${registryAddress}`,
+        remedy: `Its admin runs \`npx tdoc role grant --role minter --account ${address}\`.`,
+      },
+    ];
+  const simulate = createMintSimulation(client, { registryAddress, walletAddress: address });
+  const tokenId = hexlify(randomBytes(32)).slice(2);
+  await simulate({ beneficiary: address, holder: address, tokenId, remark: '0x' });
+  return [...statements, ok(`may mint: registry ${registryAddress} would accept a mint`)];
+}
+
+async function checkFunds(
+  client: RpcClient,
+  address: string,
+  network: Network,
+  settings: Settings,
+): Promise<Statements[number]> {
+  const fees = await readNetworkFees(network, settings, () => client.getFeeData());
+  const cost = costOfMint(fees);
+  if (cost === 0n) return ok('needs no balance: gas is free');
+  const balance = await client.getBalance(address);
+  const mints = balance / cost;
+  const statement = `has ${amount(balance, network)}, enough for ${mints} mints at the fees of now`;
+  if (mints >= FEW_MINTS) return ok(statement);
+  const remedy = `Send ${network.currency} to it: a mint needs ${amount(cost, network)}.`;
+  return { status: mints === 0n ? 'fault' : 'warning', statement, remedy };
+}
+
+async function checkNonces(client: RpcClient, address: string): Promise<Statements[number]> {
+  const [mined, all] = await Promise.all([
+    client.getTransactionCount(address, 'latest'),
+    client.getTransactionCount(address, 'pending'),
+  ]);
+  const waiting = Math.max(0, all - mined);
+  return ok(
+    waiting === 0
+      ? `has sent ${mined} transactions, none of which waits`
+      : `has ${waiting} transactions that wait to be mined`,
+  );
+}

@@ -1,0 +1,170 @@
+import { Wallet } from 'ethers';
+import pMap from 'p-map';
+import { systemClock } from '../../service/base/clock';
+import { codeOf } from '../../service/base/errors';
+import { printableUrl } from '../../service/base/mask-secrets';
+import { loadConfig, readSettings, type Config } from '../../service/config/config';
+import { missingForIssuing } from '../../service/config/warnings';
+import type { Settings } from '../../service/config/settings';
+import { openDatabaseBesideService } from '../../service/database/open-database';
+import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
+import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
+import { definedBySettings } from '../../service/subscriptions/subscription';
+import type { Answer } from '../answer';
+import { maskSecrets } from '../errors';
+import { compareDid } from '../keys/check-did';
+import { printable } from '../terminal/printable';
+import { checkChain, found, type CheckedNode, type Finding } from './check-chain';
+
+/**
+ * Checks everything that the service needs, and changes nothing. The answer is no if there is a fault. It is
+ * not known if there is none, but not everything could be checked.
+ */
+export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: true }): Promise<Answer> {
+  const { envFile, settings } = readSettings();
+  let config: Config | undefined;
+  const findings = await found(`settings ${envFile}`, async () => {
+    config = loadConfig();
+    return settingsOf(config);
+  });
+  if (config !== undefined) findings.push(...(await checkParts(config, settings, isSent === true)));
+  return report(findings);
+}
+
+async function checkParts(config: Config, settings: Settings, isSent: boolean): Promise<Finding[]> {
+  // Nodes answer side by side: one that hangs does not delay the others.
+  const chains = pMap(nodesOf(config), (node) => checkChain(node, settings, systemClock.now()));
+  const findings = await Promise.all([
+    chains.then((all) => all.flat()),
+    config.domain === undefined ? [] : checkIssuer(),
+    checkWebhooks(config, isSent),
+    checkDatabase(config),
+  ]);
+  return findings.flat();
+}
+
+/** Without any of these settings the service is meant to deliver events only. */
+const OF_AN_ISSUER = ['DOMAIN', 'WALLET_PRIVATE_KEY', 'DID_KEY_PAIRS'];
+
+function settingsOf(config: Config): Omit<Finding, 'subject'>[] {
+  const missing = missingForIssuing(config);
+  const isIssuer = OF_AN_ISSUER.some((name) => !missing.includes(name)) || config.registries.length === 0;
+  return [
+    ...config.warnings.map((statement) => ({ status: 'warning' as const, statement })),
+    missing.length === 0
+      ? { status: 'ok', statement: `complete, for ${config.network.name}` }
+      : {
+          status: isIssuer ? 'fault' : 'warning',
+          statement: `documents cannot be issued without ${missing.join(', ')}`,
+          remedy: '`npx tdoc setup` makes the keys and says how to get the others.',
+        },
+  ];
+}
+
+/** The node of NET, and those of the followed registries. */
+function nodesOf(config: Config): CheckedNode[] {
+  const nodes = new Map<string, CheckedNode>();
+  const nodeAt = (network: Config['network'], url: string): CheckedNode => {
+    const key = `${network.chainId} ${url}`;
+    const node = nodes.get(key) ?? { network, url, registries: [], issuing: undefined };
+    nodes.set(key, node);
+    return node;
+  };
+  const own = nodeAt(config.network, config.rpcUrl);
+  for (const { network, rpcUrl, address } of config.registries)
+    nodeAt(network, rpcUrl).registries.push(address);
+  const { walletPrivateKey, tokenRegistryAddress: registryAddress } = config;
+  if (walletPrivateKey !== undefined && registryAddress !== undefined)
+    own.issuing = { wallet: new Wallet(walletPrivateKey), registryAddress };
+  return [...nodes.values()];
+}
+
+async function checkIssuer(): Promise<Finding[]> {
+  const { did, parts } = await compareDid();
+  const remedy =
+    'Verifiers trust what DOMAIN serves: make it the did.json of this key (`npx tdoc did` writes it).';
+  return parts.flatMap(({ name, differences, unknown }): Finding[] => {
+    const subject = name === 'DID_KEY_PAIRS' ? name : `DID document ${name}`;
+    const faults = differences.map((statement) => ({ status: 'fault' as const, subject, statement, remedy }));
+    if (unknown !== undefined)
+      return [...faults, { status: 'unknown', subject, statement: unknown, remedy: startFirst }];
+    return faults.length > 0 ? faults : [{ status: 'ok', subject, statement: `is that of ${did}` }];
+  });
+}
+
+const startFirst = 'Start the service, and let DOMAIN lead to it.';
+
+async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]> {
+  const webhooks = config.registries.flatMap(({ webhook }) => (webhook ? [webhook] : []));
+  const distinct = [...new Map(webhooks.map((webhook) => [webhook.url, webhook])).values()];
+  if (distinct.length === 0) {
+    const remedy = 'Set WEBHOOK_URL, or make a subscription.';
+    const statement = 'no URL in the settings: events are stored, and sent to subscriptions only';
+    return [{ status: 'warning', subject: 'webhook', statement, remedy }];
+  }
+  return pMap(distinct, async (webhook): Promise<Finding> => {
+    const subject = `webhook ${printableUrl(webhook.url)}`;
+    const { signingKeys } = config;
+    if (!isSent || signingKeys === undefined)
+      return {
+        status: 'ok',
+        subject,
+        statement: 'not asked; --send-test-event sends it a signed test event',
+      };
+    const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
+    const { isDelivered, status, error, milliseconds } = await sendTestEvent(
+      target,
+      DEFAULT_SUBSCRIPTION,
+      systemClock,
+    );
+    if (isDelivered)
+      return { status: 'ok', subject, statement: `took the test event: ${status} after ${milliseconds} ms` };
+    const remedy = 'Start the receiver, give it the public key, or correct WEBHOOK_URL.';
+    return { status: 'fault', subject, statement: `did not take the test event: ${error}`, remedy };
+  });
+}
+
+async function checkDatabase(config: Config): Promise<Finding[]> {
+  const subject = config.databaseUrl === undefined ? `database in ${config.dataDir}` : 'database';
+  return found(subject, async () => {
+    try {
+      const database = await openDatabaseBesideService(config);
+      await database.close();
+      return [{ status: 'ok', statement: 'can be opened' }];
+    } catch (cause) {
+      const code = codeOf(cause);
+      const isNew = code === 'DATABASE_MISSING';
+      const isEarlier = code === 'DATABASE_NOT_MIGRATED';
+      if (!isNew && !isEarlier) throw cause;
+      const statement = isNew ? 'not there yet' : 'has no tables of this version yet';
+      return [{ status: 'ok', statement: `${statement}: the service makes it when it starts` }];
+    }
+  });
+}
+
+const WIDTH = 'warning'.length;
+
+function report(findings: readonly Finding[]): Answer {
+  const having = (wanted: Finding['status']): number =>
+    findings.filter(({ status }) => status === wanted).length;
+  const [faults, warnings, unknown] = [having('fault'), having('warning'), having('unknown')];
+  const isYes = faults > 0 ? false : unknown > 0 ? undefined : true;
+  const counts = `${faults} faults, ${warnings} warnings, ${unknown} not known`;
+  const checks = findings.map(({ status, subject, statement, remedy }) => ({
+    status,
+    subject: maskSecrets(subject),
+    statement: maskSecrets(statement),
+    // Messages of errors say the remedy themselves.
+    remedy: remedy === undefined || statement.includes(remedy) ? null : maskSecrets(remedy),
+  }));
+  return {
+    lines: [
+      ...checks.map(({ status, subject, statement, remedy }) =>
+        printable(`${status.padEnd(WIDTH)}  ${subject}: ${statement}${remedy === null ? '' : `. ${remedy}`}`),
+      ),
+      isYes ? `ready: ${counts}` : isYes === false ? `not ready: ${counts}` : `not all is known: ${counts}`,
+    ],
+    json: { isReady: isYes ?? null, checks },
+    isYes,
+  };
+}

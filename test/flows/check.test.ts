@@ -1,0 +1,230 @@
+import type { RequestListener } from 'node:http';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parseEther, Wallet } from 'ethers';
+import { freePort } from '../../devnet/place';
+import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { serve, type TestServer } from '../helpers/http-server';
+import { startService } from '../helpers/processes/running-service';
+import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
+
+const POOR = Wallet.createRandom();
+
+/** A node that answers some methods in its own way. */
+const answering =
+  (method: string, answer: (params: readonly unknown[]) => unknown): Answerer =>
+  (asked, params) => {
+    const own = asked === method ? answer(params) : undefined;
+    return own === undefined ? 'none' : (own as ReturnType<Answerer>);
+  };
+
+const widthOf = ([filter]: readonly unknown[]): number => {
+  const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string };
+  return Number(toBlock) - Number(fromBlock) + 1;
+};
+
+describe('npx tdoc check', () => {
+  let local: LocalSetup;
+  let node: RpcProxy;
+  let host: TestServer;
+  let settings: Record<string, string>;
+  const serveDid: RequestListener = (_request, response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/did+json' })
+      .end(readFileSync(settings.DID_DOCUMENT_PATH ?? ''));
+  /** The issuer's host, which is the subscriber's too. */
+  let answer: RequestListener;
+
+  before(async () => {
+    host = await serve((request, response) => answer(request, response));
+    local = await createLocalSetup({ domain: `127.0.0.1:${host.port}` });
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', '{}', { mode: 0o600 });
+    node = await startRpcProxy(local.node.url);
+    settings = { ...local.settings, RPC_URL: node.url, WEBHOOK_URL: `${host.url}/webhook/secret-path` };
+  });
+
+  beforeEach(() => {
+    answer = serveDid;
+    node.answer(THROUGH);
+  });
+
+  after(async () => {
+    await node?.close();
+    await local?.stop();
+    await host?.close();
+  });
+
+  /** `statuses`: those that are not `ok`, by the first word of the subject. */
+  async function check(more: Record<string, string> = {}, ...flags: string[]) {
+    const own = { ...settings, ...more };
+    const { code, stdout } = await askTdocInProcess(['check', ...flags, '--json'], own);
+    const { isReady, checks } = JSON.parse(stdout) as {
+      isReady: boolean | null;
+      checks: { status: string; subject: string; statement: string; remedy: string | null }[];
+    };
+    expect(code).to.equal(isReady === null ? 2 : isReady ? 0 : 1);
+    expect(stdout).not.to.contain('secret-path');
+    if (own.WALLET_PRIVATE_KEY) expect(stdout).not.to.contain(own.WALLET_PRIVATE_KEY);
+    const text = checks.map((one) => `${one.subject}: ${one.statement} ${one.remedy ?? ''}`).join('\n');
+    const worse = checks.filter(({ status }) => status !== 'ok');
+    const statuses = Object.fromEntries(
+      worse.map(({ subject, status }) => [subject.split(' ')[0] ?? '', status]),
+    );
+    return { code, statuses, text };
+  }
+
+  it('is ready where everything is right, and says what it found of each part', async () => {
+    const { code, statuses, text } = await check();
+    expect({ code, statuses }).to.deep.equal({ code: 0, statuses: {} });
+    for (const part of [
+      /settings .*complete, for localhost/,
+      /node .*chain id 31337, answers in \d+ ms/,
+      /node .*newest block \d+/,
+      /node .*finalized is 0 blocks behind the newest/,
+      /node .*eth_getLogs takes \d+ blocks, which is all there are/,
+      /node .*answers batches/,
+      /registry 0x.*created in block \d+/,
+      /registry 0x.*is not paused/,
+      /registry 0x.*has the logs and receipts of its first block/,
+      /wallet 0x.*enough for \d+ mints/,
+      /wallet 0x.*none of which waits/,
+      /wallet 0x.*would accept a mint/,
+      /DID document http.*is that of did:web/,
+      /webhook http.*not asked/,
+      /database .*the service makes it when it starts/,
+    ])
+      expect(text).to.match(part);
+    const { stdout } = await askTdocInProcess(['check'], settings);
+    expect(stdout)
+      .to.match(/^ok {7}settings /m)
+      .and.match(/^ready: 0 faults, 0 warnings, 0 not known$/m);
+  });
+
+  it('finds a paused registry, and nothing once it is unpaused', async () => {
+    await tdocInProcess(['pause'], settings);
+    const { code, statuses, text } = await check();
+    expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { registry: 'fault' } });
+    expect(text).to.contain('is paused').and.contain('`npx tdoc unpause`');
+    await tdocInProcess(['unpause'], settings);
+    expect((await check()).code).to.equal(0);
+  });
+
+  it('finds a wallet without funds and without the minter role, until it has both', async () => {
+    const own = { WALLET_PRIVATE_KEY: POOR.privateKey };
+    const poor = await check(own);
+    expect({ code: poor.code, statuses: poor.statuses }).to.deep.equal({
+      code: 1,
+      statuses: { wallet: 'fault' },
+    });
+    expect(poor.text).to.contain('has 0 ETH, enough for 0 mints').and.contain('Send ETH to it');
+    const remedy = `role grant --role minter --account ${POOR.address}`;
+    expect(poor.text).to.contain(`\`npx tdoc ${remedy}\``);
+    await tdocInProcess(remedy.split(' '), settings);
+    const funder = new Wallet(DEPLOYER_KEY, local.client);
+    await (await funder.sendTransaction({ to: POOR.address, value: parseEther('1') })).wait();
+    expect((await check(own)).code).to.equal(0);
+  });
+
+  it('finds a node of another chain, and one that does not answer', async () => {
+    const other = await check({ NET: '1337' });
+    expect(other.statuses).to.deep.equal({ node: 'fault' });
+    expect(other.text).to.contain('Set NET=31337, or point RPC_URL at a node of local.');
+    const down = await check({ RPC_URL: `http://127.0.0.1:${await freePort(0)}` });
+    expect(down.statuses).to.deep.equal({ node: 'fault' });
+    expect(down.text).to.contain('does not answer');
+  });
+
+  for (const [what, answerer, subject, words] of [
+    [
+      'refuses wide ranges of logs',
+      answering('eth_getLogs', (params) =>
+        widthOf(params) > 1 ? { error: { code: -32005, message: 'range too wide: key=k' } } : undefined,
+      ),
+      'node',
+      'eth_getLogs takes 1 blocks',
+    ],
+    [
+      'forgets old logs',
+      answering('eth_getLogs', (params) => (widthOf(params) === 1 ? { result: [] } : undefined)),
+      'registry',
+      'has no logs of its first block',
+    ],
+    [
+      'forgets old receipts',
+      answering('eth_getTransactionReceipt', () => ({ result: null })),
+      'registry',
+      'but no receipts',
+    ],
+  ] as const) {
+    it(`warns of a node that ${what}`, async () => {
+      await local.client.send('hardhat_mine', ['0x20']);
+      node.answer(answerer);
+      const { code, statuses, text } = await check();
+      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: { [subject]: 'warning' } });
+      expect(text).to.contain(words);
+    });
+  }
+
+  it('says that tags are not known where the node does not know them', async () => {
+    node.answer((method, [tag]) =>
+      method === 'eth_getBlockByNumber' && tag === 'safe'
+        ? { error: { code: -32602, message: 'invalid block tag' } }
+        : 'none',
+    );
+    expect((await check()).text).to.contain('does not know safe');
+  });
+
+  it('finds another DID document at DOMAIN, and cannot tell while nothing answers there', async () => {
+    answer = (_request, response) =>
+      response.writeHead(200, { 'content-type': 'application/did+json' }).end('{"id": "did:web:other"}');
+    const wrong = await check();
+    expect({ code: wrong.code, statuses: wrong.statuses }).to.deep.equal({
+      code: 1,
+      statuses: { DID: 'fault' },
+    });
+    answer = (_request, response) => response.writeHead(503).end();
+    const down = await check();
+    expect({ code: down.code, statuses: down.statuses }).to.deep.equal({
+      code: 2,
+      statuses: { DID: 'unknown' },
+    });
+  });
+
+  it('sends a signed test event on request, and finds a webhook that does not take it', async () => {
+    const received: string[] = [];
+    let status = 204;
+    answer = (request, response) => {
+      if (request.method !== 'POST') return void serveDid(request, response);
+      received.push(String(request.headers['x-service-signature']));
+      request.resume();
+      response.writeHead(status).end();
+    };
+    const taken = await check({}, '--send-test-event');
+    expect(taken.text).to.match(/took the test event: 204 after \d+ ms/);
+    expect(received).to.have.length(1);
+    expect(received[0]).to.match(/^\S{20,}/);
+    status = 500;
+    expect((await check({}, '--send-test-event')).statuses).to.deep.equal({ webhook: 'fault' });
+  });
+
+  it('finds missing and wrong settings', async () => {
+    const missing = await check({ DOMAIN: '', WALLET_PRIVATE_KEY: '', DID_KEY_PAIRS: '' });
+    expect(missing.statuses).to.deep.equal({ settings: 'warning' });
+    expect(missing.text).to.contain('documents cannot be issued without DOMAIN');
+    const half = await check({ WALLET_PRIVATE_KEY: '' });
+    expect(half.statuses).to.deep.equal({ settings: 'fault' });
+    const wrong = await check({ CONFIRMATIONS: 'many' });
+    expect(wrong.statuses).to.deep.equal({ settings: 'fault' });
+    expect(wrong.text).to.contain('CONFIRMATIONS');
+  });
+
+  it('opens the database of a running service', async () => {
+    const service = await startService(settings);
+    try {
+      expect((await check()).text).to.match(/database in .*: can be opened/);
+    } finally {
+      await service.stop();
+    }
+  });
+});
