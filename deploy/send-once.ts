@@ -60,7 +60,7 @@ type Sent = z.infer<typeof SENT>;
 const CONFIRMATIONS = 5;
 const POLLING_INTERVAL_MS = 300;
 /** A node may drop a transaction, so it is asked for it after each so many polls. */
-const POLLS_BETWEEN_CHECKS = 20;
+const POLLS_BETWEEN_CHECKS = 10;
 const DEPLOYMENT_TOPIC = id('Deployment(address,address,address,address,bytes)');
 
 /** Errors of nodes for a transaction whose gas price is too low, except for a replacement. */
