@@ -81,8 +81,7 @@ function addRegistries(program: Command): void {
     )
     .option(
       '--confirmations <n>',
-      'blocks on top of the block of an event before it is delivered',
-      wholeNumber,
+      'blocks on top of the block of an event before it is delivered; or finalized, or safe',
     )
     .option(...JSON_FLAG)
     .addHelpText('after', examples(`registries add --registry ${ADDRESS} --network amoy`))

@@ -1,6 +1,7 @@
 import { systemClock } from '../../service/base/clock';
 import { RequestError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
+import { type Confirmations, readConfirmations } from '../../service/chain/networks';
 import { parseRegistry } from '../../service/followed-registries/parse-registry';
 import {
   createRegistries,
@@ -17,7 +18,7 @@ export interface AddRegistryOptions {
   registry: string;
   network?: string;
   startBlock?: number;
-  confirmations?: number;
+  confirmations?: string;
 }
 
 /** The options of `tdoc registries remove`. `force`: also if undelivered events wait. */
@@ -42,11 +43,12 @@ export async function listRegistries(): Promise<Answer> {
  * Follows a registry from now on, after a check against its chain.
  *
  * @throws ConfigurationError ARGUMENT_INVALID, NETWORK_UNKNOWN; RequestError REGISTRY_INVALID; Refusal
- *   REGISTRY_MISSING, REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, NETWORK_NOT_CONFIGURED; ChainError if the node
- *   does not answer.
+ *   REGISTRY_MISSING, REGISTRY_FOLLOWED, CHAIN_ID_MISMATCH, FINALITY_UNSUPPORTED, NETWORK_NOT_CONFIGURED;
+ *   ChainError if the node does not answer.
  */
 export async function addRegistry(options: AddRegistryOptions): Promise<Answer> {
-  const { startBlock, confirmations } = options;
+  const { startBlock, confirmations: given } = options;
+  const confirmations = given === undefined ? undefined : (readConfirmations(given) ?? given);
   const { chainId, registry: address } = registryOf(options.registry, options.network);
   const requested = parseRegistry({ network: chainId, address, startBlock, confirmations });
   const { registry, isNew } = await withRegistries((all) => all.add(requested));
@@ -100,9 +102,13 @@ function lineOf({ network, address, origin, confirmations, undelivered, feed }: 
   const read = feed.nextBlock === undefined ? 'not read yet' : `next block ${feed.nextBlock}`;
   const added = origin === 'settings' ? 'of the settings' : 'added';
   return (
-    `${network}  ${address}  ${added}, ${confirmations ?? '?'} confirmations, ` +
-    `${read}, ${undelivered} undelivered`
+    `${network}  ${address}  ${added}, ${waitOf(confirmations)}, ` + `${read}, ${undelivered} undelivered`
   );
+}
+
+function waitOf(confirmations: Confirmations | undefined): string {
+  const isTag = typeof confirmations === 'string';
+  return isTag ? `once ${confirmations}` : `${confirmations ?? '?'} confirmations`;
 }
 
 /** A registry as JSON. Only a running service knows the state of its feed. */

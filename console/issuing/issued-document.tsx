@@ -1,8 +1,9 @@
 import type { IssuingProgress } from '../../service/answers/views';
+import type { Facts } from '../../service/console/views';
 import { useConsole } from '../frame/console-context';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { ShownText } from '../parts/values';
-import { jsonFileName } from '../text/words';
+import { countOf, jsonFileName } from '../text/words';
 
 const STEPS = ['signed', 'submitted', 'mined', 'final'] as const;
 
@@ -10,7 +11,7 @@ const WORDS: Record<(typeof STEPS)[number], string> = {
   signed: 'The document is signed and stored. Its mint is sent next.',
   submitted: 'The mint is sent. The network makes a block with it.',
   mined: 'The token exists.',
-  final: 'The token exists. Its block has the confirmations that the operator set.',
+  final: 'The token exists. Its block is final.',
 };
 
 /** How far a mint is: signed → submitted → mined → final. */
@@ -45,11 +46,18 @@ export function ProgressLine({
       </ol>
       <p class="dim" role="status">
         {state === 'mined' && confirmedBlocks !== null
-          ? `Mined, with ${Math.min(confirmedBlocks, confirmations)} of ${confirmations} confirmations.`
+          ? minedWith(confirmedBlocks, confirmations)
           : WORDS[state]}
       </p>
     </>
   );
+}
+
+function minedWith(blocks: number, confirmations: Facts['confirmations']): string {
+  if (typeof confirmations === 'number')
+    return `Mined, with ${Math.min(blocks, confirmations)} of ${confirmations} confirmations.`;
+  const onTop = countOf(blocks, 'block');
+  return `Mined, with ${onTop} on top. It is final once the chain calls its block ${confirmations}.`;
 }
 
 interface DownloadProps {

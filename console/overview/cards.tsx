@@ -14,7 +14,7 @@ const TONES: Record<RegistryView['state'], Tone> = {
 
 /** The feed of a registry. */
 export function RegistryCard({ registry }: { registry: RegistryView }) {
-  const { network, chainId, state, since, headBlock, readUpTo, lagBlocks, reason } = registry;
+  const { network, chainId, state, since, headBlock, finalBlock, readUpTo, lagBlocks, reason } = registry;
   return (
     <article class="card registry" aria-label={`Registry on ${network}`}>
       <header>
@@ -33,6 +33,7 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
           ['Chain', chainId],
           ['Address', <Hex value={registry.registry} what="address of the registry" />],
           ['Newest block', <Count value={headBlock} />],
+          ['Final block', <Count value={finalBlock} />],
           ['Read up to', <Count value={readUpTo} />],
           ['Events waiting', <Count value={registry.waiting} />],
           ['Dead letters', <Count value={registry.deadLetters} />],

@@ -38,7 +38,7 @@ export const ISSUANCE_STATE = z
   .meta({
     description:
       '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
-      'its token exists; `final`: its block has CONFIRMATIONS blocks on top; `failed`: it will never exist.',
+      'its token exists; `final`: its block is final by CONFIRMATIONS; `failed`: it will never exist.',
   });
 
 /** Where an event is in a subscription. */
@@ -211,7 +211,7 @@ export interface KnownToken extends TokenView, Pick<Described, 'explorerUrl' | '
   endorsements: (EndorsementView & { events: EventOfToken[] })[];
 }
 
-/** How far issuing of a document is. `confirmedBlocks`: of `confirmations`; null before it is mined. */
+/** How far issuing of a document is. `confirmedBlocks`: null before it is mined. */
 export type IssuingProgress = z.infer<typeof PROGRESS>;
 
 /** An event beside the operation that made it. Its deliveries are absent if the caller may not see them. */

@@ -1,5 +1,25 @@
 import { ConfigurationError } from '../base/errors';
 
+/** The block tags of JSON-RPC by which a chain says what is final. */
+export const FINALITY_TAGS = ['finalized', 'safe'] as const;
+
+export type FinalityTag = (typeof FINALITY_TAGS)[number];
+
+/**
+ * When a block is final: with this many blocks on top of it, or when it is not above the block that the chain
+ * gives for this tag.
+ */
+export type Confirmations = number | FinalityTag;
+
+/** More blocks than any network needs. */
+export const MOST_CONFIRMATIONS = 100_000;
+
+/** The text of a setting or an argument as confirmations; undefined if it is wrong. */
+export function readConfirmations(text: string): Confirmations | undefined {
+  if (/^\d{1,6}$/.test(text)) return Number(text) <= MOST_CONFIRMATIONS ? Number(text) : undefined;
+  return FINALITY_TAGS.find((tag) => tag === text);
+}
+
 /**
  * A chain that documents can be issued on.
  *
@@ -13,8 +33,7 @@ import { ConfigurationError } from '../base/errors';
  * - `gasStationUrl`: publishes current fees (fees.ts).
  * - `gasPricing`: the fee fields of a transaction (fees.ts).
  * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
- * - `confirmations`: blocks that must be on top of an event's block before it is delivered, unless
- *   CONFIRMATIONS is set.
+ * - `confirmations`: blocks that must be on top of a block that is final, unless CONFIRMATIONS is set.
  */
 export interface Network {
   readonly chainId: number;

@@ -94,6 +94,24 @@ export function classifyRefusal(thrown: unknown): Refusal {
   return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 'other';
 }
 
+/** JSON-RPC 2.0, section 5.1: wrong parameters. */
+const INVALID_PARAMETERS = -32602;
+/** Messages for a block tag that a node does not know, also of nodes that use another code. */
+const PARAMETER_REFUSALS = /hex string without 0x|invalid (argument|block|param|tag)|(not|un)[- ]?supported/i;
+
+/** Whether a node refuses a parameter, such as a block tag that it does not know. */
+export function isParameterRefused(thrown: unknown): boolean {
+  const answer = nodeAnswerOf(thrown);
+  if (answer === undefined) return false;
+  const isInvalid = 'code' in answer && Number(answer.code) === INVALID_PARAMETERS;
+  return isInvalid || PARAMETER_REFUSALS.test(nodeErrorOf(thrown) ?? '');
+}
+
+/** Whether a node says that it has no such block, as geth does: "finalized block not found". */
+export function isBlockAbsent(thrown: unknown): boolean {
+  return /not found|unknown block/i.test(nodeErrorOf(thrown) ?? '');
+}
+
 /** JSON-RPC 2.0, section 5.1: an internal error, which does not say what failed. */
 const INTERNAL_ERROR = -32603;
 

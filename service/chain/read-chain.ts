@@ -59,9 +59,12 @@ export async function headOf(client: RpcClient): Promise<ChainBlock> {
   throw malformed(GET_BLOCK);
 }
 
-/** A block by its number; undefined when the node does not have it. */
-export async function blockAt(client: RpcClient, number: number | 'latest'): Promise<ChainBlock | undefined> {
-  return blockOf(await client.send(GET_BLOCK, [number === 'latest' ? number : hex(number), false]));
+/** A block by its number or its tag; undefined when the node does not have it. */
+export async function blockAt(
+  client: RpcClient,
+  block: number | 'latest' | 'finalized' | 'safe',
+): Promise<ChainBlock | undefined> {
+  return blockOf(await client.send(GET_BLOCK, [typeof block === 'number' ? hex(block) : block, false]));
 }
 
 /** Blocks by their numbers, in the same order; undefined where the node does not have one. */

@@ -7,6 +7,7 @@ import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
 import { repeat, toldIfSlow } from '../base/waiting';
+import { createFinalBlockReading } from '../chain/finality';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import { openIssuingWarning } from '../config/warnings';
@@ -19,7 +20,7 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
-import { startIssuing } from './issuing';
+import { confirmationsOf, startIssuing } from './issuing';
 import type { MintTiming } from '../minting/mint';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
@@ -47,8 +48,8 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
  * The composition root. It starts issuing and event delivery, which meet only on the chain, and the
  * observation of both.
  *
- * @throws ConfigurationError when the configuration cannot work: the node belongs to another chain, or the
- *   port or the database is taken.
+ * @throws ConfigurationError when the configuration cannot work: the node belongs to another chain or does
+ *   not know the tag of CONFIRMATIONS, or the port or the database is taken.
  */
 export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}) {
   const client = createRpcClient(config.rpcUrl, config.network);
@@ -56,7 +57,11 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
     toldIfSlow(work, () => logger.warn(`still starting: waiting for ${what}`));
   const node = `the node at ${printableUrl(config.rpcUrl)} to report its chain id`;
-  await waitFor(node, checkChain()).catch((error: unknown) => {
+  const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
+  await waitFor(
+    node,
+    checkChain().then(() => readFinalBlock(0)),
+  ).catch((error: unknown) => {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);
   });

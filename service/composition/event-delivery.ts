@@ -3,6 +3,7 @@ import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
+import { createFinalBlockReading } from '../chain/finality';
 import { createChainCheck, createRpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
@@ -208,7 +209,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
   let opened: string | undefined;
   const follower = new RegistryFollower({
     ...read,
-    confirmations,
+    readFinalBlock: createFinalBlockReading(client, network, confirmations),
     finalityDepth: config.finalityDepth,
     pauses,
     progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,

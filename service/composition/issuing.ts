@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { createGasStation, readFees, type FeeReading } from '../chain/transactions';
+import type { Confirmations } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
@@ -137,7 +138,7 @@ export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
 }
 
 /** Mints use the confirmations of the registry's events, so both become final together. */
-export function confirmationsOf(config: Config): number {
+export function confirmationsOf(config: Config): Confirmations {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 

@@ -78,7 +78,9 @@ export function startObserving(
     startContradictionCheck({
       db: database.db,
       scope,
-      confirmations: registry.confirmations,
+      // The time until the chain calls a block final is not known before.
+      confirmations:
+        typeof registry.confirmations === 'number' ? registry.confirmations : registry.network.confirmations,
       startBlock: registry.startBlock,
       blockTimeMs: registry.network.blockTimeMs,
       clock,

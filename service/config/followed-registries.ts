@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { getAddress } from 'ethers';
 import { z } from 'zod';
-import { findNetwork, knownNetworks, type Network } from '../chain/networks';
+import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import {
   HEADERS,
   PARTIAL_DELIVERY_OPTIONS,
@@ -10,7 +10,7 @@ import {
 } from '../base/delivery-options';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError, members, problemsOf } from '../base/json';
-import { parsed, wrong } from './setting-types';
+import { confirmationsIn, parsed, wrong } from './setting-types';
 import {
   LONGEST_POLL_INTERVAL_MS,
   SHORTEST_POLL_INTERVAL_MS,
@@ -36,7 +36,9 @@ const registrySchema = z.strictObject({
     .pipe(parsed(findNetwork, `is not a known network: use one of ${knownNetworks()}`)),
   address: parsed(getAddress, 'is not an address: 0x and 40 hexadecimal digits'),
   startBlock: blocks.optional(),
-  confirmations: blocks.optional(),
+  confirmations: confirmationsIn(
+    `must be a whole number from 0 to ${MOST_CONFIRMATIONS}, "finalized" or "safe"`,
+  ).optional(),
   pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
   rpcUrl: z.url({ protocol: /^(http|ws)s?$/ }).optional(),
   webhook: webhookSchema.optional(),
@@ -141,7 +143,7 @@ export function followingOf(settings: Settings, file: ConfigFile) {
       rpcUrl: entry.rpcUrl ?? rpcUrlOf(network, own),
       /** First block to read; undefined: the registry's `genesis()`. */
       startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
-      /** Blocks that must be mined on top of an event's block before it is delivered. */
+      /** When the block of an event is final. Before that it is not delivered. */
       confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
       pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
       /** Undefined: events are stored and wait. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ConfigurationError } from '../base/errors';
+import { FINALITY_TAGS, MOST_CONFIRMATIONS } from '../chain/networks';
 
 /** How secrets.ts finds what of a setting must not be printed. */
 export type Secrecy = 'whole' | 'key pair' | 'PEM' | 'URL' | 'database URL';
@@ -63,6 +64,12 @@ export function integer(least: number, most: number) {
       /^\d+$/.test(given) && Number(given) >= least && Number(given) <= most ? Number(given) : undefined,
     `{value} is not a whole number from ${least} to ${most}`,
   );
+}
+
+/** Confirmations in JSON. */
+export function confirmationsIn(error: z.core.$ZodErrorMap | string) {
+  const number = z.int({ error }).min(0, { error }).max(MOST_CONFIRMATIONS, { error });
+  return z.union([number, z.enum(FINALITY_TAGS)], { error });
 }
 
 /** `true` or `false`. */

@@ -11,7 +11,14 @@ import {
 } from '../base/published-files';
 import { parseSigningKey, signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
 import { isThisMachine } from '../base/sink-rules';
-import { DEFAULT_NETWORK, findNetwork, knownNetworks, type Network } from '../chain/networks';
+import {
+  MOST_CONFIRMATIONS,
+  readConfirmations,
+  DEFAULT_NETWORK,
+  findNetwork,
+  knownNetworks,
+  type Network,
+} from '../chain/networks';
 import {
   accessKey,
   bytes32,
@@ -110,7 +117,10 @@ export const SERVICE_SETTINGS = {
   DATABASE_URL: secret('database URL', url(['postgres', 'postgresql'])),
   ENV_FILE: text.optional(),
   SERVICE_CONFIG: text.optional(),
-  CONFIRMATIONS: integer(0, 100_000).optional(),
+  CONFIRMATIONS: parsed(
+    readConfirmations,
+    `{value} is neither a whole number from 0 to ${MOST_CONFIRMATIONS}, nor finalized or safe`,
+  ).optional(),
   START_BLOCK: integer(0, Number.MAX_SAFE_INTEGER).optional(),
   POLL_INTERVAL_MS: integer(SHORTEST_POLL_INTERVAL_MS, LONGEST_POLL_INTERVAL_MS).optional(),
   /** The default is deeper than the reorganisations of public networks, apart from major incidents. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { getAddress } from 'ethers';
 import { PROJECT_ROOT } from '../base/project-root';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
+import type { Confirmations } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { Facts } from './views';
@@ -13,7 +14,7 @@ const MOST_ACCOUNTS = 100;
 /** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
   config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'didKeyPair'>,
-  parts: { confirmations: number; canIssue: boolean; client: Pick<RpcClient, 'send'> },
+  parts: { confirmations: Confirmations; canIssue: boolean; client: Pick<RpcClient, 'send'> },
 ): Promise<Facts> {
   const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
   const { confirmations, canIssue, client } = parts;

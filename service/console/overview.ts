@@ -101,7 +101,7 @@ function registryView(
   figures: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined,
 ): RegistryView {
   const own = figures?.find((one) => one.registry === registryName(chainId, registry));
-  const { state, since, headBlock, nextBlock, reason } = status;
+  const { state, since, headBlock, finalBlock, nextBlock, reason } = status;
   return {
     network,
     chainId,
@@ -109,6 +109,7 @@ function registryView(
     state,
     since,
     headBlock: headBlock ?? null,
+    finalBlock: finalBlock ?? null,
     readUpTo: nextBlock === undefined ? null : nextBlock - 1,
     lagBlocks: lagOf(status) ?? null,
     reason: reason ?? null,

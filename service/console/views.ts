@@ -4,6 +4,8 @@
  * is named. Texts may contain what strangers wrote.
  */
 
+import type { Confirmations } from '../chain/networks';
+
 /** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
 export type Role = 'operator' | 'reader';
 
@@ -38,6 +40,8 @@ export interface RegistryView {
   state: 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
   since: number;
   headBlock: number | null;
+  /** The highest final block: blocks up to it are read. */
+  finalBlock: number | null;
   /** The last block that was read. */
   readUpTo: number | null;
   /** `headBlock` minus `readUpTo`. */
@@ -75,7 +79,7 @@ export interface Facts {
   /** The registry in which documents are issued, checksummed; null if none are. */
   registry: string | null;
   issuer: string | null;
-  confirmations: number;
+  confirmations: Confirmations;
   canIssue: boolean;
   /** Accounts of a local node, for the form. Empty on a public network. */
   accounts: string[];

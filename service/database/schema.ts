@@ -214,8 +214,10 @@ interface RegistriesTable {
   network: string;
   /** Null: the registry's `genesis()`. */
   start_block: number | null;
-  /** Null: CONFIRMATIONS, or the network's. */
+  /** Null: `finality_tag`, CONFIRMATIONS, or the network's. */
   confirmations: number | null;
+  /** Instead of `confirmations`. */
+  finality_tag: Defaulted<'finalized' | 'safe' | null>;
   added_at: number;
   /** When it was given up; null while it is followed. */
   removed_at: Defaulted<number | null>;

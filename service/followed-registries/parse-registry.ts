@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
 import { firstProblemOf, members, must, pointerOf } from '../base/json';
-import { findNetwork, knownNetworks, type Network } from '../chain/networks';
+import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
+import { confirmationsIn } from '../config/setting-types';
 
 /** A registry that is to be followed. An absent member has the default of the network. */
 export type RequestedRegistry = z.output<typeof REGISTRY_REQUEST>;
@@ -10,13 +11,14 @@ export type RequestedRegistry = z.output<typeof REGISTRY_REQUEST>;
 const NETWORK = must('the name or the chain id of a network', `Use one of ${knownNetworks()}.`);
 const ADDRESS = must('a string', 'Give the address of the registry: 0x and 40 hexadecimal digits.');
 
-/** The most confirmations that the setting CONFIRMATIONS allows. */
-const MOST_CONFIRMATIONS = 100_000;
-
-function wholeNumber(most: number, remedy: string) {
-  const error = must(`a whole number from 0 to ${most}`, remedy);
-  return z.int({ error }).min(0, { error }).max(most, { error }).optional();
-}
+const START_BLOCK = must(
+  `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
+  'Leave it out for the first block of the registry.',
+);
+const CONFIRMATIONS = must(
+  `a whole number from 0 to ${MOST_CONFIRMATIONS}, "finalized" or "safe"`,
+  'Leave it out for the default of the network.',
+);
 
 /** The body of `POST /registries`. */
 export const REGISTRY_REQUEST = members(
@@ -48,15 +50,16 @@ export const REGISTRY_REQUEST = members(
         );
         return z.NEVER;
       }),
-    startBlock: wholeNumber(
-      Number.MAX_SAFE_INTEGER,
-      'Leave it out for the first block of the registry.',
-    ).meta({
+    startBlock: z.int({ error: START_BLOCK }).min(0, { error: START_BLOCK }).optional().meta({
       description: "The first block to read, at most the newest of the chain. Absent: the registry's first.",
     }),
-    confirmations: wholeNumber(MOST_CONFIRMATIONS, 'Leave it out for the default of the network.').meta({
-      description: 'Blocks on top of an event before it is delivered. Absent: the default of the network.',
-    }),
+    confirmations: confirmationsIn(CONFIRMATIONS)
+      .optional()
+      .meta({
+        description:
+          'Blocks on top of an event before it is delivered, or the block tag of the chain that its block ' +
+          'must have reached. Absent: the default of the network.',
+      }),
   },
   {
     rpcUrl: 'is set in service.config.json only. Leave it out, or list the registry there.',

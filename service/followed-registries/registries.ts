@@ -5,7 +5,8 @@ import { ChainError, codeOf, ConfigurationError, RequestError, ServiceError } fr
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { untilAborted } from '../base/waiting';
-import { findNetwork } from '../chain/networks';
+import { createFinalBlockReading } from '../chain/finality';
+import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
 import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
@@ -35,7 +36,7 @@ export interface ListedRegistry extends RegistryKey {
   /** Undefined: the registry's `genesis()`. */
   startBlock: number | undefined;
   /** Undefined if the present settings cannot follow it. */
-  confirmations: number | undefined;
+  confirmations: Confirmations | undefined;
   /** Undelivered events. */
   undelivered: number;
   /** The position and the state of its feed. Only the process that follows the registry knows the state. */
@@ -141,7 +142,7 @@ async function readEntries(db: Kysely<Schema>, settings: Following): Promise<Ent
   ];
 }
 
-function confirmationsOf(stored: StoredRegistry, settings: Following): number | undefined {
+function confirmationsOf(stored: StoredRegistry, settings: Following): Confirmations | undefined {
   try {
     return followedRegistryOf(stored, settings).confirmations;
   } catch (error) {
@@ -215,10 +216,11 @@ const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
 
 /**
  * Checks that the node of the registry's network answers and is of that chain, that the address is a token
- * registry of version 5, and that the chain has its start block.
+ * registry of version 5, and that the chain has its start block and knows the tag of its confirmations.
  *
- * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID; ChainError RPC_UNREACHABLE,
- *   RPC_KEY_REFUSED (both retryable) if the node cannot answer now.
+ * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID, FINALITY_UNSUPPORTED;
+ *   ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, FINALITY_MISSING (all retryable) if the node cannot answer
+ *   now.
  */
 async function checkRegistry(registry: FollowedRegistry): Promise<void> {
   const { network, rpcUrl } = registry;
@@ -237,7 +239,7 @@ async function checkRegistry(registry: FollowedRegistry): Promise<void> {
 }
 
 async function check(client: RpcClient, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrl, address, startBlock } = registry;
+  const { network, rpcUrl, address, startBlock, confirmations } = registry;
   await createChainCheck(client, rpcUrl, network)().catch((cause: unknown) => {
     if (!(cause instanceof ConfigurationError)) throw cause;
     const { name, chainId } = network;
@@ -261,9 +263,17 @@ async function check(client: RpcClient, registry: FollowedRegistry): Promise<voi
     throw isNotImplemented(cause) ? notARegistry(cause) : cause;
   });
   if (!isVersion5) throw notARegistry(undefined);
-  if (startBlock === undefined) return;
   const head = await headNumberOf(client);
-  if (startBlock <= head) return;
+  await createFinalBlockReading(
+    client,
+    network,
+    confirmations,
+  )(head).catch((cause: unknown) => {
+    throw cause instanceof ConfigurationError
+      ? new RequestError(cause.code, cause.message, { cause })
+      : cause;
+  });
+  if (startBlock === undefined || startBlock <= head) return;
   const message = `/startBlock is ${startBlock}, but the newest block of ${network.name} is ${head}.`;
   const remedy = 'Give a block that exists, or leave it out for the first block of the registry.';
   throw new RequestError('REGISTRY_INVALID', `${message} ${remedy}`);

@@ -2,7 +2,7 @@ import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
 import { ConfigurationError } from '../base/errors';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { findNetwork, knownNetworks } from '../chain/networks';
+import { type Confirmations, findNetwork, knownNetworks } from '../chain/networks';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -23,7 +23,7 @@ export interface StoredRegistry extends RegistryKey {
   /** Undefined: the registry's `genesis()`. */
   startBlock: number | undefined;
   /** Undefined: CONFIRMATIONS, or the network's. */
-  confirmations: number | undefined;
+  confirmations: Confirmations | undefined;
   /** Time of the addition, in epoch milliseconds. It shows that a registry was added again. */
   addedAt: number;
 }
@@ -42,7 +42,7 @@ export async function readRegistries(db: Kysely<Schema>): Promise<StoredRegistry
     address: row.address,
     network: row.network,
     startBlock: row.start_block ?? undefined,
-    confirmations: row.confirmations ?? undefined,
+    confirmations: row.finality_tag ?? row.confirmations ?? undefined,
     addedAt: row.added_at,
   }));
 }
@@ -83,7 +83,8 @@ export async function storeRegistry(
   const values = {
     network,
     start_block: startBlock ?? null,
-    confirmations: confirmations ?? null,
+    confirmations: typeof confirmations === 'number' ? confirmations : null,
+    finality_tag: typeof confirmations === 'string' ? confirmations : null,
     added_at: addedAt,
     removed_at: null,
   };

@@ -5,8 +5,8 @@ import { registryName } from '../base/registry-name';
  *
  * - `signed`: it is in the journal, and no node is known to have one of its transactions.
  * - `submitted`: a node may have its transaction.
- * - `mined`: its token exists, in a block that has fewer than CONFIRMATIONS blocks on top.
- * - `final`: its token exists, in a block that has CONFIRMATIONS blocks on top.
+ * - `mined`: its token exists, in a block that is not final yet.
+ * - `final`: its token exists, in a final block.
  * - `failed`: its token does not exist and never will.
  */
 export type IssuanceState = 'signed' | 'submitted' | 'mined' | 'final' | 'failed';

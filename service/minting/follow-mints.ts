@@ -101,7 +101,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
 
   /**
    * Decides about a transaction whose nonce is used. Any transaction that made the token counts. It is
-   * certain that none did only at a block with CONFIRMATIONS blocks on top.
+   * certain that none did only at a final block.
    */
   async function judge(pending: PendingTransaction): Promise<void> {
     const { mint, nonce } = pending;
@@ -112,9 +112,9 @@ export async function followMints(parts: QueueParts): Promise<void> {
     pending.missingSince ??= performance.now();
     // A node may report a new count before it has the receipts.
     if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
-    const deep = await chain.deep();
-    if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
-    const mined = (await chain.existsAt(mint.tokenId, deep)) && (await chain.findMint(mint));
+    const finalBlock = await chain.finalBlock();
+    if (finalBlock < 0 || (await chain.count(wallet.address, finalBlock)) <= nonce) return;
+    const mined = (await chain.existsAt(mint.tokenId, finalBlock)) && (await chain.findMint(mint));
     if (mined) return recorder.mined(mint, mined);
     if (mined === undefined || !states.isHeld(pending)) return;
     if (own.state === 'reverted') return judgeReverted(pending, own.hash, own.usedGas);
@@ -138,9 +138,9 @@ export async function followMints(parts: QueueParts): Promise<void> {
 }
 
 /**
- * Marks mints as final when their blocks have CONFIRMATIONS blocks on top, and sends those again whose blocks
- * are gone. After a deeper reorganisation, the mints that it removed are minted again, because their
- * documents were handed out.
+ * Marks mints as final when their blocks are, and sends those again whose blocks are gone. After a
+ * reorganisation of final blocks, the mints that it removed are minted again, because their documents were
+ * handed out.
  */
 function createMintFinality(parts: QueueParts) {
   const { chain, network, recorder, states, timing, wallet } = parts;
@@ -148,12 +148,12 @@ function createMintFinality(parts: QueueParts) {
   let goneSince: number | undefined;
   let checkedAt = -Infinity;
 
-  /** Marks mints as final whose blocks are deep enough, and sends those again whose blocks are gone. */
+  /** Marks mints as final whose blocks are final, and sends those again whose blocks are gone. */
   async function followMined(): Promise<void> {
     const mints = states.allMined();
     if (mints.length === 0) return;
-    const deep = await chain.deep();
-    const due = mints.filter(({ mined }) => mined !== undefined && mined.block.number <= deep);
+    const finalBlock = await chain.finalBlock();
+    const due = mints.filter(({ mined }) => mined !== undefined && mined.block.number <= finalBlock);
     const blocks = due.map(({ mined }) => mined?.block);
     // The newest block stands for all blocks below it. Blocks that become final are checked one by one.
     const [newest] = mints.flatMap(({ mined }) => mined?.block ?? []).sort((a, b) => b.number - a.number);
@@ -180,7 +180,7 @@ function createMintFinality(parts: QueueParts) {
     states.sendAgain(mint, wallet.address);
   }
 
-  /** Detects a reorganisation deeper than CONFIRMATIONS by the block of the highest final mint. */
+  /** Detects a reorganisation of final blocks by the block of the highest final mint. */
   async function followFinal(): Promise<void> {
     const now = performance.now();
     if (now - checkedAt < timing.finalCheckMs) return;

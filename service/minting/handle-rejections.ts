@@ -298,8 +298,8 @@ function logRejection(
 const OTHERS_PAUSE_MS = 1_000;
 
 /**
- * Marks a mint as failed if that is certain: the token never existed, and at a block with CONFIRMATIONS
- * blocks on top every nonce that could make it is used. Until then the mint is deferred and tried again. The
+ * Marks a mint as failed if that is certain: the token never existed, and at a final block every nonce
+ * that could make it is used. Until then the mint is deferred and tried again. The
  * token is looked for first, because the registry also refuses one that exists already.
  *
  * @throws any error of the node.
@@ -322,13 +322,13 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
 async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
   const possible = mint.transactions.filter(({ wasSent }) => wasSent);
   if (possible.length === 0) return false;
-  const deep = await chain.deep();
-  if (deep < 0) return true;
+  const finalBlock = await chain.finalBlock();
+  if (finalBlock < 0) return true;
   for (const wallet of new Set(possible.map(({ from }) => from))) {
-    const used = await chain.count(wallet, deep);
+    const used = await chain.count(wallet, finalBlock);
     if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
   }
-  return chain.existsAt(mint.tokenId, deep);
+  return chain.existsAt(mint.tokenId, finalBlock);
 }
 
 /**

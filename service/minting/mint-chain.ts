@@ -1,4 +1,5 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
+import type { FinalBlockReading } from '../chain/finality';
 import { blockAt, headNumberOf, readBackwards } from '../chain/read-chain';
 import { isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
@@ -43,16 +44,16 @@ export class MintChain {
   constructor(
     private readonly client: RpcClient,
     private readonly registry: string,
-    private readonly confirmations: number,
+    private readonly readFinalBlock: FinalBlockReading,
   ) {}
 
   head(): Promise<number> {
     return headNumberOf(this.client);
   }
 
-  /** Number of the newest block with CONFIRMATIONS blocks on top; negative on a shorter chain. */
-  async deep(): Promise<number> {
-    return (await this.head()) - this.confirmations;
+  /** Number of the highest final block; negative if there is none. */
+  async finalBlock(): Promise<number> {
+    return this.readFinalBlock(await this.head());
   }
 
   /** Undefined when the node does not have the block. */

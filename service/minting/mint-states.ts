@@ -39,7 +39,7 @@ const AFTER_MINED: readonly MintState[] = ['mined', 'preparing', 'settled'];
  * | pending   | it was mined                                              | mined     |
  * | pending   | it reverted, which is certain at depth                    | settled   |
  * | pending   | it reverted, and another transaction may still make it    | deferred  |
- * | mined     | CONFIRMATIONS blocks are on top of its block              | settled   |
+ * | mined     | its block is final                                       | settled   |
  * | mined     | its block is gone: it is placed anew                      | preparing |
  *
  * After a deeper reorganisation, a settled mint is added anew. Each nonce is held by at most one mint, which

@@ -3,7 +3,7 @@ import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { newDeferred, type Deferred } from '../base/waiting';
 import type { TransactionFees } from '../chain/transactions';
-import type { Network } from '../chain/networks';
+import type { Confirmations, Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
@@ -130,7 +130,7 @@ export interface MintObserver {
   mined(tokenId: string, block: number): void;
   /** A mint failed with this error code. */
   failed(code: string): void;
-  /** A reorganisation deeper than CONFIRMATIONS removed the blocks of this many mints. */
+  /** A reorganisation removed the final blocks of this many mints. */
   reorganised(mints: number): void;
 }
 
@@ -138,8 +138,8 @@ export interface MintObserver {
 export interface MintQueueOptions {
   client: RpcClient;
   network: Network;
-  /** Blocks on top of a mint's block that make it final. */
-  confirmations: number;
+  /** When a mint's block is final. */
+  confirmations: Confirmations;
   privateKey: string;
   registryAddress: string;
   journal: MintProgress;

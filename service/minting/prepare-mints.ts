@@ -96,8 +96,8 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     states.defer(mint, timing.patienceMs);
     const { nonce } = pending;
     if ((await chain.count(wallet.address, 'latest')) > nonce) {
-      const deep = await chain.deep();
-      if (deep < 0 || (await chain.count(wallet.address, deep)) <= nonce) return;
+      const finalBlock = await chain.finalBlock();
+      if (finalBlock < 0 || (await chain.count(wallet.address, finalBlock)) <= nonce) return;
       mint.refusal = undefined;
       mint.isUnfunded = false;
     } else if (states.holderOf(nonce) === 'nobody') {

@@ -1,4 +1,5 @@
 import { Wallet } from 'ethers';
+import { createFinalBlockReading } from '../chain/finality';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { MintQueueOptions, MintTiming } from './mint';
@@ -22,7 +23,7 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
     wallet,
     nonces,
     states,
-    chain: new MintChain(client, registryAddress, confirmations),
+    chain: new MintChain(client, registryAddress, createFinalBlockReading(client, network, confirmations)),
     recorder: new MintRecorder({ ...options, states, stopping }),
     terms: new TransactionTerms(options, wallet),
     width: new BroadcastWidth(network.local),

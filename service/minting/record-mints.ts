@@ -69,7 +69,7 @@ export class MintRecorder {
     });
   }
 
-  /** The blocks of these mints have CONFIRMATIONS blocks on top. */
+  /** The blocks of these mints are final. */
   final(mints: readonly Mint[]): void {
     const { states } = this.options;
     for (const mint of mints) states.settle(mint);
@@ -109,14 +109,11 @@ export class MintRecorder {
     return (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
   }
 
-  /** A deep reorganisation removed the blocks of this many mints, from block `since` on. */
+  /** A reorganisation removed the final blocks of this many mints, from block `since` on. */
   reorganised(mints: number, since: number): void {
     const { logger, observer } = this.options;
     observer.reorganised(mints);
-    logger.error(
-      { mints, since },
-      'a reorganisation deeper than CONFIRMATIONS took the blocks of final mints',
-    );
+    logger.error({ mints, since }, 'a reorganisation took the blocks of final mints');
   }
 
   /** Resolves when all journal writes have ended. */

@@ -48,7 +48,7 @@ const entriesIn = (db: Kysely<Schema>, scope: JournalScope) =>
 
 type Entry = InferResult<ReturnType<typeof entriesIn>>[number];
 
-/** A recorded event of a mint. Its block had CONFIRMATIONS blocks on top when it was read. */
+/** A recorded event of a mint. Its block was final when it was read. */
 interface Mint {
   txHash: string;
   block: number;
@@ -82,7 +82,7 @@ function contradictionIn(
 export interface ContradictionCheckOptions {
   db: Kysely<Schema>;
   scope: JournalScope;
-  /** Number of confirmations that the registry's feed requires. */
+  /** About how many blocks a block needs on top to be final. */
   confirmations: number;
   /** The first block that the feed reads. Defaults to the registry's own. */
   startBlock: number | undefined;
@@ -112,7 +112,7 @@ export interface CheckTiming {
 
 const EVERY_MS = 60_000;
 const LOOK_EVERY_MS = 1_000;
-/** Stands for the time of CONFIRMATIONS blocks on chains that have no block time. */
+/** Stands for the time of the confirmations on chains that have no block time. */
 const LOCAL_PATIENCE_MS = 60_000;
 /** Documents that are compared at once: SQLite blocks the event loop. */
 const PAGE = 100;
@@ -126,7 +126,7 @@ const NEWEST = Number.MAX_SAFE_INTEGER;
 /**
  * Compares the journal's entries with the events of their mints that the watcher has recorded. The two see
  * the chain at different times, so a contradiction is reported only if at least two checks saw it and it has
- * lasted for the time of CONFIRMATIONS blocks. It is reported once while it lasts.
+ * lasted for the time of the confirmations. It is reported once while it lasts.
  *
  * A check compares the newest documents, the older ones in turn, and again those with a contradiction. The
  * block of a mint without its event is read again as soon as the watcher has passed it, and at each check

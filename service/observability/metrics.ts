@@ -46,6 +46,11 @@ const BY_REGISTRY: readonly Labelled[] = [
     'Newest block of the chain when it was last asked.',
     ofFeeds(({ headBlock }) => headBlock),
   ],
+  [
+    'etr_feed_final_block',
+    'Highest final block when the chain was last asked. Blocks up to it are read.',
+    ofFeeds(({ finalBlock }) => finalBlock),
+  ],
   ['etr_deliveries_waiting', 'Events that are not delivered yet.', ofOutboxes('waiting')],
   ['etr_dead_letters', 'Events that were given up.', ofOutboxes('deadLetters')],
   [
@@ -138,7 +143,7 @@ export function createMetrics() {
   );
   const reorganised = counter(
     'etr_mints_reorganised_total',
-    'Final mints whose blocks a reorganisation deeper than CONFIRMATIONS took.',
+    'Final mints whose blocks a reorganisation took.',
     [],
   );
   const contradictions = counter(

@@ -21,6 +21,8 @@ export interface FeedStatus {
   nextBlock: number | undefined;
   /** The chain's newest block at the last request. */
   headBlock: number | undefined;
+  /** The highest final block then: blocks up to it are read. Undefined if no block was final. */
+  finalBlock: number | undefined;
   /** Undefined while the feed is up to date. */
   catchUp: CatchUp | undefined;
   /** Code and text of the error in the states failing and stopped. */
@@ -44,6 +46,7 @@ export function newFeedStatus(now: number): FeedStatus {
     since: now,
     nextBlock: undefined,
     headBlock: undefined,
+    finalBlock: undefined,
     catchUp: undefined,
     code: undefined,
     reason: undefined,

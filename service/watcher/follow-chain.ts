@@ -2,6 +2,7 @@ import { ZeroHash } from 'ethers';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import { blockAt, existingBlock, headOf, type BlockSpan, type ChainBlock } from '../chain/read-chain';
+import type { FinalBlockReading } from '../chain/finality';
 import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
@@ -9,6 +10,12 @@ import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
 import { readByReceipts, readRange, type RangeRead } from './read-range';
+
+/** The newest block, and the highest final block; negative if there is none. */
+interface Tip {
+  headBlock: number;
+  finalBlock: number;
+}
 
 /**
  * An observation of the watcher, and the first block that has not been read after it:
@@ -20,21 +27,21 @@ import { readByReceipts, readRange, type RangeRead } from './read-range';
  * - `reorganised`: the blocks read after the ancestor are no longer on the chain; the next range begins after
  *   it.
  */
-export type Sighting = { headBlock: number; nextBlock: number } & (
-  | {
-      kind: 'range';
-      fromBlock: number;
-      toBlock: number;
-      events: RegistryEvent[];
-      /** The blocks with events, the first and the last. Ascending. */
-      blocks: KeptBlock[];
-      /** Number of the oldest kept block. */
-      oldestKept: number;
-    }
-  | { kind: 'unchanged'; isAllThere: boolean }
-  | { kind: 'mismatch' }
-  | { kind: 'reorganised'; ancestor: KeptBlock }
-);
+export type Sighting = Tip & { nextBlock: number } & (
+    | {
+        kind: 'range';
+        fromBlock: number;
+        toBlock: number;
+        events: RegistryEvent[];
+        /** The blocks with events, the first and the last. Ascending. */
+        blocks: KeptBlock[];
+        /** Number of the oldest kept block. */
+        oldestKept: number;
+      }
+    | { kind: 'unchanged'; isAllThere: boolean }
+    | { kind: 'mismatch' }
+    | { kind: 'reorganised'; ancestor: KeptBlock }
+  );
 
 /** Options of `followChain`. */
 export interface ChainFollowing {
@@ -43,7 +50,7 @@ export interface ChainFollowing {
   cursor: FeedCursor;
   /** Hash of block 0 when the feed began. It distinguishes a restarted chain from a node that lags behind. */
   genesisHash: string;
-  confirmations: number;
+  readFinalBlock: FinalBlockReading;
   /** How many blocks back a reorganisation is followed. */
   finalityDepth: number;
   /** How many blocks the provider accepts in one request. */
@@ -61,7 +68,7 @@ const NEAR_HEAD = 8;
 const MANY_EVENTS = 2_000;
 
 /**
- * Yields the blocks from the cursor on, range by range, each once it has its confirmations. The first
+ * Yields the blocks from the cursor on, range by range, each once it is final. The first
  * sighting says whether the blocks read earlier are still there. It ends when the signal aborts.
  *
  * @throws ChainError CHAIN_REORGANISED (not retryable) if a reorganisation goes back further than the kept
@@ -90,11 +97,11 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       yield sighting;
       if (sighting.kind === 'mismatch') {
         alarm.quicken();
-        const { headBlock } = sighting;
+        const { headBlock, finalBlock } = sighting;
         const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
         const { number } = ancestor;
         cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
-        yield { kind: 'reorganised', ancestor, headBlock, nextBlock: cursor.nextBlock };
+        yield { kind: 'reorganised', ancestor, headBlock, finalBlock, nextBlock: cursor.nextBlock };
       }
       // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
       if (!isFirst) await alarm.wait(signal);
@@ -110,16 +117,18 @@ async function nextSighting(
   cursor: FeedCursor,
   isFirst: boolean,
 ): Promise<Sighting | undefined> {
-  const { client, confirmations, span } = options;
+  const { client, readFinalBlock, span } = options;
   const { nextBlock, kept } = cursor;
   const head = await headOf(client);
   const headBlock = head.number;
+  const finalBlock = await readFinalBlock(headBlock);
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
-  const toBlock = Math.min(headBlock - confirmations, farFromHead, nextBlock + span.blocks() - 1);
-  if (isFirst || toBlock < nextBlock) return compare(options, cursor, head);
+  const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
+  if (isFirst || toBlock < nextBlock) return compare(options, cursor, head, finalBlock);
   // The head is not read twice: on an idle chain without confirmations, a look is one call.
   const first = nextBlock === headBlock ? head : await existingBlock(client, nextBlock);
-  if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', headBlock, nextBlock };
+  if (!(await isContinuation(options, kept.at(-1), first)))
+    return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
   const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
   const read = await readOrShrink(options, first, last);
   if (read === undefined) return undefined;
@@ -130,6 +139,7 @@ async function nextSighting(
   return {
     kind: 'range',
     headBlock,
+    finalBlock,
     nextBlock: toBlock + 1,
     fromBlock: nextBlock,
     toBlock,
@@ -184,13 +194,14 @@ async function compare(
   options: ChainFollowing,
   { nextBlock, kept }: FeedCursor,
   head: ChainBlock,
+  finalBlock: number,
 ): Promise<Sighting> {
   const headBlock = head.number;
   const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
   const there = newest?.hash === head.hash ? 'there' : await isThere(options, newest);
-  if (there === 'gone') return { kind: 'mismatch', headBlock, nextBlock };
+  if (there === 'gone') return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
   const isAllThere = there === 'there' && headBlock >= nextBlock - 1;
-  return { kind: 'unchanged', headBlock, nextBlock, isAllThere };
+  return { kind: 'unchanged', headBlock, finalBlock, nextBlock, isAllThere };
 }
 
 /** `unknown` if a lagging node does not have the block and is of the same chain. */

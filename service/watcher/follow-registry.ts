@@ -25,7 +25,7 @@ const IN_FLIGHT_POLL_MS = 50;
 const MOST_BLOCKS = 2_000;
 
 /** Options for following the events of a registry. */
-export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'confirmations' | 'finalityDepth'> {
+export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFinalBlock' | 'finalityDepth'> {
   registryAddress: string;
   identity: RegistryIdentity;
   /** Defaults to the registry's `genesis()`. */
@@ -158,17 +158,17 @@ export class RegistryFollower {
   }
 
   async #takeSightings(open: OpenFeed, following: ChainFollowing): Promise<void> {
-    const { logger, confirmations } = this.#options;
+    const { logger } = this.#options;
     const { status } = this;
     const isNew = following.cursor.kept.every(({ hash }) => hash === undefined);
     let isHeld = true;
     let isFirst = true;
     let hasTold = false;
     for await (const sighting of followChain(following)) {
-      const { headBlock, nextBlock } = sighting;
+      const { headBlock, finalBlock, nextBlock } = sighting;
       isHeld = await this.#take(open, sighting, isHeld, following.signal);
-      Object.assign(status, { headBlock, nextBlock });
-      this.#catchUp.seen(headBlock - confirmations);
+      Object.assign(status, { headBlock, nextBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
+      this.#catchUp.seen(finalBlock);
       const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
       if (isBehind && isNew) this.#waitForStart(sighting, hasTold);
       else if (isBehind && !hasTold)

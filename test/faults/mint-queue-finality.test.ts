@@ -318,7 +318,7 @@ describe('a mint on a public network', () => {
       await mine(2 * CONFIRMATIONS);
       await untilState('submitted');
       expect(reorganised).to.equal(1);
-      await untilLogged('a reorganisation deeper than CONFIRMATIONS took the blocks of final mints');
+      await untilLogged('a reorganisation took the blocks of final mints');
       await untilPending();
       await mine(1 + CONFIRMATIONS);
       await untilState('final');

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
+import { toQuantity } from 'ethers';
+import { ConfigurationError } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
 import { createForkedRegistry, MINTERS, type ForkedRegistry } from '../helpers/chain/forked-registry';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
-import { THROUGH } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
@@ -14,7 +16,8 @@ import {
   whileFollowingThroughProxy,
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
-import { healthOf } from '../helpers/processes/health-and-metrics';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { startService } from '../helpers/processes/running-service';
 import { seededRandom } from '../helpers/seeded-random';
 
 /** A log of JSON-RPC. */
@@ -112,6 +115,70 @@ describe('on anvil', () => {
       await followed.allDeliveredOnce();
     }));
 
+  for (const [tag, behind] of [
+    ['finalized', 2],
+    ['safe', 1],
+  ] as const)
+    it(`with CONFIRMATIONS=${tag} events arrive, and mints are final, once the chain says so`, () =>
+      issuing(
+        async (followed) => {
+          await issue(followed, 1);
+          const head = await local.client.getBlockNumber();
+          const feed = async () => (await healthOf(followed.service.url)).feeds[0];
+          await eventually('the block is seen', async () => (await feed())?.headBlock === head);
+          expect(await feed()).to.include({ state: 'following', finalBlock: head - behind });
+          const mined = () => metricOf(followed.service.url, 'etr_mints{state="mined"}');
+          expect(await mined()).to.equal(1);
+          await mineBlocks(local, behind - 1);
+          await followed.caughtUp();
+          expect(followed.attempted).to.deep.equal([]);
+          await mineBlocks(local, 1);
+          await followed.allDeliveredOnce();
+          await eventually('the mint is final', async () => (await mined()) === 0);
+        },
+        { CONFIRMATIONS: tag },
+      ));
+
+  it('events wait while the chain finalizes nothing, or an answer goes back, and nothing is failing', () =>
+    whileFollowingThroughProxy(
+      local,
+      { settings: { CONFIRMATIONS: 'finalized' } },
+      async (proxy, followed) => {
+        await mineBlocks(local, 2);
+        await followed.caughtUp();
+        let final = (await local.client.getBlock('finalized'))?.number ?? 0;
+        proxy.answer((_method, [block, ...rest], forward) =>
+          block === 'finalized' ? forward([toQuantity(final), ...rest]) : 'none',
+        );
+        await makeTraffic(local, { tokens: 2, rounds: 2 });
+        final -= 2;
+        const since = proxy.calls.length;
+        await eventually('it is asked again', () => proxy.calls.length > since + 10);
+        const { status, feeds } = await healthOf(followed.service.url);
+        expect([status, feeds[0]?.state, feeds[0]?.finalBlock]).to.deep.equal(['ok', 'following', final + 2]);
+        const failing = followed.service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
+        expect(failing).to.deep.equal([]);
+        expect(followed.attempted).to.deep.equal([]);
+        proxy.answer(THROUGH);
+        await mineBlocks(local, 2);
+        await followed.allDeliveredOnce();
+      },
+    ));
+
+  it('the service does not start at a node without the tag; the error names the number', async () => {
+    const proxy = await startRpcProxy(local.node.url, (_method, [block], forward) =>
+      block === 'safe' ? forward(['unknown', false]) : 'none',
+    );
+    const settings = { ...local.settings, RPC_URL: proxy.url, CONFIRMATIONS: 'safe' };
+    try {
+      const error: unknown = await startService(settings).catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(ConfigurationError).with.property('code', 'FINALITY_UNSUPPORTED');
+      expect(error).to.have.property('message').that.contains('0 (the default of localhost)');
+    } finally {
+      await proxy.close();
+    }
+  });
+
   describe('whose blocks a test mines', () => {
     let forked: ForkedRegistry;
 
@@ -137,6 +204,20 @@ describe('on anvil', () => {
         const line = await eventually('it is noticed', () => followed.logged('chain reorganised')[0]);
         expect(line).to.include({ withdrawn: 0, orphaned: orphaned.length });
         await followed.allDeliveredOnce();
+      }));
+
+    it('a reorganisation of blocks that are not final is not noticed', () =>
+      whileFollowing(forked.local, { settings: { CONFIRMATIONS: 'finalized' } }, async (followed) => {
+        await forked.mine();
+        const fork = await forked.fork();
+        await forked.mine(await forked.mint());
+        await forked.mine(await forked.nominate());
+        await followed.settled();
+        await fork.back(1);
+        await forked.mine(await forked.mint({ minter: MINTERS[1] }));
+        for (let blocks = 0; blocks < 4; blocks++) await forked.mine();
+        await followed.allDeliveredOnce();
+        expect(followed.logged('chain reorganised')).to.deep.equal([]);
       }));
   });
 });

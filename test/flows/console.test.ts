@@ -39,7 +39,7 @@ describe('the console in a browser', function () {
     await page.getByLabel('Add files').setInputFiles(file);
     await page.getByText('invoice.pdf').waitFor();
     await page.getByRole('button', { name: 'Issue', exact: true }).click();
-    await page.getByText('Its block has the confirmations').waitFor();
+    await page.getByText('Its block is final').waitFor();
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download the credential' }).click();
     const download = await downloading;
@@ -75,7 +75,7 @@ describe('the console in a browser', function () {
     const again = page.waitForRequest(path);
     await page.getByRole('button', { name: 'Try again' }).click();
     expect([(await again).headers()['idempotency-key']]).to.deep.equal(keys);
-    await page.getByText('Its block has the confirmations').waitFor();
+    await page.getByText('Its block is final').waitFor();
   });
 
   it('finds the newest document again after a reload', async () => {

@@ -144,6 +144,13 @@ describe('registries that are added and removed while the service runs', () => {
       [400, 'REGISTRY_INVALID'],
     ],
     ['a node of another chain', called({ result: '0x1' }, 'eth_chainId'), [400, 'CHAIN_ID_MISMATCH']],
+    [
+      'a block tag that the node does not know',
+      (_method, [block]) =>
+        block === 'safe' ? { error: { code: -32602, message: 'invalid argument 0' } } : 'none',
+      [400, 'FINALITY_UNSUPPORTED'],
+      async () => ({ confirmations: 'safe' }),
+    ],
     ['a node that is away', () => 'drop request', [503, 'RPC_UNREACHABLE']],
     ['a node that answers nonsense', called({ status: 502, body: 'bad gateway' }), [503, 'RPC_UNREACHABLE']],
     ['a node that lacks the block', failing('header not found'), [503, 'RPC_UNREACHABLE']],
@@ -251,9 +258,13 @@ describe('registries that are added and removed while the service runs', () => {
     const account = await tdoc('add', '--registry', await local.account(1));
     expect(account.code).to.equal(1);
     expect(account.stderr).to.contain('REGISTRY_MISSING');
-    const back = await tdoc('add', ...named, '--confirmations', '0');
+    const back = await tdoc('add', ...named, '--confirmations', 'finalized');
     expect(back.code).to.equal(0);
-    expect(JSON.parse(back.stdout)).to.include({ outcome: 'added', address: added, origin: 'api' });
+    const confirmations = 'finalized';
+    const whole = { outcome: 'added', address: added, origin: 'api', confirmations };
+    expect(JSON.parse(back.stdout)).to.include(whole);
+    expect((await tdoc('list')).stdout).to.contain(`${added}  added, once finalized, `);
+    expect(await place.entry()).to.include({ confirmations });
     await eventually('it is followed', async () => (await place.entry())?.feed.state === 'following');
     await place.mint();
     await place.delivered(6 * EVENTS_OF_A_MINT);

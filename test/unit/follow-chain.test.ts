@@ -57,7 +57,7 @@ function sightings(
     contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
     cursor: { nextBlock: 1, kept: [] },
     genesisHash: ZeroHash,
-    confirmations: 0,
+    readFinalBlock: async (headBlock) => headBlock,
     finalityDepth: 1,
     span: createBlockSpan(20),
     alarm,

@@ -48,14 +48,14 @@ describe('followed registries', () => {
     const registries = [
       { network: 'localhost', address: ADDRESS },
       { network: 1337, address: ADDRESS },
-      { network: 'local', address: OTHER, rpcUrl: 'ws://node.example/', confirmations: 5 },
+      { network: 'local', address: OTHER, rpcUrl: 'ws://node.example/', confirmations: 'safe' },
     ];
     const settings = { RPC_URL: 'http://127.0.0.1:1/', CONFIRMATIONS: '2' };
     const followed = load({ registries }, settings).registries;
     expect(followed.map(({ rpcUrl, confirmations }) => [rpcUrl, confirmations])).to.deep.equal([
       ['http://127.0.0.1:1/', 2],
       ['http://127.0.0.1:8545', 0],
-      ['ws://node.example/', 5],
+      ['ws://node.example/', 'safe'],
     ]);
   });
 

@@ -32,6 +32,11 @@ describe('the body of POST /registries', () => {
     ['a wrong block', { startBlock: -1 }, '/startBlock must be a whole number from 0'],
     ['a block above 2^53 - 1', { startBlock: 2 ** 53 }, '/startBlock must be a whole number from 0'],
     ['half a confirmation', { confirmations: 0.5 }, '/confirmations must be a whole number from 0'],
+    [
+      'another tag',
+      { confirmations: 'latest' },
+      '/confirmations must be a whole number from 0 to 100000, "fin',
+    ],
     ['too many confirmations', { confirmations: 100_001 }, '/confirmations must be a whole number from 0'],
   ] as const)
     it(`is refused with ${what}, by a message with JSON pointer and remedy`, () => {

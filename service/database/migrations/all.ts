@@ -12,6 +12,7 @@ import { billOfLadingNumbers } from './0010-bill-of-lading-numbers';
 import { startBlocks } from './0011-start-blocks';
 import { sinksOfChannels } from './0012-sinks-of-channels';
 import { eventsByToken } from './0013-events-by-token';
+import { finalityTags } from './0014-finality-tags';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   '0011-start-blocks': startBlocks,
   '0012-sinks-of-channels': sinksOfChannels,
   '0013-events-by-token': eventsByToken,
+  '0014-finality-tags': finalityTags,
 };

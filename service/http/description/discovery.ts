@@ -43,6 +43,7 @@ const FEED = z.strictObject({
   since: TIME,
   nextBlock: COUNT.optional().meta({ description: 'The first block that has not been read.' }),
   headBlock: COUNT.optional(),
+  finalBlock: COUNT.optional().meta({ description: 'The highest final block: blocks up to it are read.' }),
   catchUp: z
     .strictObject({
       blocksRead: z.int(),

@@ -82,10 +82,11 @@ may be missing. The next one is sent after a 2xx, so an event that is not answer
 of its token, and no others. At most 16 deliveries are under way at once (\`maxConcurrentDeliveries\`). A dead
 letter that is sent again comes after later events of its token.
 
-**Finality.** An event is sent when its block has the operator's number of confirmations on top, so a usual
-reorganisation changes nothing that was sent. After a deeper one, a subscription with \`config.retractions\`
-gets a [retraction](#webhook-com.service.etr.retracted) of each event that is not on the chain any more. If
-its transaction is mined again, the event comes again with another \`id\`. Without \`config.retractions\`
+**Finality.** An event is sent when its block has the operator's number of confirmations on top, or when
+the chain itself calls the block final, so a usual reorganisation changes nothing that was sent. After a
+deeper one, a subscription with \`config.retractions\` gets a
+[retraction](#webhook-com.service.etr.retracted) of each event that is not on the chain any more. If its
+transaction is mined again, the event comes again with another \`id\`. Without \`config.retractions\`
 nothing is sent about it; ask the operator.
 
 **Retries.** After any answer but a 2xx the event is sent again: by default after 1, 2, 4, … seconds, at

@@ -11,7 +11,7 @@ const REGISTRY = component('Registry', {
   address: ADDRESS,
   origin: z.enum(['settings', 'api']),
   startBlock: COUNT.optional(),
-  confirmations: COUNT.optional(),
+  confirmations: REGISTRY_REQUEST.shape.confirmations,
   undelivered: COUNT.meta({ description: 'Events that are not delivered yet.' }),
   feed: z
     .strictObject({
@@ -58,9 +58,15 @@ export const REGISTRIES = chapter('Registries', 'admin', {
       201: json('The registry is followed from now on.', REGISTRY, { headers: LOCATION }),
     },
     errors: {
-      400: ['REGISTRY_INVALID', 'REGISTRY_MISSING', 'CHAIN_ID_MISMATCH', 'NETWORK_NOT_CONFIGURED'],
+      400: [
+        'REGISTRY_INVALID',
+        'REGISTRY_MISSING',
+        'CHAIN_ID_MISMATCH',
+        'FINALITY_UNSUPPORTED',
+        'NETWORK_NOT_CONFIGURED',
+      ],
       409: ['REGISTRY_FOLLOWED'],
-      503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'DATABASE_LOCKED', 'DATABASE_FULL'],
+      503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'FINALITY_MISSING', 'DATABASE_LOCKED', 'DATABASE_FULL'],
     },
   },
   removeRegistry: {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CloudEvent } from '../../../service/events/cloud-event';
+import { readConfirmations } from '../../../service/chain/networks';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { eventually } from '../eventually';
 import { healthOf, metricOf } from './health-and-metrics';
@@ -93,10 +94,14 @@ export async function whileFollowing(
     ...own,
   };
   let service = await startService(settings);
-  const confirmations = Number(settings.CONFIRMATIONS ?? 0);
+  const confirmations = readConfirmations(settings.CONFIRMATIONS ?? '0') ?? 0;
+  const finalBlock = async (): Promise<number> =>
+    typeof confirmations === 'number'
+      ? (await local.client.getBlockNumber()) - confirmations
+      : ((await local.client.getBlock(confirmations))?.number ?? 0);
   const caughtUp = async (): Promise<void> => {
     await eventually('everything is read', async () => {
-      const next = (await local.client.getBlockNumber()) - confirmations + 1;
+      const next = (await finalBlock()) + 1;
       const { feeds } = await healthOf(service.url);
       return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock === next);
     });

@@ -85,7 +85,7 @@ export class MortalService {
       registryAddress,
       identity: { chainKey, chainId, registryAddress: registryAddress.toLowerCase() },
       startBlock,
-      confirmations: 0,
+      readFinalBlock: async (headBlock) => headBlock,
       finalityDepth,
       pauses: { shortest: 5, longest: 10 },
       progressEveryMs: 1_000_000,
