@@ -12,8 +12,8 @@ import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '..
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
-const REQUESTS = 100;
-const AT_ONCE = 50;
+const REQUESTS = 60;
+const AT_ONCE = 30;
 const BLOCK_EVERY_MS = 200;
 
 /** Every request is answered within this time. */
@@ -134,26 +134,28 @@ describe('issuing under load', () => {
     }
   });
 
-  for (const [how, answer] of Object.entries(TIMEOUTS)) {
-    it(`answers 200 and mints one token when the node takes the mint but ${how}`, async () => {
-      let isOver = false;
-      const node = await startRpcProxy(local.node.url, (method, _, forward) => {
-        if (isOver || method !== SEND) return 'none';
-        isOver = true;
-        return answer(forward);
+  it('answers 200 and mints one token when the node takes the mint but does not say so', async () => {
+    const node = await startRpcProxy(local.node.url);
+    try {
+      await withService(node.url, async (url, fromBlock) => {
+        const answered: CreateAnswer[] = [];
+        for (const [how, answer] of Object.entries(TIMEOUTS)) {
+          let isOver = false;
+          node.answer((method, _, forward) => {
+            if (isOver || method !== SEND) return 'none';
+            isOver = true;
+            return answer(forward);
+          });
+          const one = await issue(url);
+          expect({ status: one.status, isOver }, how).to.deep.equal({ status: 200, isOver: true });
+          answered.push(one);
+        }
+        await expectTokensOf(answered, fromBlock);
       });
-      try {
-        await withService(node.url, async (url, fromBlock) => {
-          const answered = await issue(url);
-          expect(answered.status).to.equal(200);
-          expect(isOver).to.equal(true);
-          await expectTokensOf([answered], fromBlock);
-        });
-      } finally {
-        await node.close();
-      }
-    });
-  }
+    } finally {
+      await node.close();
+    }
+  });
 });
 
 function tokenOf({ signedW3CDocument }: CreateAnswer['body']): string {

@@ -6,7 +6,9 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
-import { readSettings } from '../../service/config/config';
+import { messageOf } from '../../service/base/errors';
+import { secretMasker } from '../../service/base/mask-secrets';
+import { knownSecrets, loadConfig, readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
@@ -95,7 +97,10 @@ describe('the service with secrets in its settings', () => {
 
   it('reveals no secret when the node, the webhook or the gas station fail in every way', async () => {
     await writeRegistries();
-    const service = await startServiceProcess(settings);
+    // Throttled requests are repeated after random pauses: after none here.
+    const noPauses = join(local.folder, 'no-pauses.cjs');
+    writeFileSync(noPauses, 'Math.random = () => 0;');
+    const service = await startServiceProcess({ ...settings, NODE_OPTIONS: `--require=${noPauses}` });
     const answers: string[] = [];
     const owner = await local.account(1);
     const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
@@ -228,17 +233,10 @@ describe('the service with secrets in its settings', () => {
     const password = secret('password of the database');
     if (wrongPassword) wrongPassword.password = password;
     const closed = `postgres://postgres:${password}@127.0.0.1:${await freePort(0)}/x`;
-    const wrong: [Record<string, string>, RegExp][] = [
-      [{ SERVICE_CONFIG: broken }, /broken\.json is not JSON: line 1, column \d+/],
+    const refused: [Record<string, string>, RegExp][] = [
       [{ SERVICE_CONFIG: odd }, /odd\.json: .*webhook\.url.*|header 1 is not a header name/],
-      [{ DATABASE_URL: closed }, /ECONNREFUSED/],
       [{ DATABASE_URL: closed.replace('postgres:', 'postgres') }, /DATABASE_URL is not a URL/],
-      [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
       [{ NET: secret('key in the path') }, /NET "\[secret\]" is not/],
-      [
-        { ENV_FILE: local.folder },
-        /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n.*\n$/,
-      ],
       [{ TOKEN_REGISTRY_ADDRESS: wallet.privateKey }, /TOKEN_REGISTRY_ADDRESS \(66 characters\) is not/],
       [{ DOMAIN: nodeUrl(1) }, /DOMAIN \(\d+ characters\) is not/],
       [{ SIGNING_PRIVATE_KEY: secret('SIGNING_PRIVATE_KEY').slice(0, 80) }, /SIGNING_PRIVATE_KEY is not/],
@@ -250,15 +248,39 @@ describe('the service with secrets in its settings', () => {
         { SIGNING_KEY_SWITCH_AT: secret('SIGNING_PRIVATE_KEY_NEXT') },
         /SIGNING_KEY_SWITCH_AT \(44 characters\)/,
       ],
-      ...(wrongPassword
-        ? [[{ DATABASE_URL: wrongPassword.href }, /password authentication failed/] as const]
-        : []),
-    ].map(([changes, problem]) => [changes, problem] as [Record<string, string>, RegExp]);
-    for (const [changes, problem] of wrong) {
-      const { code, output } = await failToStart({ ...settings, ...changes });
+    ];
+    for (const [changes, problem] of refused) {
+      const changed = { ...settings, ...changes };
+      const message = secretMasker(knownSecrets(changed))(thrownBy(() => loadConfig(changed)));
+      expect(message).to.match(problem);
+      expect(tracesOf(secrets, message), message.slice(0, 200)).to.deep.equal([]);
+    }
+    // A process for each place that throws.
+    const failing: [Record<string, string>, RegExp][] = [
+      [{ SERVICE_CONFIG: broken }, /broken\.json is not JSON: line 1, column \d+/],
+      [{ DATABASE_URL: closed }, /ECONNREFUSED/],
+      [{ NET: 'amoy' }, /CHAIN|NET is amoy/],
+      [
+        { ENV_FILE: local.folder },
+        /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n.*\n$/,
+      ],
+    ];
+    if (wrongPassword) failing.push([{ DATABASE_URL: wrongPassword.href }, /password authentication failed/]);
+    const ends = await Promise.all(failing.map(([changes]) => failToStart({ ...settings, ...changes })));
+    for (const [index, { code, output }] of ends.entries()) {
       expect(code).to.equal(1);
-      expect(output).to.match(problem);
+      expect(output).to.match(failing[index]?.[1] ?? /never/);
       expect(tracesOf(secrets, output), output.slice(0, 200)).to.deep.equal([]);
     }
   });
 });
+
+/** The message of what a function throws; empty if it throws nothing. */
+function thrownBy(work: () => unknown): string {
+  try {
+    work();
+    return '';
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+}

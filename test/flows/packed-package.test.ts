@@ -25,12 +25,6 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 /** The name of this package. */
 const PACKAGE = 'transferable-document-service';
 
-/** The same program with `require`. Only modules may await at their top. */
-function asCommonJs(program: string): string {
-  const required = program.replaceAll(/^import (\{.*\}) from (.*);$/gm, 'const $1 = require($2);');
-  return `void (async () => {\n${required}\n})();\n`;
-}
-
 describe('the packed package', () => {
   const folder = temporaryFolder();
   const cwd = folder.path;
@@ -71,6 +65,20 @@ describe('the packed package', () => {
     expect({ code, stdout }).to.deep.equal({ code: 0, stdout: `${version}\n` });
   });
 
+  it('can be required from CommonJS', async () => {
+    const { exports } = JSON.parse(
+      readFileSync(join(cwd, 'node_modules', PACKAGE, 'package.json'), 'utf8'),
+    ) as { exports: Record<string, string | object> };
+    const names = Object.entries(exports).flatMap(([name, file]) =>
+      typeof file === 'string' ? [] : `${PACKAGE}${name.slice(1)}`,
+    );
+    const program = `for (const name of ${JSON.stringify(names)})
+  console.log(Object.keys(require(name)).length > 0);`;
+    writeFileSync(join(cwd, 'require.cjs'), program);
+    const { stdout, stderr } = await ask(join(cwd, 'require.cjs'), [], {}, { cwd });
+    expect(stdout, stderr).to.equal('true\n'.repeat(names.length));
+  });
+
   describe('does what docs/package.md shows', () => {
     const { code } = readDocument('docs/package.md');
     let devnet: Devnet;
@@ -93,53 +101,47 @@ describe('the packed package', () => {
       return file;
     }
 
-    for (const [kind, extension, as] of [
-      ['ES modules', 'mjs', (program: string): string => program],
-      ['CommonJS', 'cjs', asCommonJs],
-    ] as const) {
-      it(`in ${kind}`, async () => {
-        const receiver = spawn(
-          process.execPath,
-          [write(`receiver.${extension}`, as(code('Deliveries', 'js')))],
-          { cwd, env: inheritedEnvironment() },
-        );
-        const untrack = track('the receiver of docs/package.md');
-        const ended = once(receiver, 'close').then(untrack);
-        let received = '';
-        for (const output of [receiver.stdout, receiver.stderr])
-          output.setEncoding('utf8').on('data', (text: string) => (received += text));
-        try {
-          const issuer = write(
-            `issuer.${extension}`,
-            as(`${code('The client', 'js')}
+    it('in ES modules', async () => {
+      const receiver = spawn(process.execPath, [write('receiver.mjs', code('Deliveries', 'js'))], {
+        cwd,
+        env: inheritedEnvironment(),
+      });
+      const untrack = track('the receiver of docs/package.md');
+      const ended = once(receiver, 'close').then(untrack);
+      let received = '';
+      for (const output of [receiver.stdout, receiver.stderr])
+        output.setEncoding('utf8').on('data', (text: string) => (received += text));
+      try {
+        const issuer = write(
+          'issuer.mjs',
+          `${code('The client', 'js')}
 const credential = data;
 ${code('Credentials', 'js')}
 console.log(outcome, documentIntegrity.outcome, issuerIdentity.outcome, documentStatus.outcome);
 console.log(shown.credentialSubject.blNumber, shown.credentialSubject.scac);
 ${code('Subjects', 'js')}
 import { startDevnet } from 'transferable-document-service/devnet';
-console.log(typeof startDevnet);`),
-          );
-          const { stdout, stderr } = await ask(issuer, [], { RPC_URL: devnet.nodeUrl }, { cwd });
-          const [first = '', ...lines] = stdout.trimEnd().split('\n');
-          expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
-          expect(lines).to.deep.equal([
-            'valid valid valid valid',
-            'SGCNM21566325 undefined',
-            '/blNumber VALUE_TYPE_WRONG Must be a string',
-            'function',
-          ]);
-          const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
-          await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
-          expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
-          const changed = await fetch(devnet.receiverUrl, { method: 'POST', body: '{}' });
-          expect(changed.status).to.equal(401);
-        } finally {
-          receiver.kill();
-          await ended;
-        }
-      });
-    }
+console.log(typeof startDevnet);`,
+        );
+        const { stdout, stderr } = await ask(issuer, [], { RPC_URL: devnet.nodeUrl }, { cwd });
+        const [first = '', ...lines] = stdout.trimEnd().split('\n');
+        expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
+        expect(lines).to.deep.equal([
+          'valid valid valid valid',
+          'SGCNM21566325 undefined',
+          '/blNumber VALUE_TYPE_WRONG Must be a string',
+          'function',
+        ]);
+        const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
+        await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
+        expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
+        const changed = await fetch(devnet.receiverUrl, { method: 'POST', body: '{}' });
+        expect(changed.status).to.equal(401);
+      } finally {
+        receiver.kill();
+        await ended;
+      }
+    });
   });
 });
 
