@@ -1,7 +1,8 @@
 import { hexlify, isError, randomBytes, type Wallet, ZeroAddress } from 'ethers';
 import { ChainError, messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
-import type { Network } from '../../service/chain/networks';
+import { createFinalBlockReading } from '../../service/chain/finality';
+import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
 import { nodeErrorOf } from '../../service/chain/node-errors';
 import { headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
@@ -27,6 +28,8 @@ export interface CheckedNode {
   url: string;
   /** With their checksums. */
   registries: string[];
+  /** Of the registries. */
+  confirmations: Confirmations[];
   /** The registry in which the wallet mints, if it does so through this node. */
   issuing: { wallet: Wallet; registryAddress: string } | undefined;
 }
@@ -51,7 +54,7 @@ export async function checkChain(node: CheckedNode, settings: Settings, now: num
     if (identity.some(({ status }) => status === 'fault')) return identity;
     const ofNode = [
       ...(await found(subject, () => checkHead(client, network, now))),
-      ...(await found(subject, () => checkTags(client))),
+      ...(await found(subject, () => checkTags(client, node))),
       ...(await found(subject, () => checkRanges(bulkClient, node.registries))),
       ...(await found(subject, () => checkBatches(client, url))),
     ];
@@ -122,11 +125,16 @@ async function checkHead(client: RpcClient, network: Network, now: number): Prom
   return [{ status: 'warning', statement, remedy }];
 }
 
-/** What the chain itself calls final. Not every node knows these tags. */
-async function checkTags(client: RpcClient): Promise<Statements> {
+/**
+ * What the chain itself calls final. Not every node knows these tags.
+ *
+ * @throws ConfigurationError FINALITY_UNSUPPORTED if a registry has a tag that the node does not know.
+ */
+async function checkTags(client: RpcClient, { network, confirmations }: CheckedNode): Promise<Statements> {
   const head = await headNumberOf(client);
+  for (const one of confirmations) await createFinalBlockReading(client, network, one)(head);
   const tags = await Promise.all(
-    ['finalized', 'safe'].map(async (tag) => {
+    FINALITY_TAGS.map(async (tag) => {
       const block = (await client.send('eth_getBlockByNumber', [tag, false]).catch(() => null)) as {
         number?: unknown;
       } | null;

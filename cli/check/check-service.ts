@@ -66,13 +66,16 @@ function nodesOf(config: Config): CheckedNode[] {
   const nodes = new Map<string, CheckedNode>();
   const nodeAt = (network: Config['network'], url: string): CheckedNode => {
     const key = `${network.chainId} ${url}`;
-    const node = nodes.get(key) ?? { network, url, registries: [], issuing: undefined };
+    const node = nodes.get(key) ?? { network, url, registries: [], confirmations: [], issuing: undefined };
     nodes.set(key, node);
     return node;
   };
   const own = nodeAt(config.network, config.rpcUrl);
-  for (const { network, rpcUrl, address } of config.registries)
-    nodeAt(network, rpcUrl).registries.push(address);
+  for (const { network, rpcUrl, address, confirmations } of config.registries) {
+    const node = nodeAt(network, rpcUrl);
+    node.registries.push(address);
+    node.confirmations.push(confirmations);
+  }
   const { walletPrivateKey, tokenRegistryAddress: registryAddress } = config;
   if (walletPrivateKey !== undefined && registryAddress !== undefined)
     own.issuing = { wallet: new Wallet(walletPrivateKey), registryAddress };

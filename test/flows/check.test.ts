@@ -110,6 +110,15 @@ describe('npx tdoc check', () => {
     expect((await check()).code).to.equal(0);
   });
 
+  it('finds a node without the block tag of CONFIRMATIONS, and the number to use', async () => {
+    const error = { code: -32602, message: 'invalid argument 0: hex string without 0x prefix' };
+    node.answer(answering('eth_getBlockByNumber', ([block]) => (block === 'safe' ? { error } : undefined)));
+    const { code, statuses, text } = await check({ CONFIRMATIONS: 'safe' });
+    expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { node: 'fault' } });
+    expect(text).to.contain('0 (the default of localhost) instead of "safe"');
+    expect((await check({ CONFIRMATIONS: '0' })).code).to.equal(0);
+  });
+
   it('finds a wallet without funds and without the minter role, until it has both', async () => {
     const own = { WALLET_PRIVATE_KEY: POOR.privateKey };
     const poor = await check(own);
