@@ -25,12 +25,12 @@ describe('a JSON file that a user names', () => {
     expect(await readJsonInput(relative(process.cwd(), file))).to.deep.equal({ a: '提单' });
   });
 
-  it('may have 60 MB, in which a syntax error is located too', async () => {
-    const text = JSON.stringify({ a: 'x'.repeat(60 * 1024 * 1024) });
+  it('may have 6 MB, in which a syntax error is located too', async () => {
+    const text = JSON.stringify({ a: 'x'.repeat(6 * 1024 * 1024) });
     writeFileSync(file, text);
     expect(await readJsonInput(file)).to.have.property('a');
     writeFileSync(file, `${text.slice(0, -1)},}`);
-    expect((await refusal(file)).message).to.match(/line 1, column 62914569: a name in double quotes/);
+    expect((await refusal(file)).message).to.match(/line 1, column 6291465: a name in double quotes/);
   });
 
   it('is refused with different codes if it is missing or a folder', async () => {
@@ -90,13 +90,13 @@ describe('the place of a JSON syntax error', () => {
     const random = seededRandom(4);
     const pieces = '{ } [ ] , : "a" "\\u00e9" "\\q 1 -0.5e3 01 true nul null " \n \t x'.split(' ');
     let valid = 0;
-    for (let round = 0; round < 20_000; round++) {
+    for (let round = 0; round < 5_000; round++) {
       const text = Array.from({ length: 1 + random.below(7) }, () => random.pick(pieces)).join('');
       const isJson = parses(text);
       valid += Number(isJson);
       expect(findJsonError(text) === undefined, JSON.stringify(text)).to.equal(isJson);
     }
-    expect(valid).to.be.greaterThan(100);
+    expect(valid).to.be.greaterThan(25);
   });
 
   it('is not searched for in nesting that exceeds the stack', () => {
