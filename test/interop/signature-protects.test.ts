@@ -24,7 +24,7 @@ import {
 
 /** For a long run, raise the number of subjects. */
 const SEED = 1;
-const SUBJECTS = 120;
+const SUBJECTS = 60;
 const TAMPERINGS = 8;
 
 describe('the signature of a derived credential', () => {

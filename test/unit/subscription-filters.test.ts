@@ -135,7 +135,7 @@ describe('selection of a subscription', () => {
 
   it('agrees with a naive evaluator on random filters and events', () => {
     const answers = { true: 0, false: 0 };
-    for (let seed = 1; seed <= 3_000; seed++) {
+    for (let seed = 1; seed <= 1_000; seed++) {
       const random = seededRandom(seed);
       const filters = random.chance(0.1) ? [] : [randomFilter(random, 4)];
       const selection = { ...randomSelection(random), filters };
@@ -147,8 +147,8 @@ describe('selection of a subscription', () => {
         answers[`${expected}`]++;
       }
     }
-    expect(answers.true).to.be.greaterThan(2_000);
-    expect(answers.false).to.be.greaterThan(2_000);
+    expect(answers.true).to.be.greaterThan(600);
+    expect(answers.false).to.be.greaterThan(600);
   });
 });
 
