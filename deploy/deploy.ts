@@ -10,7 +10,7 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
-import { rpcUrlOf, settingOf, type Settings } from '../service/config/settings';
+import { rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
 import { tenantOf } from '../service/config/tenant';
 import { hasCode, inconsistent, isSame, provideInfrastructure, type Infrastructure } from './contracts';
 import { sayVerification } from './explorers';
@@ -95,7 +95,8 @@ async function chainFolder(
   settings: Settings,
 ): Promise<string> {
   const { chainId, local } = network;
-  if (local) return `chain-${chainId}-${new URL(rpcUrlOf(network, settings)).host.replace(/[^\w.]/g, '-')}`;
+  if (local)
+    return `chain-${chainId}-${new URL(rpcUrlsOf(network, settings)[0]).host.replace(/[^\w.]/g, '-')}`;
   const hash = (await ethers.provider.getBlock(0))?.hash;
   // In another folder, an earlier run's transactions would not be found.
   if (!hash) throw new Error('the node does not have block 0');

@@ -12,16 +12,16 @@ import {
   type Network,
 } from '../service/chain/networks';
 import { createRpcClient, readChainId } from '../service/chain/rpc-client';
-import { NODE_CHAIN_ID, rpcUrlOf, settingOf, type Settings } from '../service/config/settings';
+import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
 
 /** Placeholder URL for a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
 
 /**
  * Makes every network of the service a Hardhat network of the same name, and NET's network the default.
- * RPC_URL replaces the URL. WALLET_PRIVATE_KEY is the only account; without it a local node's own accounts
- * are used. A missing provider key or a wrong NET must not break commands that do not need it; `deploy`
- * reports it.
+ * RPC_URL replaces the URL; Hardhat uses the first of several. WALLET_PRIVATE_KEY is the only account;
+ * without it a local node's own accounts are used. A missing provider key or a wrong NET must not break
+ * commands that do not need it; `deploy` reports it.
  */
 export function hardhatNetworks(
   settings: Settings,
@@ -34,7 +34,7 @@ export function hardhatNetworks(
     const { name, chainId, rpcKey, local } = network;
     const isKeyMissing = rpcKey !== undefined && settings[rpcKey] === undefined;
     const url =
-      isKeyMissing && settings.RPC_URL === undefined ? UNREACHABLE_URL : rpcUrlOf(network, settings);
+      isKeyMissing && settings.RPC_URL === undefined ? UNREACHABLE_URL : rpcUrlsOf(network, settings)[0];
     const accounts = local ? 'remote' : [];
     networks[name] = { chainId, url, accounts: key === undefined ? accounts : [key] };
   }
@@ -65,8 +65,9 @@ export function networkOf(name: string, settings: Settings): Network {
  * @throws ConfigurationError RPC_URL_NOT_HTTP, NOT_CONFIGURED.
  */
 export function httpRpcUrlOf(network: Network, settings: Settings): string {
-  const url = rpcUrlOf(network, settings);
-  if (!/^wss?:/.test(url)) return url;
+  // Hardhat talks to one node, so it gets the first that it can use.
+  const url = rpcUrlsOf(network, settings).find((one) => !/^wss?:/.test(one));
+  if (url !== undefined) return url;
   const message = 'RPC_URL is a WebSocket URL; Hardhat needs one for HTTP.';
   const remedy = "Set RPC_URL to the node's http:// or https:// URL for this command.";
   throw new ConfigurationError('RPC_URL_NOT_HTTP', message, { remedy });

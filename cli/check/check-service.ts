@@ -61,7 +61,7 @@ function settingsOf(config: Config): Omit<Finding, 'subject'>[] {
   ];
 }
 
-/** The node of NET, and those of the followed registries. */
+/** The nodes of NET, and those of the followed registries. */
 function nodesOf(config: Config): CheckedNode[] {
   const nodes = new Map<string, CheckedNode>();
   const nodeAt = (network: Config['network'], url: string): CheckedNode => {
@@ -70,14 +70,15 @@ function nodesOf(config: Config): CheckedNode[] {
     nodes.set(key, node);
     return node;
   };
-  const own = nodeAt(config.network, config.rpcUrl);
-  for (const { network, rpcUrl, address, confirmations } of config.registries) {
-    const node = nodeAt(network, rpcUrl);
-    node.registries.push(address);
-    node.confirmations.push(confirmations);
-  }
+  const [own] = config.rpcUrls.map((url) => nodeAt(config.network, url));
+  for (const { network, rpcUrls, address, confirmations } of config.registries)
+    for (const url of rpcUrls) {
+      const node = nodeAt(network, url);
+      node.registries.push(address);
+      node.confirmations.push(confirmations);
+    }
   const { walletPrivateKey, tokenRegistryAddress: registryAddress } = config;
-  if (walletPrivateKey !== undefined && registryAddress !== undefined)
+  if (own !== undefined && walletPrivateKey !== undefined && registryAddress !== undefined)
     own.issuing = { wallet: new Wallet(walletPrivateKey), registryAddress };
   return [...nodes.values()];
 }

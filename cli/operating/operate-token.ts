@@ -84,7 +84,7 @@ function placeOf({ rpc, registry }: OperateOptions): { nodeUrl: string; registry
     throw invalid('Give --rpc and --registry together, or neither.');
   const { settings } = readSettings();
   const devnet = envFileOf() === envFileOf({}) ? currentDevnet() : undefined;
-  const nodeUrl = rpc ?? devnet?.nodeUrl ?? settingOf(settings, 'RPC_URL');
+  const nodeUrl = rpc ?? devnet?.nodeUrl ?? settingOf(settings, 'RPC_URL')?.[0];
   const registryAddress =
     registry ?? devnet?.registryAddress ?? settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
   if (nodeUrl !== undefined && registryAddress !== undefined) return { nodeUrl, registryAddress };

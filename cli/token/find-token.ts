@@ -4,7 +4,7 @@ import { readSettings } from '../../service/config/config';
 import { ChainError, ConfigurationError, RequestError } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import { shown } from '../../service/config/setting-types';
-import { rpcUrlOf, settingOf, type Settings } from '../../service/config/settings';
+import { rpcUrlsOf, settingOf, type Settings } from '../../service/config/settings';
 import { reachRegistry, type ReachedRegistry as Reached } from '../../service/registry/registry-contracts';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { invalid } from '../errors';
@@ -129,7 +129,7 @@ export async function withRegistry<T>(
 ): Promise<T> {
   const network = networkOfChain(chainId);
   const settings = settingsFor(network);
-  const node = { network, url: rpcUrlOf(network, settings) };
+  const node = { network, urls: rpcUrlsOf(network, settings) };
   try {
     return await reachRegistry(node, registry, (reached) => read({ ...reached, settings }));
   } catch (thrown) {

@@ -32,7 +32,7 @@ import type { IssuingProgress, KnownToken, VerifiedView } from './views';
 
 /** The parts of the service that the answers come from. */
 export interface AnswersParts {
-  config: Pick<Config, 'network' | 'rpcUrl' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
+  config: Pick<Config, 'network' | 'rpcUrls' | 'registries' | 'followedOf' | 'tokenRegistryAddress'>;
   db: Kysely<Schema>;
   feedOf(this: void, registry: RegistryName): FollowedFeed | undefined;
   targetOf: TargetOf;
@@ -138,7 +138,7 @@ export function createAnswers(parts: AnswersParts) {
       const nodes: string[] = [];
       const view = await checking.verify(bytes, left, async (location) => {
         const node = nodeOf(config, location);
-        nodes.push(printableUrl(node.url));
+        nodes.push(...node.urls.map(printableUrl));
         return reachRegistry(node, location.registry, ({ client, registry }) =>
           readTokenState(client, registry.contracts, location.tokenId),
         );
@@ -207,9 +207,9 @@ function nodeOf(
   const followed = config.registries.filter((one) => one.network.chainId === chainId);
   const same = followed.find((one) => isSame(one.address, address));
   const [other = same] = followed;
-  if (other !== undefined) return { network, url: (same ?? other).rpcUrl };
-  if (config.network.chainId === chainId) return { network, url: config.rpcUrl };
-  return { network, url: config.followedOf({ network, address }).rpcUrl };
+  if (other !== undefined) return { network, urls: (same ?? other).rpcUrls };
+  if (config.network.chainId === chainId) return { network, urls: config.rpcUrls };
+  return { network, urls: config.followedOf({ network, address }).rpcUrls };
 }
 
 function isSame(address: string, other: string): boolean {

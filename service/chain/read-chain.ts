@@ -76,7 +76,8 @@ export async function blocksAt(
   return (await sendEach(client, GET_BLOCK, params)).map(blockOf);
 }
 
-function blockOf(answer: unknown): ChainBlock | undefined {
+/** Parses a block; undefined for null. @throws ChainError ANSWER_MALFORMED (retryable). */
+export function blockOf(answer: unknown): ChainBlock | undefined {
   if (answer === null || answer === undefined) return undefined;
   const block = answer as Record<keyof ChainBlock, unknown>;
   return {
@@ -101,7 +102,28 @@ async function sendEach(client: RpcClient, method: string, params: readonly unkn
  * @throws ChainError BLOCK_MISSING (retryable).
  */
 export async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const block = await blockAt(client, number);
+  return existing(number, await blockAt(client, number));
+}
+
+/**
+ * A block that should exist, of one of several nodes. Another node confirms it when it is read again. With
+ * one node, this is `existingBlock`.
+ *
+ * @throws ChainError BLOCK_MISSING (retryable).
+ */
+export async function unconfirmedBlock(client: RpcClient, number: number): Promise<ChainBlock> {
+  const params = [hex(number), false];
+  const answer: unknown = await (client.sendUnconfirmed?.(GET_BLOCK, params) ??
+    client.send(GET_BLOCK, params));
+  return existing(number, blockOf(answer));
+}
+
+/** Whether an answer of the client is the answer of two nodes. */
+export function isOfSeveralNodes(client: RpcClient): boolean {
+  return client.sendUnconfirmed !== undefined;
+}
+
+function existing(number: number, block: ChainBlock | undefined): ChainBlock {
   if (block) return block;
   throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
 }
@@ -234,7 +256,8 @@ export async function receiptLogsOf(
   });
 }
 
-function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {
+/** Parses a log. @throws ChainError ANSWER_MALFORMED (retryable). */
+export function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {
   const log = answer as Record<'logIndex' | keyof ChainLog, unknown>;
   if (!Array.isArray(log?.topics)) throw malformed(method);
   return {

@@ -31,7 +31,14 @@ export type RpcClient = JsonRpcProvider & {
    * `bulk` over HTTP only: calls the method once for each entry of `params`, several calls per request. The
    * results are in the same order.
    */
-  sendBatches?(method: string, params: readonly unknown[][]): Promise<unknown[]>;
+  sendBatches?(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]>;
+  /**
+   * Several nodes only: asks one of them. The next time that the same question is asked, another one must
+   * confirm the answer.
+   */
+  sendUnconfirmed?(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** Several nodes only: believes only what all nodes say that are not away. */
+  readonly unanimous?: RpcClient;
 };
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -53,17 +60,22 @@ export function createRpcClient(
   use: 'single' | 'bulk' = 'single',
   timeoutMs = REQUEST_TIMEOUT_MS,
 ): RpcClient {
-  // ethers' own entry for the chain is not used: for Polygon it asks a gas station of ethers' choice instead
-  // of the node for the fees.
-  const chain = new EthersNetwork(network.name, network.chainId);
-  const pollingInterval = Math.min(
-    Math.max(network.blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
-    LONGEST_POLLING_INTERVAL_MS,
-  );
-  const options = { cacheTimeout: -1, batchMaxCount: 1, staticNetwork: chain, pollingInterval };
+  const options = ethersOptionsOf(network);
   if (/^wss?:/.test(url)) return new SocketRpcClient(createSocketTransport(url, timeoutMs), options);
   if (use === 'bulk') return new BulkRpcClient(createHttpTransport(url, timeoutMs, CONNECTIONS), options);
   return new HttpRpcClient(createHttpTransport(url, timeoutMs), options);
+}
+
+/** The options of ethers for a client of a network. */
+export function ethersOptionsOf({ name, chainId, blockTimeMs }: Network) {
+  // ethers' own entry for the chain is not used: for Polygon it asks a gas station of ethers' choice instead
+  // of the node for the fees.
+  const staticNetwork = new EthersNetwork(name, chainId);
+  const pollingInterval = Math.min(
+    Math.max(blockTimeMs, SHORTEST_POLLING_INTERVAL_MS),
+    LONGEST_POLLING_INTERVAL_MS,
+  );
+  return { cacheTimeout: -1, batchMaxCount: 1, staticNetwork, pollingInterval };
 }
 
 /**
@@ -82,7 +94,8 @@ export function createChainCheck(client: RpcClient, url: string, network: Networ
   };
 }
 
-function wrongChain(chainId: number, url: string, network: Network): ConfigurationError {
+/** The error for a node of another chain than NET. */
+export function wrongChain(chainId: number, url: string, network: Network): ConfigurationError {
   const actual = NETWORKS.find((known) => known.chainId === chainId);
   const message =
     `NET is ${network.name} (chain id ${network.chainId}), but the node at ${printableUrl(url)} is of ` +
@@ -240,7 +253,7 @@ class BulkRpcClient extends RetryingRpcClient {
   /** Whether the provider supports batches; undefined while that is not known. */
   #answersBatches: boolean | undefined;
 
-  async sendBatches(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+  async sendBatches(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]> {
     const batches = Array.from({ length: Math.ceil(params.length / BATCH) }, (_, index) =>
       params.slice(index * BATCH, (index + 1) * BATCH),
     );
@@ -250,7 +263,7 @@ class BulkRpcClient extends RetryingRpcClient {
     return results.flat();
   }
 
-  async #sendBatch(method: string, params: readonly unknown[][]): Promise<unknown[]> {
+  async #sendBatch(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]> {
     const isBatch = params.length > 1;
     if (isBatch && this.#answersBatches !== false) {
       const together = await this.#sendTogether(method, params);
@@ -269,7 +282,10 @@ class BulkRpcClient extends RetryingRpcClient {
   /**
    * Undefined when the provider did not answer all calls. One by one, it may answer them or give a reason.
    */
-  async #sendTogether(method: string, params: readonly unknown[][]): Promise<unknown[] | undefined> {
+  async #sendTogether(
+    method: string,
+    params: readonly (readonly unknown[])[],
+  ): Promise<unknown[] | undefined> {
     const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
     try {
       const answers = await this._send(payloads);

@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
 import { repeat, toldIfSlow } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
-import { createChainCheck, createRpcClient } from '../chain/rpc-client';
+import { connectNodes } from '../chain/several-nodes';
 import type { Config } from '../config/config';
 import { openIssuingWarning } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
@@ -52,11 +52,10 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
  *   not know the tag of CONFIRMATIONS, or the port or the database is taken.
  */
 export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}) {
-  const client = createRpcClient(config.rpcUrl, config.network);
-  const checkChain = createChainCheck(client, config.rpcUrl, config.network);
+  const { client, checkChain, report } = connectNodes(config.rpcUrls, config.network, 'single', logger);
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
     toldIfSlow(work, () => logger.warn(`still starting: waiting for ${what}`));
-  const node = `the node at ${printableUrl(config.rpcUrl)} to report its chain id`;
+  const node = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
   const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
   await waitFor(
     node,
@@ -78,7 +77,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     const { mintTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
     const issuing = await waitFor(
       'the threads that sign',
-      startIssuing(config, { client, checkChain, database, outcomes, logger, mintTiming }),
+      startIssuing(config, { client, checkChain, nodes: report, database, outcomes, logger, mintTiming }),
     );
     open.push(() => issuing.stop());
 

@@ -4,7 +4,7 @@ import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createFinalBlockReading } from '../chain/finality';
-import { createChainCheck, createRpcClient } from '../chain/rpc-client';
+import { connectNodes } from '../chain/several-nodes';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -177,6 +177,7 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
       chainId,
       registry,
       status,
+      nodes: () => undefined,
       opened: undefined,
       targetOf: () => undefined,
       refresh: async () => undefined,
@@ -188,12 +189,12 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
 
 function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
   const { database, clock, observer, slots } = parts;
-  const { network, rpcUrl, address, startBlock, confirmations, pauses } = registry;
+  const { network, rpcUrls, address, startBlock, confirmations, pauses } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
-  const client = createRpcClient(rpcUrl, network, 'bulk');
+  const { client, checkChain, report } = connectNodes(rpcUrls, network, 'bulk', logger);
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
   const read = { client, registryAddress: address, identity, startBlock, database, clock };
   const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
@@ -215,7 +216,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
     logger,
     mask: secretMasker(config.secrets),
-    checkChain: createChainCheck(client, rpcUrl, network),
+    checkChain,
     async onOpened(feed) {
       opened = feed;
       await delivery.start(feed);
@@ -231,6 +232,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     chainId: network.chainId,
     registry: registryAddress,
     status: follower.status,
+    nodes: report,
     /** The feed's name, once it is known. */
     get opened() {
       return opened;

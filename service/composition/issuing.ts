@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { createGasStation, readFees, type FeeReading } from '../chain/transactions';
 import type { Confirmations } from '../chain/networks';
+import type { NodeReport } from '../chain/node-states';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
@@ -37,6 +38,8 @@ export async function startIssuing(
   parts: {
     client: RpcClient;
     checkChain: () => Promise<void>;
+    /** The states of the nodes, if there are several. */
+    nodes?: () => NodeReport[] | undefined;
     database: Database;
     outcomes: MintOutcomes;
     logger: Logger;
@@ -54,7 +57,7 @@ export async function startIssuing(
       report: async () => undefined,
       stop: async () => undefined,
     };
-  const { client, checkChain, database, outcomes, logger, mintTiming = {} } = parts;
+  const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
   const { network } = config;
   const walletAddress = new Wallet(privateKey).address;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
@@ -97,6 +100,7 @@ export async function startIssuing(
       mints: () => mintFiguresOf(database.db, scope),
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
+      nodes,
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),

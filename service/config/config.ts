@@ -9,7 +9,7 @@ import {
   contextUrlOf,
   didKeyPairOf,
   gasStationUrlOf,
-  rpcUrlOf,
+  rpcUrlsOf,
   SETTINGS,
   type Settings,
   valuesOf,
@@ -120,7 +120,7 @@ export function loadConfig(environment?: Settings) {
     ...paths,
     envFile,
     network,
-    rpcUrl: rpcUrlOf(network, settings),
+    rpcUrls: rpcUrlsOf(network, settings),
     /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
     didKeyPair: didKeyPairOf(settings),

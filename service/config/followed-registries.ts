@@ -10,11 +10,11 @@ import {
 } from '../base/delivery-options';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError, members, problemsOf } from '../base/json';
-import { confirmationsIn, parsed, wrong } from './setting-types';
+import { confirmationsIn, parsed, urls, wrong } from './setting-types';
 import {
   LONGEST_POLL_INTERVAL_MS,
   SHORTEST_POLL_INTERVAL_MS,
-  rpcUrlOf,
+  rpcUrlsOf,
   settingOf,
   type Settings,
   signingKeysOf,
@@ -40,7 +40,10 @@ const registrySchema = z.strictObject({
     `must be a whole number from 0 to ${MOST_CONFIRMATIONS}, "finalized" or "safe"`,
   ).optional(),
   pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
-  rpcUrl: z.url({ protocol: /^(http|ws)s?$/ }).optional(),
+  rpcUrl: z
+    .union([z.string(), z.array(z.string()).transform((several) => several.join(' '))])
+    .pipe(urls(['http', 'https', 'ws', 'wss']))
+    .optional(),
   webhook: webhookSchema.optional(),
 });
 
@@ -140,7 +143,7 @@ export function followingOf(settings: Settings, file: ConfigFile) {
       network,
       /** With its checksum. */
       address,
-      rpcUrl: entry.rpcUrl ?? rpcUrlOf(network, own),
+      rpcUrls: entry.rpcUrl ?? rpcUrlsOf(network, own),
       /** First block to read; undefined: the registry's `genesis()`. */
       startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
       /** When the block of an event is final. Before that it is not delivered. */

@@ -1,6 +1,6 @@
 import { percentDecoded, SECRET_NAME, secretPartsOf, SHORTEST_MASKED } from '../base/mask-secrets';
 import type { ConfigFile } from './followed-registries';
-import { SECRECY, type Secrecy } from './setting-types';
+import { listed, SECRECY, type Secrecy } from './setting-types';
 import { NO_GAS_STATION, SETTINGS, type Settings } from './settings';
 
 /** The parts of a secret setting that must not be printed, each on its own. */
@@ -8,6 +8,7 @@ const PARTS: Record<Secrecy, (text: string) => string[]> = {
   whole: (text) => [text],
   'key pair': (text) => [text, ...secretKeysIn(text)],
   PEM: (text) => [text, ...linesOf(text)],
+  URLs: (text) => [text, ...listed(text)].flatMap(secretPartsOf),
   URL: (text) => (text.toLowerCase() === NO_GAS_STATION ? [] : secretPartsOf(text)),
   'database URL': databaseSecrets,
 };
@@ -20,7 +21,7 @@ const PARTS: Record<Secrecy, (text: string) => string[]> = {
  */
 export function secretsOf(settings: Settings, { webhook, registries = [] }: ConfigFile = {}): string[] {
   const webhooks = [{ webhook }, ...registries].flatMap((one) => one.webhook ?? []);
-  const urls = [...registries.map(({ rpcUrl }) => rpcUrl), ...webhooks.map(({ url }) => url)];
+  const urls = [...registries.flatMap(({ rpcUrl = [] }) => rpcUrl), ...webhooks.map(({ url }) => url)];
   return [
     ...secretTexts(settings).flatMap(({ secrecy, text }) => PARTS[secrecy](text)),
     ...urls.flatMap((url) => (url === undefined ? [] : secretPartsOf(url))),
@@ -31,8 +32,8 @@ export function secretsOf(settings: Settings, { webhook, registries = [] }: Conf
 /** Names of settings whose secret, or whose URL's password, is too short to be masked. */
 export function unmaskedSettings(settings: Settings): string[] {
   return secretTexts(settings).flatMap(({ name, secrecy, text }) => {
-    const { length } = /URL$/.test(secrecy) ? passwordOf(text) : text;
-    return length > 0 && length < SHORTEST_MASKED ? name : [];
+    const texts = /URLs?$/.test(secrecy) ? listed(text).map(passwordOf) : [text];
+    return texts.some(({ length }) => length > 0 && length < SHORTEST_MASKED) ? name : [];
   });
 }
 

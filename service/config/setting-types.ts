@@ -3,7 +3,7 @@ import { ConfigurationError } from '../base/errors';
 import { FINALITY_TAGS, MOST_CONFIRMATIONS } from '../chain/networks';
 
 /** How secrets.ts finds what of a setting must not be printed. */
-export type Secrecy = 'whole' | 'key pair' | 'PEM' | 'URL' | 'database URL';
+export type Secrecy = 'whole' | 'key pair' | 'PEM' | 'URL' | 'URLs' | 'database URL';
 
 /** The settings that are secret. */
 export const SECRECY = z.registry<{ secrecy: Secrecy }>();
@@ -55,6 +55,32 @@ export function url<Word extends string = never>(schemes: string[], word?: Word)
     'is not a URL',
     `It starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}${word ? `, or is ${word}` : ''}`,
   );
+}
+
+/** The texts of a list that spaces or commas separate. */
+export function listed(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}
+
+/** One URL of these schemes, or several, each once. */
+export function urls(schemes: string[]) {
+  const starts = schemes.map((scheme) => `${scheme}://`).join(' or ');
+  return text.transform((given, context): [string, ...string[]] => {
+    const all = listed(given);
+    const isRight = (one: string): boolean =>
+      URL.canParse(one) && schemes.includes(new URL(one).protocol.slice(0, -1));
+    const wrongOne = all.findIndex((one) => !isRight(one));
+    if (wrongOne >= 0 || all.length === 0) {
+      const which =
+        all.length < 2 ? 'is not a URL' : `is a list, and number ${wrongOne + 1} in it is not a URL`;
+      return refuse(context, which, `It starts with ${starts}; spaces or commas separate several`);
+    }
+    const [first = '', ...others] = all;
+    const isTwice = new Set(all.map((one) => new URL(one).href)).size < all.length;
+    if (!isTwice) return [first, ...others];
+    const remedy = 'Name each node once: two answers of one node are not those of two nodes.';
+    return refuse(context, 'has the same URL twice', remedy);
+  });
 }
 
 /** A whole number from `least` to `most`. */

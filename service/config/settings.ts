@@ -30,6 +30,7 @@ import {
   secret,
   text,
   url,
+  urls,
   wrong,
 } from './setting-types';
 
@@ -96,7 +97,7 @@ export const SERVICE_SETTINGS = {
     '{value} is not a time in UTC',
     'Write date, time and Z, to the second: 2027-01-31T12:00:00Z.',
   ).optional(),
-  RPC_URL: secret('URL', url(['http', 'https', 'ws', 'wss'])),
+  RPC_URL: secret('URLs', urls(['http', 'https', 'ws', 'wss'])),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
   PROVIDER_API_KEY: secret('whole', text),
   NETWORK_A_API_KEY: secret('whole', text),
@@ -201,13 +202,16 @@ export function settingOf<Name extends SettingName>(settings: Settings, name: Na
   throw refused(name, error);
 }
 
+/** URLs of nodes of one chain. */
+export type RpcUrls = readonly [string, ...string[]];
+
 /** RPC_URL, or the network's own URL with its provider key filled in. */
-export function rpcUrlOf(network: Network, settings: Settings): string {
+export function rpcUrlsOf(network: Network, settings: Settings): RpcUrls {
   const override = settingOf(settings, 'RPC_URL');
   if (override !== undefined) return override;
-  if (network.rpcKey === undefined) return network.rpcUrl;
+  if (network.rpcKey === undefined) return [network.rpcUrl];
   const key = settingOf(settings, network.rpcKey);
-  if (key !== undefined) return network.rpcUrl.replace('{key}', encodeURIComponent(key));
+  if (key !== undefined) return [network.rpcUrl.replace('{key}', encodeURIComponent(key))];
   const remedy = 'Set it, or set RPC_URL to a node of your own.';
   throw wrong(network.rpcKey, `is needed to reach ${network.name}`, remedy);
 }

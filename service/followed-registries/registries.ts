@@ -9,7 +9,7 @@ import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
-import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
+import { connectNodes, type ConnectedNodes } from '../chain/several-nodes';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -223,27 +223,31 @@ const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
  *   now.
  */
 async function checkRegistry(registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrl } = registry;
-  const client = createRpcClient(rpcUrl, network);
+  const { network, rpcUrls } = registry;
+  const nodes = connectNodes(rpcUrls, network);
   try {
-    await untilAborted(AbortSignal.timeout(WITHIN_MS), check(client, registry));
+    await untilAborted(AbortSignal.timeout(WITHIN_MS), check(nodes, registry));
   } catch (cause) {
     // A provider's node may lag behind the one that named the newest block.
     const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(codeOf(cause) ?? '');
     if (cause instanceof ServiceError && !isOfNode) throw cause;
-    const message = `The node at ${printableUrl(rpcUrl)} does not answer as it should. Try again later.`;
+    const message = `The node at ${printed(rpcUrls)} does not answer as it should. Try again later.`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
   } finally {
-    client.destroy();
+    nodes.client.destroy();
   }
 }
 
-async function check(client: RpcClient, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrl, address, startBlock, confirmations } = registry;
-  await createChainCheck(client, rpcUrl, network)().catch((cause: unknown) => {
+function printed(urls: readonly string[]): string {
+  return urls.map(printableUrl).join(', ');
+}
+
+async function check({ client, checkChain }: ConnectedNodes, registry: FollowedRegistry): Promise<void> {
+  const { network, rpcUrls, address, startBlock, confirmations } = registry;
+  await checkChain().catch((cause: unknown) => {
     if (!(cause instanceof ConfigurationError)) throw cause;
     const { name, chainId } = network;
-    const message = `The node at ${printableUrl(rpcUrl)} is not of ${name} (chain id ${chainId}).`;
+    const message = `The node at ${printed(rpcUrls)} is not of ${name} (chain id ${chainId}).`;
     const remedy = 'Correct the network, or RPC_URL of the service.';
     throw new RequestError(cause.code, `${message} ${remedy}`, { cause });
   });

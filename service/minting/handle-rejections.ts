@@ -317,18 +317,19 @@ export async function giveUp(parts: QueueParts, mint: Mint, error: ChainError): 
 
 /**
  * Whether the token exists, or a sent transaction may still make it. A transaction counts as sent even if
- * every node refused it.
+ * every node refused it. All nodes must say so, because a mint that failed is not tried again.
  */
 async function mayStillBeMade({ chain }: QueueParts, mint: Mint): Promise<boolean> {
   const possible = mint.transactions.filter(({ wasSent }) => wasSent);
   if (possible.length === 0) return false;
   const finalBlock = await chain.finalBlock();
   if (finalBlock < 0) return true;
+  const sure = chain.ofAllNodes();
   for (const wallet of new Set(possible.map(({ from }) => from))) {
-    const used = await chain.count(wallet, finalBlock);
+    const used = await sure.count(wallet, finalBlock);
     if (possible.some(({ from, nonce }) => from === wallet && nonce >= used)) return true;
   }
-  return chain.existsAt(mint.tokenId, finalBlock);
+  return sure.existsAt(mint.tokenId, finalBlock);
 }
 
 /**

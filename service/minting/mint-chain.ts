@@ -47,6 +47,11 @@ export class MintChain {
     private readonly readFinalBlock: FinalBlockReading,
   ) {}
 
+  /** The same chain. A reading counts only if all nodes agree that are not away. */
+  ofAllNodes(): MintChain {
+    return new MintChain(this.client.unanimous ?? this.client, this.registry, this.readFinalBlock);
+  }
+
   head(): Promise<number> {
     return headNumberOf(this.client);
   }

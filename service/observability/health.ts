@@ -1,4 +1,5 @@
 import type { Logger } from '../base/logger';
+import type { NodeReport } from '../chain/node-states';
 import type { HealthReport } from '../http/routes/published';
 import type { IssuingReport } from './issuing-report';
 import { progressOf, type FeedStatus, type FollowedFeed } from '../watcher/feed-status';
@@ -25,13 +26,14 @@ export function healthOf(
 ): HealthReport {
   return {
     isHealthy: feeds.every(({ status }) => isWell(status, now)),
-    feeds: feeds.map(({ network, chainId, registry, status }) => ({
+    feeds: feeds.map(({ network, chainId, registry, status, nodes }) => ({
       network,
       chainId,
       registry,
       ...status,
       since: timeOf(status.since),
       catchUp: progressOf(status, now),
+      ...shownNodes(nodes?.()),
     })),
     issuing: issuing && shownIssuing(issuing),
     unfollowed: unfollowed && isAny(unfollowed) ? unfollowed : undefined,
@@ -48,12 +50,30 @@ function shownSubscriptions({ troubled }: SubscriptionsHealth): object[] | undef
   }));
 }
 
+/**
+ * The states of several nodes. `confirmedBy`: how many nodes must give an answer before it counts. With 1,
+ * one node is left, and is asked for logs twice.
+ */
+function shownNodes(nodes: readonly NodeReport[] | undefined): object {
+  if (nodes === undefined) return {};
+  const up = nodes.filter(({ state }) => state === 'up').length;
+  return {
+    confirmedBy: Math.min(up, 2),
+    nodes: nodes.map(({ since, lastDifference, ...node }) => ({
+      ...node,
+      since: timeOf(since),
+      lastDifference: lastDifference && { ...lastDifference, at: timeOf(lastDifference.at) },
+    })),
+  };
+}
+
 /** The report as JSON: amounts of wei become strings, which exceed JSON numbers, and times become text. */
-function shownIssuing({ mints, signing, wallet }: IssuingReport): object {
+function shownIssuing({ mints, signing, nodes, wallet }: IssuingReport): object {
   const failure = mints?.lastFailure;
   return {
     mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeOf(failure.at) } },
     signing,
+    ...shownNodes(nodes),
     wallet: wallet && {
       address: wallet.address,
       balanceWei: wallet.balanceWei.toString(),

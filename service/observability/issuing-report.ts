@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
+import type { NodeReport } from '../chain/node-states';
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import type { MintFigures } from '../journal/read-issuances';
 
@@ -19,6 +20,8 @@ export interface IssuingReport {
     | undefined;
   /** Documents that wait for a signing thread, busy threads, and all threads. */
   signing: { waiting: number; busy: number; threads: number };
+  /** The states of the nodes; undefined if there is only one. */
+  nodes?: readonly NodeReport[] | undefined;
   /** Undefined until it was first read. */
   wallet: Awaited<ReturnType<ReturnType<typeof createWalletReading>>>;
 }
@@ -31,6 +34,7 @@ export function createIssuingReport(sources: {
   mints: () => Promise<MintFigures>;
   lastFailure: MintOutcomes['lastFailure'];
   signing: () => IssuingReport['signing'];
+  nodes?: (() => IssuingReport['nodes']) | undefined;
   wallet: () => Promise<IssuingReport['wallet']>;
   clock: Clock;
 }): (withinMs: number) => Promise<IssuingReport> {
@@ -38,13 +42,14 @@ export function createIssuingReport(sources: {
   const readMints = shared(sources.mints, { clock });
   return async (withinMs) => {
     const [figures, walletFigures] = await Promise.all([readMints(withinMs), wallet()]);
-    if (figures === undefined) return { mints: undefined, signing: signing(), wallet: walletFigures };
+    const own = { signing: signing(), nodes: sources.nodes?.(), wallet: walletFigures };
+    if (figures === undefined) return { mints: undefined, ...own };
     const { oldestAddedAt, ...counts } = figures;
     // The process that added the oldest mint may have a clock that is ahead.
     const oldestSeconds =
       oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((clock.now() - oldestAddedAt) / 1000));
     const mints = { ...counts, oldestSeconds, lastFailure: lastFailure() };
-    return { mints, signing: signing(), wallet: walletFigures };
+    return { mints, ...own };
   };
 }
 

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { registryName, type RegistryName } from '../base/registry-name';
+import type { NodeReport } from '../chain/node-states';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import type { FollowedFeed } from '../watcher/feed-status';
@@ -68,6 +69,37 @@ const BY_REGISTRY: readonly Labelled[] = [
     'etr_unfollowed_mints',
     'Unfinished mints of a registry, or of an issuer, that no setting follows.',
     ({ unfollowed }) => unfollowed?.issuances.map(({ registry, unfinished }) => [registry, unfinished]) ?? [],
+  ],
+];
+
+/** The states of all nodes of all feeds and of issuing, the worst of each first. */
+const ofNodes =
+  (valueOf: (node: NodeReport) => Value, worst: (...values: number[]) => number) =>
+  ({ feeds, issuing }: Measured): LabelledValues => {
+    const values = new Map<string, Value>();
+    for (const node of [...feeds.flatMap(({ nodes }) => nodes?.() ?? []), ...(issuing?.nodes ?? [])]) {
+      const [earlier, value] = [values.get(node.url), valueOf(node)];
+      values.set(node.url, earlier === undefined || value === undefined ? value : worst(earlier, value));
+    }
+    return [...values];
+  };
+
+/** Only with several nodes. */
+const BY_NODE: readonly Labelled[] = [
+  [
+    'etr_node_up',
+    '1: the node answers. 0: it is away for a feed, or for issuing.',
+    ofNodes(({ state }) => (state === 'up' ? 1 : 0), Math.min),
+  ],
+  [
+    'etr_node_head_block',
+    'Newest block of the node when it was last asked.',
+    ofNodes(({ headBlock }) => headBlock, Math.min),
+  ],
+  [
+    'etr_node_differences',
+    'Answers of the node that differed from those of two others, since the start.',
+    ofNodes(({ differences }) => differences, Math.max),
   ],
 ];
 
@@ -152,7 +184,7 @@ export function createMetrics() {
     [],
   );
   const labelledBy =
-    (label: 'registry' | 'state') =>
+    (label: 'registry' | 'state' | 'node') =>
     ([name, help, valuesOf]: Labelled) => {
       const gauge = new Gauge({ name, help, labelNames: [label], registers });
       return (measured: Measured): void => {
@@ -173,6 +205,7 @@ export function createMetrics() {
   const measures = [
     ...BY_REGISTRY.map(labelledBy('registry')),
     ...BY_STATE.map(labelledBy('state')),
+    ...BY_NODE.map(labelledBy('node')),
     ...single,
   ];
   return {

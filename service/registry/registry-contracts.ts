@@ -9,7 +9,8 @@ import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets'
 import type { Network } from '../chain/networks';
 import { existingBlock, headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
-import { createChainCheck, createRpcClient, type RpcClient } from '../chain/rpc-client';
+import type { RpcClient } from '../chain/rpc-client';
+import { connectNodes } from '../chain/several-nodes';
 
 /** The contracts' interfaces, generated from their ABIs. */
 export const registryInterface = TradeTrustTokenStandard__factory.createInterface();
@@ -135,32 +136,32 @@ export interface ReachedRegistry {
   registry: RegistryOnChain;
 }
 
-/** A node of a network. */
+/** The nodes of a network. */
 export interface NetworkNode {
   network: Network;
-  url: string;
+  urls: readonly string[];
 }
 
 /**
- * Connects to a registry at a node and closes the connection afterwards.
+ * Connects to a registry at a node, or at several, and closes the connection afterwards.
  *
  * @throws ConfigurationError CHAIN_ID_MISMATCH; ChainError RPC_UNREACHABLE, REGISTRY_MISSING,
  *   REGISTRY_INVALID; ChainError NODE_FAILED for a library's error, masked because it may contain the URL
  *   with its key; any other error of `read`.
  */
 export async function reachRegistry<T>(
-  { network, url }: NetworkNode,
+  { network, urls }: NetworkNode,
   address: string,
   read: (reached: ReachedRegistry) => Promise<T>,
 ): Promise<T> {
-  const client = createRpcClient(url, network);
-  const bulkClient = createRpcClient(url, network, 'bulk');
+  const { client, checkChain } = connectNodes(urls, network);
+  const { client: bulkClient } = connectNodes(urls, network, 'bulk');
   try {
-    await createChainCheck(client, url, network)();
+    await checkChain();
     const registry = await createRegistryFinder(client, address)();
     return await read({ network, client, bulkClient, registry });
   } catch (thrown) {
-    throw isOfLibrary(thrown) ? nodeFailed(thrown, url) : thrown;
+    throw isOfLibrary(thrown) ? nodeFailed(thrown, urls) : thrown;
   } finally {
     client.destroy();
     bulkClient.destroy();
@@ -171,10 +172,11 @@ function isOfLibrary(thrown: unknown): boolean {
   return !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
 }
 
-function nodeFailed(thrown: unknown, url: string): ChainError {
+function nodeFailed(thrown: unknown, urls: readonly string[]): ChainError {
   // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
-  const reason = secretMasker(secretPartsOf(url))(messageOf(thrown)).slice(0, LONGEST_REASON);
-  return new ChainError('NODE_FAILED', `The node at ${printableUrl(url)} could not be read: ${reason}`, {
+  const reason = secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)).slice(0, LONGEST_REASON);
+  const node = urls.map(printableUrl).join(', ');
+  return new ChainError('NODE_FAILED', `The node at ${node} could not be read: ${reason}`, {
     retryable: true,
   });
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock';
 import type { Logger } from '../base/logger';
+import type { NodeReport } from '../chain/node-states';
 
 /**
  * State of a feed:
@@ -37,6 +38,8 @@ export interface FollowedFeed {
   /** Lower-case address. */
   registry: string;
   status: Readonly<FeedStatus>;
+  /** The states of its nodes; undefined if it has only one. */
+  nodes?: () => NodeReport[] | undefined;
 }
 
 /** The initial status of a feed. */

@@ -1,8 +1,16 @@
 import { ZeroHash } from 'ethers';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
-import { blockAt, existingBlock, headOf, type BlockSpan, type ChainBlock } from '../chain/read-chain';
 import type { FinalBlockReading } from '../chain/finality';
+import {
+  blockAt,
+  existingBlock,
+  headOf,
+  isOfSeveralNodes,
+  unconfirmedBlock,
+  type BlockSpan,
+  type ChainBlock,
+} from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
@@ -126,10 +134,17 @@ async function nextSighting(
   const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
   if (isFirst || toBlock < nextBlock) return compare(options, cursor, head, finalBlock);
   // The head is not read twice: on an idle chain without confirmations, a look is one call.
-  const first = nextBlock === headBlock ? head : await existingBlock(client, nextBlock);
-  if (!(await isContinuation(options, kept.at(-1), first)))
-    return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
-  const last = toBlock === nextBlock ? first : await existingBlock(client, toBlock);
+  // The first and the last block of several are read again after their logs, which confirms them.
+  const readBlock = toBlock === nextBlock ? existingBlock : unconfirmedBlock;
+  const first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
+  if (!(await isContinuation(options, kept.at(-1), first))) {
+    const isConfirmed = readBlock === existingBlock || !isOfSeveralNodes(client);
+    const confirmed = isConfirmed ? first : await existingBlock(client, nextBlock);
+    if (isConfirmed || !(await isContinuation(options, kept.at(-1), confirmed)))
+      return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
+    return undefined;
+  }
+  const last = toBlock === nextBlock ? first : await readBlock(client, toBlock);
   const read = await readOrShrink(options, first, last);
   if (read === undefined) return undefined;
   if (read.events.length > MANY_EVENTS) span.shrink();

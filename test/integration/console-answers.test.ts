@@ -93,7 +93,7 @@ describe('the console of a devnet', () => {
     const answers = createAnswers({
       config: {
         network,
-        rpcUrl: proxy.url,
+        rpcUrls: [proxy.url],
         registries: [],
         followedOf: () => expect.fail('the node is known'),
         tokenRegistryAddress,

@@ -48,7 +48,7 @@ describe('configuration', () => {
     });
     expect(config).to.include({ port: 3000, host: '127.0.0.1', development: false });
     expect(config.network).to.include({ chainId: 80002, chainKey: 'polygon-amoy', currency: 'POL' });
-    expect(config.rpcUrl).to.equal('https://polygon-amoy.infura.io/v3/k');
+    expect(config.rpcUrls).to.deep.equal(['https://polygon-amoy.infura.io/v3/k']);
   });
 
   for (const url of [
@@ -100,7 +100,7 @@ describe('configuration', () => {
   it('names a missing provider key, which RPC_URL makes unnecessary', () => {
     expect(problemOf({ NET: '80002' })).to.match(/PROVIDER_API_KEY is needed to reach amoy/);
     expect(problemOf({ NET: 'stability' })).to.match(/NETWORK_A_API_KEY is needed/);
-    expect(load({ NET: '80002', RPC_URL: 'wss://node.example/key' }).rpcUrl).to.equal(
+    expect(load({ NET: '80002', RPC_URL: 'wss://node.example/key' }).rpcUrls[0]).to.equal(
       'wss://node.example/key',
     );
   });

@@ -32,7 +32,8 @@ describe('followed registries', () => {
     const settings = { TOKEN_REGISTRY_ADDRESS: ADDRESS, CONFIRMATIONS: '3', START_BLOCK: '9' };
     const [registry, ...others] = load({}, settings).registries;
     expect(others).to.deep.equal([]);
-    expect(registry).to.include({ confirmations: 3, startBlock: 9, rpcUrl: 'http://127.0.0.1:8545' });
+    expect(registry).to.include({ confirmations: 3, startBlock: 9 });
+    expect(registry?.rpcUrls).to.deep.equal(['http://127.0.0.1:8545']);
     expect(registry?.address.toLowerCase()).to.equal(ADDRESS);
   });
 
@@ -52,7 +53,7 @@ describe('followed registries', () => {
     ];
     const settings = { RPC_URL: 'http://127.0.0.1:1/', CONFIRMATIONS: '2' };
     const followed = load({ registries }, settings).registries;
-    expect(followed.map(({ rpcUrl, confirmations }) => [rpcUrl, confirmations])).to.deep.equal([
+    expect(followed.map(({ rpcUrls, confirmations }) => [rpcUrls[0], confirmations])).to.deep.equal([
       ['http://127.0.0.1:1/', 2],
       ['http://127.0.0.1:8545', 0],
       ['ws://node.example/', 'safe'],

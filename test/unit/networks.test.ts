@@ -8,7 +8,7 @@ import { publishedContractsOf } from '../../deploy/published-contracts';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork, type Network } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config/config';
-import { gasStationUrlOf, rpcUrlOf } from '../../service/config/settings';
+import { gasStationUrlOf, rpcUrlsOf } from '../../service/config/settings';
 import { readDocument, tables } from '../helpers/pages/markdown';
 
 const KEY = 'a key/?';
@@ -68,7 +68,7 @@ describe('networks', () => {
     });
 
     it(`${name} has a complete RPC URL, with its provider's key if it has one`, () => {
-      const url = rpcUrlOf(network, rpcKey ? { [rpcKey]: KEY } : {});
+      const [url] = rpcUrlsOf(network, rpcKey ? { [rpcKey]: KEY } : {});
       expect(url).to.match(network.local ? /^http:/ : /^https:/);
       if (rpcKey) expect(url).to.match(/\/a%20key%2F%3F$/);
       expect(URL.canParse(url)).to.equal(true);
@@ -76,16 +76,16 @@ describe('networks', () => {
     });
 
     it(`${name} is reached through RPC_URL without a provider key`, () => {
-      expect(rpcUrlOf(network, { RPC_URL: 'wss://own.example/x' })).to.equal('wss://own.example/x');
+      expect(rpcUrlsOf(network, { RPC_URL: 'wss://own.example/x' })).to.deep.equal(['wss://own.example/x']);
     });
 
     if (rpcKey)
       it(`${name} is refused without ${rpcKey}, which the error names`, () => {
-        expect(() => rpcUrlOf(network, {})).to.throw(
+        expect(() => rpcUrlsOf(network, {})).to.throw(
           new RegExp(`${rpcKey} is needed to reach ${name}.* RPC_URL`),
         );
         const others = { PROVIDER_API_KEY: KEY, NETWORK_A_API_KEY: KEY, NETWORK_A_TESTNET_API_KEY: KEY };
-        expect(() => rpcUrlOf(network, { ...others, [rpcKey]: undefined })).to.throw(rpcKey);
+        expect(() => rpcUrlsOf(network, { ...others, [rpcKey]: undefined })).to.throw(rpcKey);
       });
 
     it(`${name} is configured in Hardhat with the same chain id`, () => {

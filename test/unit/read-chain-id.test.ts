@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
-import { rpcUrlOf } from '../../service/config/settings';
+import { rpcUrlsOf } from '../../service/config/settings';
 import { listen } from '../../service/http/server';
 
 const KEY = 'marked-key-0123456789';
@@ -11,7 +11,7 @@ describe('reading the chain id of a node', () => {
   /** The error when the node behind the network's own URL answers with this status and body. */
   async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
-    const url = rpcUrlOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
+    const [url] = rpcUrlsOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
     const server = await listen((_request, response) => response.writeHead(status).end(body), '127.0.0.1', 0);
     const client = createRpcClient(server.url, network, 'bulk');
     try {

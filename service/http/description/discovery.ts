@@ -35,6 +35,30 @@ const WEBHOOK_KEYS = component('WebhookKeys', {
   ),
 });
 
+/** With several nodes only. */
+const NODES = {
+  confirmedBy: COUNT.optional().meta({
+    description: 'How many nodes must give an answer before it counts. 1: one node is left.',
+  }),
+  nodes: z
+    .array(
+      z.strictObject({
+        url: TEXT.meta({ description: 'Without its secrets.' }),
+        state: z.enum(['up', 'away']),
+        since: TIME,
+        reason: TEXT.optional(),
+        headBlock: COUNT.optional(),
+        differences: COUNT.meta({ description: 'Answers that differed from those of two others.' }),
+        lastDifference: z
+          .strictObject({ at: TIME, block: TEXT.optional(), difference: TEXT })
+          .optional()
+          .meta({ description: 'The last one within ten minutes.' }),
+      }),
+    )
+    .optional()
+    .meta({ description: 'Absent with a single node.' }),
+};
+
 const FEED = z.strictObject({
   network: TEXT,
   chainId: COUNT,
@@ -54,6 +78,7 @@ const FEED = z.strictObject({
     .optional(),
   code: TEXT.optional(),
   reason: TEXT.optional(),
+  ...NODES,
 });
 
 const ISSUING = z.strictObject({
@@ -67,6 +92,7 @@ const ISSUING = z.strictObject({
     })
     .optional(),
   signing: z.strictObject({ waiting: COUNT, busy: COUNT, threads: COUNT }),
+  ...NODES,
   wallet: z
     .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
     .optional(),

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { codeOf } from '../../service/base/errors';
+import { loadConfig } from '../../service/config/config';
+import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { eventually } from '../helpers/eventually';
+import { create } from '../helpers/processes/create-call';
+import MINIMAL from '../fixtures/bill-of-lading-minimal.json';
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+interface NodesInHealth {
+  confirmedBy: number;
+  nodes: { url: string; state: string; reason?: string; differences: number }[];
+}
+
+async function nodesOf(followed: FollowedRegistry): Promise<NodesInHealth> {
+  const [feed] = (await healthOf(followed.service.url)).feeds;
+  return feed as unknown as NodesInHealth;
+}
+
+describe('two nodes', () => {
+  let local: LocalSetup;
+  let first: RpcProxy;
+  let second: RpcProxy;
+  let settings: Record<string, string>;
+
+  before(async () => {
+    local = await createLocalSetup();
+  });
+
+  after(() => local?.stop());
+
+  beforeEach(async () => {
+    first = await startRpcProxy(local.node.url);
+    second = await startRpcProxy(local.node.url);
+    settings = { RPC_URL: `${first.url}, ${second.url}`, WALLET_PRIVATE_KEY: DEPLOYER_KEY };
+  });
+
+  afterEach(async () => {
+    await first.close();
+    await second.close();
+  });
+
+  const request = async (): Promise<object> => {
+    const [owner, holder] = [await local.account(1), await local.account(2)];
+    return { owner, holder, remarks: '', credentialSubject: MINIMAL };
+  };
+
+  /** Takes a node away, and gives it back. */
+  const ABSENCES: Record<string, { take: (node: RpcProxy) => unknown; give: (node: RpcProxy) => unknown }> = {
+    'is killed': { take: (node) => node.refuse(), give: (node) => node.accept() },
+    hangs: { take: (node) => node.answer(never), give: (node) => node.answer(THROUGH) },
+  };
+
+  for (const [how, { take, give }] of Object.entries(ABSENCES))
+    it(`issue and deliver while one ${how}, and again with both`, () =>
+      whileFollowing(local, { settings }, async (followed) => {
+        const documents: string[] = [];
+        const times: number[] = [];
+        const createSome = async (): Promise<void> => {
+          for (let one = 0; one < 3; one++) {
+            const startedAt = performance.now();
+            const { status, body, text } = await create(followed.service.url, await request());
+            expect(status, text).to.equal(200);
+            documents.push(body.signedW3CDocument.credentialStatus.tokenId);
+            const minted = documents.length;
+            await eventually('it is announced', () => countOf(followed, 'minted') === minted);
+            times.push(performance.now() - startedAt);
+          }
+        };
+        await createSome();
+        for (const node of [first, second]) {
+          await take(node);
+          await createSome();
+          await eventually('the node is away', async () => {
+            const { confirmedBy, nodes } = await nodesOf(followed);
+            const away = nodes.find(({ url }) => url === node.url);
+            return away?.state === 'away' && confirmedBy === 1;
+          });
+          await give(node);
+          await eventually('the node is back', async () => (await nodesOf(followed)).confirmedBy === 2);
+          await createSome();
+        }
+        await followed.allDeliveredOnce();
+        expect(new Set(documents).size).to.equal(documents.length);
+        if (process.argv.includes('--times')) console.log(times.map(Math.round));
+      }));
+
+  it('stand still while they differ, name both, and go on when they agree', () =>
+    whileFollowing(local, { settings }, async (followed) => {
+      await followed.caughtUp();
+      const hides: Answerer = (method) => (method === 'eth_getLogs' ? { result: [] } : 'none');
+      second.answer(hides);
+      await mintDirectly(local, await local.account(1));
+      const [feed] = await eventually('the feed stands still', async () => {
+        const { feeds } = await healthOf(followed.service.url);
+        return feeds[0]?.code === 'NODES_DIFFER' ? feeds : undefined;
+      });
+      expect(feed?.reason).to.contain(first.url).and.to.contain(second.url);
+      expect(followed.attempted).to.deep.equal([]);
+      second.answer(THROUGH);
+      await followed.allDeliveredOnce();
+      expect(followed.attempted).to.have.length.greaterThan(4);
+    }));
+
+  it('are refused at the start if one is of another chain', async () => {
+    second.answer((method) => (method === 'eth_chainId' ? { result: '0x1' } : 'none'));
+    const failure = await whileFollowing(local, { settings }, async () => undefined).catch(codeOf);
+    expect(failure).to.equal('CHAIN_ID_MISMATCH');
+  });
+
+  it('are named once each', () => {
+    const twice = { ...local.settings, RPC_URL: `${first.url} ${first.url}` };
+    expect(() => loadConfig(twice)).to.throw('RPC_URL has the same URL twice');
+  });
+});
+
+function countOf({ accepted }: FollowedRegistry, type: string): number {
+  return accepted.filter((event) => event.type.endsWith(`.${type}`)).length;
+}
