@@ -359,7 +359,7 @@ export class NodeStates {
     if (state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
     Object.assign(state, { isUp: true, since: systemClock.now(), reason: undefined });
     Object.assign(state, { isBehind: false, behindSince: undefined, headSince: performance.now() });
-    this.#changed();
+    this.#changed(performance.now());
   }
 
   #setAway(node: Node, reason: string, failedFrom: number): void {
@@ -369,8 +369,9 @@ export class NodeStates {
     const isNew = state.isUp || state.awaySince === -Infinity;
     if (isNew) {
       this.logger?.warn({ node: node.name, reason }, 'a node is away: it is left out');
-      Object.assign(state, { isUp: false, since: systemClock.now(), awaySince: performance.now() });
-      this.#changed();
+      const now = performance.now();
+      Object.assign(state, { isUp: false, since: systemClock.now(), awaySince: now });
+      this.#changed(now);
     }
     state.reason = reason;
     clearTimeout(state.timer);
@@ -378,9 +379,9 @@ export class NodeStates {
     state.timer.unref?.();
   }
 
-  #changed(): void {
+  #changed(now: number): void {
     const up = this.#up();
-    this.#aloneSince = up.length === 1 ? performance.now() : undefined;
+    this.#aloneSince = up.length === 1 ? now : undefined;
     const [left] = up;
     const wasAskedAll = this.nodes.every((node) => this.#of(node).awaySince > -Infinity || this.isUp(node));
     if (up.length === 1 && wasAskedAll)

@@ -6,6 +6,7 @@ import { mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
+import { startService } from '../helpers/processes/running-service';
 import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import MINIMAL from '../fixtures/bill-of-lading-minimal.json';
@@ -47,7 +48,7 @@ describe('two nodes', () => {
 
   const request = async (): Promise<object> => {
     const [owner, holder] = [await local.account(1), await local.account(2)];
-    return { owner, holder, remarks: '', credentialSubject: MINIMAL };
+    return { owner, holder, remarks: '', ...MINIMAL };
   };
 
   /** Takes a node away, and gives it back. */
@@ -109,8 +110,8 @@ describe('two nodes', () => {
 
   it('are refused at the start if one is of another chain', async () => {
     second.answer((method) => (method === 'eth_chainId' ? { result: '0x1' } : 'none'));
-    const failure = await whileFollowing(local, { settings }, async () => undefined).catch(codeOf);
-    expect(failure).to.equal('CHAIN_ID_MISMATCH');
+    const failure = await startService({ ...local.settings, ...settings }).catch((error: unknown) => error);
+    expect(codeOf(failure)).to.equal('CHAIN_ID_MISMATCH');
   });
 
   it('are named once each', () => {
