@@ -11,6 +11,7 @@ import full from '../fixtures/bill-of-lading-full.json';
 import { create } from '../helpers/processes/create-call';
 import { escrowOf } from '../helpers/chain/direct-mint';
 import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { realSources } from '../helpers/credentials/real-sources';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -44,8 +45,12 @@ describe('an issued credential', () => {
     await local?.stop();
   });
 
-  const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-    askTdoc(args, {
+  const run = (
+    args: string[],
+    settings: Record<string, string> = {},
+    ask = askTdocInProcess,
+  ): Promise<CommandAnswer> =>
+    ask(args, {
       NET: '31337',
       RPC_URL: local.node.url,
       ENV_FILE: join(local.folder, 'none.env'),
@@ -55,7 +60,7 @@ describe('an issued credential', () => {
     void (await (await transaction).wait());
 
   it('is VALID as POST /create returned it, without any settings of the issuer', async () => {
-    const { code, stdout, stderr } = await run(['verify-credential', file]);
+    const { code, stdout, stderr } = await run(['verify-credential', file], {}, askTdoc);
     expect(stderr).to.equal('');
     expect(code).to.equal(0);
     for (const line of ['document integrity: VALID', 'issuer identity: VALID', 'document status: VALID'])

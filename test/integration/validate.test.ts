@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { askTdoc } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('npx tdoc validate', () => {
@@ -28,7 +29,7 @@ describe('npx tdoc validate', () => {
       file,
       JSON.stringify({ '@context': [], type: ['VerifiableCredential'], credentialSubject }),
     );
-    const { code, stdout } = await askTdoc(['validate', file], {});
+    const { code, stdout } = await askTdocInProcess(['validate', file], {});
     expect(stdout.trimEnd().split('\n')).to.have.members([
       'taken for a credential: its credentialSubject was checked',
       '/credentialSubject/scac  Missing required BillOfLading fields [REQUIRED_FIELD_MISSING]',
@@ -59,11 +60,11 @@ describe('npx tdoc validate', () => {
 
   it('exits with 2 when it cannot read JSON from the file, and explains why without a stack', async () => {
     writeFileSync(file, '{\n  "scac": "A",\n}');
-    const notJson = await askTdoc(['validate', file], {});
+    const notJson = await askTdocInProcess(['validate', file], {});
     expect(notJson.stderr).to.match(/x\.json is not JSON: line 3, column 1: .* \[FILE_NOT_JSON\]\n$/);
     expect(notJson.stderr + notJson.stdout).not.to.match(/\n +at /);
     expect(notJson.code).to.equal(2);
-    const missing = await askTdoc(['validate', join(folder.path, 'missing.json')], {});
+    const missing = await askTdocInProcess(['validate', join(folder.path, 'missing.json')], {});
     expect(missing.stderr).to.contain('FILE_NOT_FOUND');
     expect(missing.code).to.equal(2);
   });
