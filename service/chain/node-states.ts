@@ -68,6 +68,8 @@ interface State {
   reason: string | undefined;
   /** All times below are by `performance.now()`. */
   awaySince: number;
+  /** When it came back last. A question from before says nothing about it now. */
+  upSince: number;
   /** When the last question that failed was asked. */
   failedFrom: number;
   probing: Promise<void> | undefined;
@@ -106,6 +108,7 @@ export class NodeStates {
           since,
           reason: 'it was not asked yet',
           awaySince: -Infinity,
+          upSince: -Infinity,
           failedFrom: -Infinity,
           probing: undefined,
           timer: undefined,
@@ -357,14 +360,15 @@ export class NodeStates {
     const state = this.#of(node);
     if (state.isUp || this.#isClosed) return;
     if (state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
-    Object.assign(state, { isUp: true, since: systemClock.now(), reason: undefined });
-    Object.assign(state, { isBehind: false, behindSince: undefined, headSince: performance.now() });
-    this.#changed(performance.now());
+    const now = performance.now();
+    Object.assign(state, { isUp: true, since: systemClock.now(), upSince: now, reason: undefined });
+    Object.assign(state, { isBehind: false, behindSince: undefined, headSince: now });
+    this.#changed(now);
   }
 
   #setAway(node: Node, reason: string, failedFrom: number): void {
     const state = this.#of(node);
-    if (this.#isClosed) return;
+    if (this.#isClosed || (state.isUp && failedFrom < state.upSince)) return;
     state.failedFrom = Math.max(state.failedFrom, failedFrom);
     const isNew = state.isUp || state.awaySince === -Infinity;
     if (isNew) {
@@ -417,6 +421,7 @@ function reasonOf(error: unknown): string {
   const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
   if (status === 401 || status === 403) return `it refuses the key (status ${status})`;
   if (status !== undefined) return `it answers ${status}`;
+  if (nodeErrorOf(error) !== undefined) return 'it answers with an error';
   if (isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER)) return NO_ANSWER;
   return 'it cannot be reached';
 }

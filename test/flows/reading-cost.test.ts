@@ -7,7 +7,7 @@ import { whileFollowing, type FollowedRegistry } from '../helpers/processes/foll
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { CREDITS_PER_DAY, creditsOf } from '../helpers/chain/metered-provider';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const TOKENS = 250;
@@ -87,6 +87,69 @@ describe('the cost of reading the chain', () => {
     const pause = pausesOf(findNetwork('amoy') as Network, undefined).longest;
     expect(creditsOfALook * (DAY_MS / pause)).to.be.within(1, CREDITS_PER_DAY * 0.9);
   });
+
+  /** The calls at all nodes that read some blocks at once. */
+  async function callsFor(
+    nodes: readonly RpcProxy[],
+    followed: FollowedRegistry,
+    mine: () => Promise<unknown>,
+  ): Promise<number> {
+    await followed.caughtUp();
+    const head = await local.client.getBlockNumber();
+    const begun = nodes.map(({ calls }) => calls.length);
+    let hidden = true;
+    for (const node of nodes)
+      node.answer((_, [block, ...rest], forward) =>
+        block === 'latest' && hidden ? forward([`0x${head.toString(16)}`, ...rest]) : 'none',
+      );
+    await mine();
+    hidden = false;
+    await followed.caughtUp();
+    // A look begins with the newest block. One of them reads logs.
+    const looks = nodes.map(({ requests }, index) => {
+      const made = requests.slice(begun[index]);
+      const logs = made.findIndex(({ method }) => method === 'eth_getLogs');
+      const first = made.slice(0, logs).findLastIndex(({ params }) => params[0] === 'latest');
+      const next = made.findIndex(({ params }, at) => at > logs && params[0] === 'latest');
+      return made.slice(first, next < 0 ? undefined : next).length;
+    });
+    return looks.reduce((sum, calls) => sum + calls, 0);
+  }
+
+  for (const CONFIRMATIONS of ['0', '12'])
+    it(`is higher by a quarter at most with two nodes and ${CONFIRMATIONS} confirmations`, async () => {
+      const second = await startRpcProxy(local.node.url);
+      const registry = TradeTrustTokenStandard__factory.connect(
+        local.registryAddress,
+        await local.client.getSigner(0),
+      );
+      let isPaused = await registry.paused();
+      const change = async () => {
+        await (isPaused ? registry.unpause('0x') : registry.pause('0x')).then((sent) => sent.wait());
+        isPaused = !isPaused;
+        // The next blocks are empty.
+        await mineBlocks(local, Number(CONFIRMATIONS));
+      };
+      const costs = async (nodes: readonly RpcProxy[]): Promise<number[]> => {
+        const settings = { RPC_URL: nodes.map(({ url }) => url).join(' '), CONFIRMATIONS };
+        const found: number[] = [];
+        await whileFollowing(local, { settings }, async (followed) => {
+          await mineBlocks(local, Number(CONFIRMATIONS) + 1);
+          for (const mine of [() => mineBlocks(local, 1), () => mineBlocks(local, 50), change])
+            found.push(await callsFor(nodes, followed, mine));
+        });
+        return found;
+      };
+      try {
+        proxy.answer(THROUGH);
+        const one = await costs([proxy]);
+        const two = await costs([proxy, second]);
+        console.log(one, two);
+        for (const [index, calls] of two.entries()) expect(calls).to.be.at.most((one[index] ?? 0) * 1.25);
+      } finally {
+        await second.close();
+      }
+    });
 });
 
 function countEach(names: string[]): Record<string, number> {

@@ -1,7 +1,7 @@
 import type { Engine } from '../helpers/database/engines';
 
 /** The models that scenarios test. */
-export const MODELS = ['mints', 'retractions', 'requests'] as const;
+export const MODELS = ['mints', 'retractions', 'requests', 'nodes'] as const;
 export type Model = (typeof MODELS)[number];
 
 /** The scenarios that main.ts gives to a process. Each result is sent as a message. */

@@ -1,6 +1,7 @@
 import type { Engine } from '../helpers/database/engines';
 import { runScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
+import { runNodesScenario } from '../helpers/nodes-model/nodes-model';
 import { createRequestPlace } from '../helpers/request-model/request-model';
 import { nothingIsLeftRunning } from '../helpers/resources';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
@@ -16,7 +17,8 @@ async function createPlace({ model, engine }: SeedRange): Promise<Place> {
   if (model === 'retractions') return createRetractionPlace();
   if (model === 'requests') return requestPlaceOn(engine);
   const place = await createMintPlace();
-  return { run: (seed) => runScenario(place, seed), stop: () => place.stop() };
+  const runOne = model === 'nodes' ? runNodesScenario : runScenario;
+  return { run: (seed) => runOne(place, seed), stop: () => place.stop() };
 }
 
 /** Fails if the engine is not installed. */

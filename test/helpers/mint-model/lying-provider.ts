@@ -1,7 +1,7 @@
 import type { Fault, ScenarioParts } from './faults';
 import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import type { SeededRandom } from '../seeded-random';
-import { hex } from './unsteady-chain';
+import { hex, type UnsteadyChain } from './unsteady-chain';
 
 type Decision = 'drop request' | RpcAnswer | HttpAnswer;
 
@@ -163,7 +163,9 @@ export class LyingProvider {
     if (method === 'eth_getTransactionByHash' && this.#strikes('unknown hash'))
       return Promise.resolve({ result: null });
     if (method === 'eth_estimateGas') return chain.ask(method, [params[0], this.#estimatesAt]);
-    return this.#strikes('stale') ? this.#answerStale({ method, params }) : chain.ask(method, params);
+    if (!this.#strikes('stale')) return chain.ask(method, params);
+    const last = Math.max(chain.head - 1 - this.random.below(MOST_BEHIND), chain.base);
+    return answerUpTo(chain, last, { method, params }, () => this.random.chance(0.5));
   }
 
   async #take(raw: string): Promise<RpcAnswer> {
@@ -183,37 +185,41 @@ export class LyingProvider {
     history.note(`sent ${name}: ${truth ?? 'not passed on'}${lies ? `, told ${JSON.stringify(lie)}` : ''}`);
     return lies || answer === undefined ? lie : answer;
   }
+}
 
-  /**
-   * Answers like a node that does not have the newest blocks. A question about the state at a missing block
-   * is an error.
-   */
-  async #answerStale({ method, params }: RpcCall): Promise<RpcAnswer> {
-    const { chain } = this.parts;
-    const random = this.random;
-    const last = Math.max(chain.head - 1 - random.below(MOST_BEHIND), chain.base);
-    const [first, second] = params;
-    switch (method) {
-      case 'eth_blockNumber':
-        return { result: hex(last) };
-      case 'eth_getTransactionCount':
-      case 'eth_call':
-      case 'eth_getCode':
-        if (isNumber(second) && Number(second) > last) return headerNotFound();
-        return chain.ask(method, [first, isNumber(second) ? second : hex(last)]);
-      case 'eth_getBlockByNumber':
-        if (isNumber(first)) return Number(first) > last ? { result: null } : chain.ask(method, params);
-        return chain.ask(method, [hex(last), second]);
-      case 'eth_getTransactionReceipt':
-        return upTo(last, await chain.ask(method, params));
-      case 'eth_getLogs': {
-        const { toBlock } = first as { toBlock?: string };
-        if (isNumber(toBlock) && Number(toBlock) > last && random.chance(0.5)) return headerNotFound();
-        return upTo(last, await chain.ask(method, params));
-      }
-      default:
-        return chain.ask(method, params);
+/**
+ * The answer of a node that does not have the blocks after `last`. A question about the state at a missing
+ * block is an error.
+ *
+ * @param refusesLogs whether a question about the logs of missing blocks is an error too.
+ */
+export async function answerUpTo(
+  chain: Pick<UnsteadyChain, 'ask'>,
+  last: number,
+  { method, params }: RpcCall,
+  refusesLogs: () => boolean,
+): Promise<RpcAnswer> {
+  const [first, second] = params;
+  switch (method) {
+    case 'eth_blockNumber':
+      return { result: hex(last) };
+    case 'eth_getTransactionCount':
+    case 'eth_call':
+    case 'eth_getCode':
+      if (isNumber(second) && Number(second) > last) return headerNotFound();
+      return chain.ask(method, [first, isNumber(second) ? second : hex(last)]);
+    case 'eth_getBlockByNumber':
+      if (isNumber(first)) return Number(first) > last ? { result: null } : chain.ask(method, params);
+      return chain.ask(method, [hex(last), second]);
+    case 'eth_getTransactionReceipt':
+      return upTo(last, await chain.ask(method, params));
+    case 'eth_getLogs': {
+      const { toBlock } = first as { toBlock?: string };
+      if (isNumber(toBlock) && Number(toBlock) > last && refusesLogs()) return headerNotFound();
+      return upTo(last, await chain.ask(method, params));
     }
+    default:
+      return chain.ask(method, params);
   }
 }
 

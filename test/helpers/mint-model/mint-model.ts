@@ -32,15 +32,15 @@ export interface ScenarioResult {
   history: string[];
 }
 
-const CONFIRMATIONS = 3;
+export const CONFIRMATIONS = 3;
 /** A public network, whose nodes may be behind one another, with the chain id of a local node. */
-const NETWORK: Network = {
+export const NETWORK: Network = {
   ...(findNetwork('31337') as Network),
   local: false,
   confirmations: CONFIRMATIONS,
   blockTimeMs: BLOCK_MS,
 };
-const TIMING: MintTiming = {
+export const TIMING: MintTiming = {
   pollMs: 800,
   patienceMs: 6_000,
   presenceMs: 4_000,

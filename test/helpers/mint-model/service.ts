@@ -192,18 +192,18 @@ function tellOfRequests({ transport }: { transport: Transport }, time: VirtualTi
   transport.send = (payload) => time.real(send(payload));
 }
 
-interface LogLine extends Partial<Record<'tokenId' | 'nonce' | 'attempts' | 'reason', string | number>> {
+interface LogLine extends Partial<Record<'node' | 'tokenId' | 'nonce' | 'attempts' | 'reason', string | number>> {
   level: string;
   msg: string;
   error?: { code?: string; message: string };
 }
 
-function loggerInto(history: History): Logger {
+export function loggerInto(history: History): Logger {
   const write = (line: string): void => {
     const { level, msg, error, ...fields } = JSON.parse(line) as LogLine;
     const cause = error === undefined ? '' : ` (${error.code ?? ''} ${error.message.slice(0, 160)})`;
-    const { tokenId, nonce, attempts, reason } = fields;
-    const said = [tokenId, nonce, attempts, reason].filter((field) => field !== undefined).join(' ');
+    const { node, tokenId, nonce, attempts, reason } = fields;
+    const said = [node, tokenId, nonce, attempts, reason].filter((field) => field !== undefined).join(' ');
     history.note(`${level}: ${msg} ${said}${cause}`);
   };
   return createLogger({ level: 'info', mask: (text) => text, destination: { write } });
