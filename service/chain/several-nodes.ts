@@ -12,7 +12,7 @@ import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } fr
 import { malformed } from './transport';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
-// it. A third is asked only about a difference. docs/decisions/0011-no-single-node-is-believed.md
+// it. A third is asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md
 
 /** The nodes of a chain. */
 export interface ConnectedNodes {

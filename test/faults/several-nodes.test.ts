@@ -61,16 +61,13 @@ describe('two nodes', () => {
     it(`issue and deliver while one ${how}, and again with both`, () =>
       whileFollowing(local, { settings }, async (followed) => {
         const documents: string[] = [];
-        const times: number[] = [];
         const createSome = async (): Promise<void> => {
           for (let one = 0; one < 3; one++) {
-            const startedAt = performance.now();
             const { status, body, text } = await create(followed.service.url, await request());
             expect(status, text).to.equal(200);
             documents.push(body.signedW3CDocument.credentialStatus.tokenId);
             const minted = documents.length;
             await eventually('it is announced', () => countOf(followed, 'minted') === minted);
-            times.push(performance.now() - startedAt);
           }
         };
         await createSome();
@@ -88,7 +85,6 @@ describe('two nodes', () => {
         }
         await followed.allDeliveredOnce();
         expect(new Set(documents).size).to.equal(documents.length);
-        if (process.argv.includes('--times')) console.log(times.map(Math.round));
       }));
 
   it('stand still while they differ, name both, and go on when they agree', () =>

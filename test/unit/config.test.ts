@@ -105,6 +105,22 @@ describe('configuration', () => {
     );
   });
 
+  it('accepts several nodes in RPC_URL, and hides the secrets of each', () => {
+    const [first, second] = [
+      'https://node.example/v3/0123456789abcdef',
+      'wss://other.example/fedcba9876543210',
+    ];
+    for (const RPC_URL of [`${first} ${second}`, `${first},${second}`, `${first},\n  ${second}`]) {
+      const { rpcUrls, secrets } = load({ RPC_URL });
+      expect(rpcUrls).to.deep.equal([first, second]);
+      expect(secrets).to.include.members(['0123456789abcdef', 'fedcba9876543210']);
+    }
+    expect(problemOf({ RPC_URL: `${first} ftp://other.example` })).to.match(
+      /RPC_URL is a list, and number 2 in it is not a URL\. It starts with http:/,
+    );
+    expect(problemOf({ RPC_URL: `${first} ${first}` })).to.match(/RPC_URL has the same URL twice/);
+  });
+
   it('accepts DID_KEY_PAIRS with escaped quotes', () => {
     const escaped = JSON.stringify(KEY_PAIR).replaceAll('"', '\\"');
     expect(load({ DID_KEY_PAIRS: escaped }).didKeyPair).to.deep.include({ id: KEY_PAIR.id });

@@ -192,7 +192,9 @@ function tellOfRequests({ transport }: { transport: Transport }, time: VirtualTi
   transport.send = (payload) => time.real(send(payload));
 }
 
-interface LogLine extends Partial<Record<'node' | 'tokenId' | 'nonce' | 'attempts' | 'reason', string | number>> {
+type LogField = 'node' | 'tokenId' | 'nonce' | 'attempts' | 'reason';
+
+interface LogLine extends Partial<Record<LogField, string | number>> {
   level: string;
   msg: string;
   error?: { code?: string; message: string };

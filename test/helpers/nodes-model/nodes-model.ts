@@ -27,10 +27,10 @@ import { queueOptions } from '../processes/running-mint-queue';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { type Absence, LIES, type Lie, ModelNode } from './model-node';
 
-// A model test of several nodes. A seed is a scenario: the real reader and the real mint queue use three nodes
-// of one chain. One of them lies, in a way that the seed changes from time to time, and any one is away at
-// times. Every event must be read once, in order, and as it is; every document must get its token; and nothing
-// may stand still while the two honest nodes answer. Time is virtual.
+// A model test of several nodes. A seed is a scenario: the real reader and the real mint queue use three
+// nodes of one chain. One of them lies, in a way that the seed changes from time to time, and any one is away
+// at times. Every event must be read once, in order, and as it is; every document must get its token; and
+// nothing may stand still while the two honest nodes answer. Time is virtual.
 
 const SHORTEST_MS = 40_000;
 const LONGEST_MS = 80_000;
@@ -138,7 +138,7 @@ class NodesScenario {
     });
     const following = this.#follow(reading);
     const mints = FEWEST_MINTS + this.#random.below(MOST_MINTS - FEWEST_MINTS + 1);
-    const callers = Array.from({ length: mints }, () => this.#mint(queue.mint));
+    const callers = Array.from({ length: mints }, () => this.#mint((issuance) => queue.mint(issuance)));
     await Promise.all([this.#lie(), this.#takeAway(), this.#watch(), this.#mine(mints)]);
     this.#stopping.abort();
     await queue.stop();
