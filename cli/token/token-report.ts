@@ -5,7 +5,7 @@ import type { TokenState } from '../../service/registry/read-token-state';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
 import { possibleOperations } from '../../service/token/possible-operations';
-import type { DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
+import type { AccountWithCode, DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
 import { accountNames, printable } from '../terminal/printable';
 import type { FoundToken } from './find-token';
 
@@ -19,7 +19,7 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
     `  of registry ${location.registry} on ${network} (chain id ${location.chainId})`,
     '',
   ];
-  const { state, endorsements } = history;
+  const { state, endorsements, accountsWithCode } = history;
   if (state.state === 'not minted')
     return [...head, `Not minted, at block ${state.block}${pausedNote(state)}.`];
   const names = accountNames(endorsements.flatMap(accountsOf));
@@ -31,7 +31,8 @@ export function tokenLines(found: FoundToken, history: TokenHistory, network: st
     ...earlier,
     ...table([['time (UTC)', 'block', 'what', 'sent by', 'transaction', 'remark'], ...rows]),
     '',
-    ...legend(names),
+    ...notes(endorsements, name),
+    ...legend(names, accountsWithCode),
     ...stateLines(state),
   ];
 }
@@ -77,15 +78,29 @@ function describe({ operation, before, after }: DatedEndorsement, name: Name): s
 }
 
 function rowOf(endorsement: DatedEndorsement, name: Name, credentialId: string | undefined): string[] {
-  const { timestamp, blockNumber, sender, transactionHash, remark } = endorsement;
+  const { timestamp, blockNumber, by, sender, transactionHash, remark } = endorsement;
   return [
     timeOf(timestamp).replace('T', ' ').replace('Z', ''),
     String(blockNumber),
     describe(endorsement, name),
-    name(sender),
+    by === undefined || by === sender ? name(sender) : `${name(sender)} through ${name(by)}`,
     transactionHash,
     printRemark(remark, credentialId),
   ];
+}
+
+/** Explains transactions in which code made the calls: several of them, or for another sender. */
+function notes(endorsements: readonly DatedEndorsement[], name: Name): string[] {
+  const several = new Map<string, number>();
+  for (const { transactionHash } of endorsements)
+    several.set(transactionHash, (several.get(transactionHash) ?? 0) + 1);
+  const together = [...several].filter(([, operations]) => operations > 1);
+  const through = new Set(endorsements.flatMap(({ by, sender }) => (by && by !== sender ? name(by) : [])));
+  const lines = [
+    ...together.map(([hash, operations]) => `${operations} operations are of one transaction: ${hash}`),
+    ...[...through].map((account) => `"through ${account}": its code made the call, for whoever sent it`),
+  ];
+  return lines.length === 0 ? [] : [...lines, ''];
 }
 
 function accountsOf({ before, after, sender }: DatedEndorsement): string[] {
@@ -94,10 +109,19 @@ function accountsOf({ before, after, sender }: DatedEndorsement): string[] {
   return everybody.flatMap((address) => address ?? []);
 }
 
-function legend(names: ReadonlyMap<string, string>): string[] {
-  const shortened = [...names].filter(([address, name]) => address !== name);
-  if (shortened.length === 0) return [];
-  return ['Accounts', ...shortened.map(([address, name]) => `  ${name}  ${address}`), ''];
+function legend(names: ReadonlyMap<string, string>, withCode: readonly AccountWithCode[]): string[] {
+  const code = new Map(withCode.map(({ address, delegate }) => [address, kindOf(delegate)]));
+  const shown = [...names].filter(([address, name]) => address !== name || code.has(address));
+  if (shown.length === 0) return [];
+  return [
+    'Accounts',
+    ...shown.map(([address, name]) => `  ${name}  ${address}${code.get(address) ?? ''}`),
+    '',
+  ];
+}
+
+function kindOf(delegate: string | undefined): string {
+  return delegate === undefined ? '  a contract' : `  runs the code of ${delegate} (EIP-7702)`;
 }
 
 function stateLines(state: Exclude<TokenState, { state: 'not minted' }>): string[] {

@@ -53,7 +53,7 @@ interface ItemProps {
 
 /** One operation: its parties and its remark, and beside it its events. */
 function OperationItem({ operation, isNewest, explorerUrl, hasCredential }: ItemProps) {
-  const { remark, decrypted, sender, transactionHash, blockNumber } = operation;
+  const { remark, decrypted, by, sender, transactionHash, blockNumber } = operation;
   return (
     <li class={isNewest ? 'newest' : undefined}>
       <article class="card">
@@ -87,6 +87,8 @@ function OperationItem({ operation, isNewest, explorerUrl, hasCredential }: Item
                 ),
               ],
               ['Sent by', <Party address={sender} />],
+              // Only an account with code acts in the transaction of another.
+              ['Through', by !== undefined && by !== sender && <Party address={by} />],
               [
                 'Transaction',
                 <>

@@ -8,7 +8,7 @@ import type { RemarkView, TokenView } from './views';
 /** @param credentialId decrypts the remarks. Undefined: unknown. */
 export function tokenView(
   { chainId, registry, tokenId }: TokenLocation,
-  { state, endorsements, isWhole }: TokenHistory,
+  { state, endorsements, accountsWithCode, isWhole }: TokenHistory,
   { network, credentialId }: { network: string; credentialId: string | undefined },
 ): TokenView {
   return {
@@ -23,6 +23,7 @@ export function tokenView(
       ...rest,
       ...remarkView(remark, credentialId),
     })),
+    accountsWithCode,
     state,
     next: possibleOperations(state),
   };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DecryptedRemark } from '../issuance/remarks';
 import type { TokenState } from '../registry/read-token-state';
 import type { PossibleOperation } from '../token/possible-operations';
-import type { DatedEndorsement } from '../token/read-token-history';
+import type { AccountWithCode, DatedEndorsement } from '../token/read-token-history';
 
 // The JSON of answers: service/http/description/ publishes the schemas.
 
@@ -127,9 +127,14 @@ const EVENT_OF_TOKEN = z.strictObject({
 const ENDORSEMENT = z.strictObject({
   time: TEXT.meta({ format: 'date-time', description: "Time of the operation's block." }),
   operation: TEXT,
+  by: ADDRESS.optional().meta({
+    description: 'The account that did it. Absent for an operation of a role of the registry.',
+  }),
   before: ROLES,
   after: ROLES,
-  sender: ADDRESS,
+  sender: ADDRESS.meta({
+    description: 'The account that sent the transaction. Not that of `by` if code made the call.',
+  }),
   blockNumber: COUNT,
   blockHash: HASH,
   transactionHash: HASH,
@@ -173,6 +178,18 @@ export const KNOWN_TOKEN = component('Token', {
   explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
   isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
   endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
+  accountsWithCode: z
+    .array(
+      z.strictObject({
+        address: ADDRESS,
+        delegate: ADDRESS.optional().meta({ description: 'The contract whose code it runs (EIP-7702).' }),
+      }),
+    )
+    .meta({
+      description:
+        'Of the accounts that have a role now, and of those for which another sent a transaction: those ' +
+        'that have code now.',
+    }),
   state: STATE,
   next: z
     .array(
@@ -191,6 +208,7 @@ type Described = z.infer<typeof KNOWN_TOKEN>;
 /** A token, as `GET /tokens/{tokenId}`, the console and `tdoc token --json` show it. */
 export interface TokenView extends Omit<Described, 'explorerUrl' | 'issuing' | 'endorsements'> {
   endorsements: EndorsementView[];
+  accountsWithCode: AccountWithCode[];
   state: TokenState;
   next: PossibleOperation[];
 }

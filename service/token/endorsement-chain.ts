@@ -23,6 +23,8 @@ export type Roles = Pick<EscrowState, 'beneficiary' | 'holder' | 'nominee'>;
 /** One operation of a token's life, and what it changed. */
 export interface Endorsement {
   operation: TokenOperation;
+  /** The account that did it. Undefined for an operation of a registry's role, which several may have. */
+  by: string | undefined;
   before: Roles;
   after: Roles;
   /** `0x` and the hex of the bytes that the sender attached. */
@@ -31,6 +33,18 @@ export interface Endorsement {
   blockHash: string;
   transactionHash: string;
 }
+
+/** The only role that may do an operation of a title escrow. */
+const ROLE_THAT_MAY: Partial<Record<TokenOperation, 'beneficiary' | 'holder'>> = {
+  nominate: 'beneficiary',
+  transferBeneficiary: 'holder',
+  transferHolder: 'holder',
+  transferOwners: 'holder',
+  rejectTransferBeneficiary: 'beneficiary',
+  rejectTransferHolder: 'holder',
+  rejectTransferOwners: 'holder',
+  returnToIssuer: 'holder',
+};
 
 type Place = TokenState['state'];
 
@@ -60,7 +74,16 @@ export function endorsementsOf(
     const [{ log }] = own;
     const { blockNumber, blockHash, transactionHash } = log;
     const change = { before: rolesOf(before), after: rolesOf(now) };
-    endorsements.unshift({ operation, ...change, remark, blockNumber, blockHash, transactionHash });
+    const role = ROLE_THAT_MAY[operation];
+    endorsements.unshift({
+      operation,
+      by: role && before[role],
+      ...change,
+      remark,
+      blockNumber,
+      blockHash,
+      transactionHash,
+    });
     now = before;
   }
   const isBegun = now.place === 'not minted' && !now.beneficiary && !now.holder && !now.nominee;

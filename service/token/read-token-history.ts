@@ -1,4 +1,4 @@
-import { getAddress, toBeHex } from 'ethers';
+import { dataLength, dataSlice, getAddress, toBeHex } from 'ethers';
 import pMap from 'p-map';
 import {
   blockChanged,
@@ -32,10 +32,18 @@ export interface DatedEndorsement extends Endorsement {
   sender: string;
 }
 
+/** An account that has code now: a contract or, with `delegate`, one that runs its code (EIP-7702). */
+export interface AccountWithCode {
+  address: string;
+  delegate: string | undefined;
+}
+
 /** A token's state and its endorsements. */
 export interface TokenHistory {
   state: TokenState;
   endorsements: DatedEndorsement[];
+  /** Of the accounts that have a role now, and of those for which another account sent a transaction. */
+  accountsWithCode: AccountWithCode[];
   /** False if earlier endorsements were not read. */
   isWhole: boolean;
 }
@@ -52,6 +60,9 @@ export interface HistoryOptions {
 }
 
 const CONCURRENT_CALLS = 8;
+/** EIP-7702: the code of an account that delegates is this and the address of the contract. */
+const DELEGATION = '0xef0100';
+const DELEGATION_BYTES = 23;
 
 /**
  * Reads a token's state and its endorsement chain, both up to the same block of the same branch.
@@ -85,7 +96,34 @@ async function readOnce(
     return { state, logs: found.logs, isWhole: found.isWhole || fromBlock <= genesisBlock };
   });
   const endorsements = state.state === 'not minted' ? [] : endorsementsOf({ logs, isWhole }, state);
-  return { state, endorsements: await date(client, endorsements), isWhole };
+  const dated = await date(client, endorsements);
+  return {
+    state,
+    endorsements: dated,
+    accountsWithCode: await accountsWithCode(client, state, dated),
+    isWhole,
+  };
+}
+
+async function accountsWithCode(
+  client: RpcClient,
+  state: TokenState,
+  endorsements: readonly DatedEndorsement[],
+): Promise<AccountWithCode[]> {
+  const inRole = state.state === 'not minted' ? [] : [state.beneficiary, state.holder, state.nominee];
+  const representedBySender = endorsements.map(({ by, sender }) => (by === sender ? undefined : by));
+  const accounts = new Set([...inRole, ...representedBySender].filter((one) => one !== undefined));
+  const found = await pMap(
+    accounts,
+    async (address): Promise<AccountWithCode | undefined> => {
+      const code = await client.getCode(address);
+      const isDelegation = dataLength(code) === DELEGATION_BYTES && code.startsWith(DELEGATION);
+      const delegate = isDelegation ? getAddress(dataSlice(code, 3)) : undefined;
+      return code === '0x' ? undefined : { address, delegate };
+    },
+    { concurrency: CONCURRENT_CALLS },
+  );
+  return found.filter((one) => one !== undefined);
 }
 
 async function date(client: RpcClient, endorsements: readonly Endorsement[]): Promise<DatedEndorsement[]> {
