@@ -195,23 +195,28 @@ export class NodeStates {
   }
 
   /**
-   * Asks a node. `onVote` is called once, unless the node is away before. `onLate` is called if the answer
-   * takes longer than it may.
+   * Asks a node. `onVote` is called once. `onLate` is called if the answer takes longer than it may, and says
+   * whether the question is given up: the node is away, or was away after it was asked.
    *
    * @param isLong whether the answer may take longer while the node answers others.
    */
   ask(
     node: Node,
     question: (client: RpcClient) => Promise<unknown>,
-    { isLong, onVote, onLate }: { isLong: boolean; onVote: (vote: Vote) => void; onLate: () => void },
+    {
+      isLong,
+      onVote,
+      onLate,
+    }: { isLong: boolean; onVote: (vote: Vote) => void; onLate: (isGivenUp: boolean) => void },
   ): void {
     const askedAt = performance.now();
     const timer = setTimeout(() => {
-      this.#of(node).troubledAt = performance.now();
-      const answers = isLong ? this.#probe(node) : undefined;
+      const state = this.#of(node);
+      state.troubledAt = performance.now();
+      const mayAnswer = isLong && state.isUp && state.upSince <= askedAt;
       if (!isLong) this.#setAway(node, NO_ANSWER, askedAt);
-      onLate();
-      void answers?.then(() => this.isUp(node) || onLate());
+      onLate(!mayAnswer);
+      if (mayAnswer) void this.#probe(node).then(() => this.isUp(node) || onLate(true));
     }, LATE_MS);
     question(node.client)
       .then(

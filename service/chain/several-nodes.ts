@@ -487,13 +487,11 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
             votes.push(checked(method, vote));
             look();
           },
-          onLate: () => {
+          onLate: (isGivenUp) => {
             if (!open.has(node)) return;
-            late.add(node);
-            if (!this.states.isUp(node)) {
-              open.delete(node);
-              late.delete(node);
-            }
+            if (isGivenUp) open.delete(node);
+            if (isGivenUp) late.delete(node);
+            else late.add(node);
             look();
           },
         });
