@@ -8,8 +8,6 @@ import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helper
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-/** The service ends after this time, even with work under way. */
-const ENDS_ANYWAY_MS = 10_000;
 const TOKENS = 4;
 
 const UNWELL: RpcAnswer = { error: { code: -32000, message: 'internal error' } };
@@ -55,13 +53,12 @@ describe('the service, stopped while the node answers nothing', () => {
           return answer;
         });
         await eventually('the node is asked', () => hung > 0);
-        const stoppedAt = performance.now();
         const ended = service.end('SIGTERM');
         await eventually('it stops', () => service.output().includes('"stopping"'));
         finish();
         expect(await ended, service.output()).to.equal(0);
         expect(receiver.deliveries).to.have.length(2);
-        expect(performance.now() - stoppedAt).to.be.lessThan(ENDS_ANYWAY_MS / 2);
+        // At its deadline it would end without this line.
         expect(service.output()).to.contain('"msg":"stopped"');
       } finally {
         finish();
