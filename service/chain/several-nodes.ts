@@ -156,12 +156,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
    * Asks one node only. The next time that the same question is asked, another node must confirm the answer.
    */
   async sendUnconfirmed(method: string, params: Params): Promise<unknown> {
-    const votes = await this.#gather(await this.states.usable(), method, params, (all) =>
-      all.some(({ kind }) => kind === 'value') ? 0 : 1,
-    );
-    const vote = votes.find(({ kind }) => kind === 'value');
-    if (vote === undefined) return valueOf(votes.at(-1), method);
-    this.#unconfirmed.set(keyOf(method, params), { vote, at: performance.now() });
+    const vote = await this.#firstVote(method, params);
+    if (vote?.kind === 'value') this.#unconfirmed.set(keyOf(method, params), { vote, at: performance.now() });
     return valueOf(vote, method);
   }
 
@@ -188,7 +184,13 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     for (let reading = 1; reading <= READINGS; reading++) {
       const nodes = await this.states.usable();
       if (given.length === 0) given = this.#takeUnconfirmed(method, params, nodes);
-      if (nodes.length === 1) return this.#askTheOnlyOne(nodes, method, params);
+      const [only] = nodes;
+      if (only !== undefined && nodes.length === 1) {
+        const vote = await this.#askTheOnlyOne(only, method, params);
+        // It went away meanwhile, and another one may be back.
+        if (!this.states.isUp(only) && reading < READINGS) continue;
+        return valueOf(vote, method);
+      }
       const votes = await this.#gather(nodes, method, params, this.#wanted(method, nodes.length), given);
       const alike = this.#alike(method, votes, nodes.length);
       if (alike !== undefined) {
@@ -223,14 +225,13 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   /** One node is left. It is asked for logs twice, as with one URL. */
-  async #askTheOnlyOne(nodes: readonly Node[], method: string, params: Params): Promise<unknown> {
+  async #askTheOnlyOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
     const ask = async (): Promise<Vote | undefined> =>
-      (await this.#gather(nodes, method, params, (votes) => 1 - votes.length)).at(0);
+      (await this.#gather([node], method, params, (votes) => 1 - votes.length)).at(0);
     const vote = await ask();
-    if (method !== GET_LOGS || vote?.kind !== 'value') return valueOf(vote, method);
+    if (method !== GET_LOGS || vote?.kind !== 'value') return vote;
     const again = await ask();
-    if (again?.kind !== 'value') return valueOf(again, method);
-    if (contentOf(method, vote) === contentOf(method, again)) return vote.value;
+    if (again?.kind !== 'value' || contentOf(method, vote) === contentOf(method, again)) return again;
     throw differing(method, params, [vote, again]);
   }
 
@@ -276,10 +277,11 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       const [only] = heads;
       if (nodes.length === 1 && only !== undefined) return { block: only.block, raw: only.raw };
       const answers = votes.filter(({ kind }) => kind !== 'failure');
-      if (nodes.length === 1 || reading === READINGS) {
+      if (reading === READINGS || (nodes.length === 1 && answers.length > 0)) {
         // A node may not know the tag.
         const refused = answers.find(({ kind }) => kind === 'refusal');
         if (refused?.kind === 'refusal') throw refused.error;
+        if (answers.length === 0) valueOf(votes.at(-1), GET_BLOCK);
         throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : missingHead();
       }
       if (answers.length > 1) await sleep(PAUSE_MS);
@@ -355,11 +357,19 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
 
   /** The first answer, from the most trustworthy node that gives one. */
   async #first(method: string, params: Params): Promise<unknown> {
-    const votes = await this.#gather(await this.states.usable(), method, params, (all) =>
-      all.some(({ kind }) => kind === 'value') ? 0 : 1,
-    );
-    const refusal = votes.find(({ kind }) => kind === 'refusal');
-    return valueOf(votes.find(({ kind }) => kind === 'value') ?? refusal ?? votes.at(-1), method);
+    return valueOf(await this.#firstVote(method, params), method);
+  }
+
+  async #firstVote(method: string, params: Params): Promise<Vote | undefined> {
+    for (let reading = 1; ; reading++) {
+      const votes = await this.#gather(await this.states.usable(), method, params, (all) =>
+        all.some(({ kind }) => kind === 'value') ? 0 : 1,
+      );
+      const answer =
+        votes.find(({ kind }) => kind === 'value') ?? votes.find(({ kind }) => kind === 'refusal');
+      // The nodes that were asked went away meanwhile, and others may be back.
+      if (answer !== undefined || reading === READINGS) return answer ?? votes.at(-1);
+    }
   }
 
   /**
