@@ -93,7 +93,10 @@ export async function whileFollowing(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  let service = await startService(settings);
+  let service = await startService(settings).catch(async (error: unknown) => {
+    await receiver.close();
+    throw error;
+  });
   const confirmations = readConfirmations(settings.CONFIRMATIONS ?? '0') ?? 0;
   const finalBlock = async (): Promise<number> =>
     typeof confirmations === 'number'
