@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -252,6 +253,29 @@ describe('receiver over HTTP', () => {
     expect(processed).to.have.length(20);
   });
 
+  it('answers neither an event nor its duplicate before the event is on disk', async () => {
+    const order: string[] = [];
+    const writes = await hold(eventsFile, 'write');
+    const syncs = await hold(eventsFile, 'datasync');
+    try {
+      const answer = (): Promise<unknown> => send(event).then(() => order.push('answered'));
+      const answers = Promise.all([answer(), answer()]);
+      for (const held of [writes, syncs]) {
+        await Promise.race([held.reached, answers]);
+        // An answer that does not wait for the disk would be here before these.
+        for (const method of ['GET', 'PUT', 'DELETE'])
+          expect((await fetch(receiver.url, { method })).status).to.equal(405);
+        order.push(held.method);
+        held.release();
+      }
+      await answers;
+    } finally {
+      writes.release();
+      syncs.release();
+    }
+    expect(order).to.deep.equal(['write', 'datasync', 'answered', 'answered']);
+  });
+
   it('removes a line that a crash left incomplete, and takes its event when it is sent again', async () => {
     await send(event);
     await restart(() => appendFileSync(eventsFile, JSON.stringify(sampleEvent(2)).slice(0, -20)));
@@ -280,6 +304,30 @@ describe('receiver over HTTP', () => {
     expect(problems).to.deep.equal(['401 Invalid signature', '500 Not stored, send again: no answer']);
   });
 });
+
+/** Holds the calls of a method of all open files, from the first call on, until they are released. */
+async function hold(anyFile: string, method: 'write' | 'datasync') {
+  const file = await open(anyFile);
+  const files = Object.getPrototypeOf(file) as Record<string, (...args: unknown[]) => Promise<unknown>>;
+  await file.close();
+  const original = files[method];
+  let [isReached, release] = [(): void => undefined, (): void => undefined];
+  const reached = new Promise<void>((resolve) => (isReached = resolve));
+  const released = new Promise<void>((resolve) => (release = resolve));
+  files[method] = async function (this: FileHandle, ...args) {
+    isReached();
+    await released;
+    return original?.apply(this, args);
+  };
+  return {
+    method,
+    reached,
+    release: (): void => {
+      if (original) files[method] = original;
+      release();
+    },
+  };
+}
 
 /** Sends repeated headers as they are; fetch would join them. */
 function postWithHeader(url: string, body: Buffer, values: string[]): Promise<number | undefined> {
