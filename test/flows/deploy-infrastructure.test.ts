@@ -1,29 +1,14 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { inspect } from 'node:util';
+import { setMockDispatcher } from '@nomicfoundation/hardhat-verify/internal/undici';
 import { expect } from 'chai';
 import { AbiCoder, formatEther, isHexString, parseEther } from 'ethers';
-import { PROJECT_ROOT } from '../../service/base/project-root';
+import { MockAgent } from 'undici';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { createFakeExplorer, type FakeExplorer } from '../helpers/chain/fake-explorer';
-import { ask, askHardhat } from '../helpers/processes/command-answer';
-import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
-import { hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
-import { runAsWritten } from '../helpers/pages/page-commands';
+import { askAsWritten } from '../helpers/pages/page-commands';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
-import { temporaryFolder } from '../helpers/temporary-folder';
 
 const EXPLORER_KEY = 'MARKEDKEYOFETHERSCAN0123456789ABCD';
-
-/** Runs `verify` in one process, with the options of each of these commands. */
-const verifyAll = (commands: readonly string[]): string => {
-  const options = commands.map((command) => /--contract (\S+) (\S+)$/.exec(command));
-  return `
-const hre = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/hardhat'))});
-const verify = ([, contract, address]) => hre.run('verify', { contract, address });
-Promise.all(${JSON.stringify(options)}.map(verify));
-`;
-};
+const OTHER_KEY = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567';
 
 // A node with Amoy's chain id that has nothing at the addresses where v5 is published.
 describe('npx hardhat deploy on a network without the published contracts', () => {
@@ -88,79 +73,87 @@ describe('npx hardhat deploy on a network without the published contracts', () =
     expect(await transactions()).to.equal(7);
   });
 
-  (hasOpenssl ? describe : describe.skip)('the npx hardhat verify commands that it prints', () => {
-    const folder = temporaryFolder();
-    let explorer: FakeExplorer;
-    let https: HttpsFront;
+  describe('the npx hardhat verify commands that it prints', () => {
+    const submissions: URLSearchParams[] = [];
+    let explorerStatus = 200;
     let settings: Record<string, string>;
 
-    before(async () => {
-      explorer = createFakeExplorer(network.chain, 80002, EXPLORER_KEY);
-      https = await startHttpsFront(folder.path, { 'api.etherscan.io': explorer.answer });
-      const { envFile: ENV_FILE, node } = network;
-      settings = { ENV_FILE, RPC_URL: node.url, ETHERSCAN_API_KEY: EXPLORER_KEY, ...https.environment };
+    before(() => {
+      const explorer = new MockAgent();
+      explorer.disableNetConnect();
+      explorer
+        .get('https://api.etherscan.io')
+        .intercept({ path: () => true, method: () => true })
+        .reply(({ path, body }) => {
+          const form = new URLSearchParams(typeof body === 'string' ? body : '');
+          const asked = new Map([...new URLSearchParams(path.split('?')[1]), ...form]);
+          if (asked.get('action') === 'verifysourcecode') submissions.push(form);
+          return { statusCode: explorerStatus, data: JSON.stringify(answerOf(asked)) };
+        })
+        .persist();
+      // hardhat-verify has an undici of its own, whose types differ.
+      setMockDispatcher(explorer as unknown as Parameters<typeof setMockDispatcher>[0]);
+      settings = { RPC_URL: network.node.url, ETHERSCAN_API_KEY: EXPLORER_KEY };
     });
-    after(async () => {
-      await https.close();
-      folder.remove();
-    });
+    after(() => setMockDispatcher(undefined));
 
-    it('submit the source of the proxy and its constructor arguments to the explorer', async () => {
-      const output = await runAsWritten(printed.at(-1) ?? '', settings);
-      const [proxy] = explorer.submissions;
-      expect(output).to.contain(`https://amoy.polygonscan.com/address/${proxy?.address}#code`);
-      const logic = printed.at(-2)?.split(' ').at(-1);
-      const args = AbiCoder.defaultAbiCoder().encode(['address', 'bytes'], [logic, '0x8129fc1c']);
-      expect(proxy?.args).to.equal(args.slice(2));
-    });
-
-    it('submit the source of every contract, which compiles to the deployed code', async () => {
-      // In one process: each start of a command costs seconds.
-      const script = join(folder.path, 'verify-all.js');
-      writeFileSync(script, verifyAll(printed.slice(0, -1)));
-      // As `hardhat run` starts a script, without loading Hardhat twice.
-      const args = ['hardhat/register', script];
-      const { code, stdout, stderr } = await ask('--require', args, { ...settings, HARDHAT_NETWORK: 'amoy' });
-      expect(code, stdout + stderr).to.equal(0);
-      const { submissions } = explorer;
-      expect(submissions.map(({ contract }) => contract.replace(/.*:/, ''))).to.have.members([
-        'ERC1967Proxy',
+    it('submit the source of every contract to the explorer', async () => {
+      for (const command of printed) {
+        const { code, stdout, stderr } = await askAsWritten(command, settings);
+        expect(code, stdout + stderr).to.equal(0);
+        const address = submissions.at(-1)?.get('contractaddress');
+        expect(stdout).to.contain(`https://amoy.polygonscan.com/address/${address}#code`);
+      }
+      expect(submissions.map((form) => form.get('contractname')?.replace(/.*:/, ''))).to.deep.equal([
         'TitleEscrowFactory',
         'TitleEscrow',
         'TradeTrustTokenStandard',
         'TDocDeployer',
+        'ERC1967Proxy',
       ]);
-      for (const { contract, compiler, input } of submissions) {
-        const { optimizer, evmVersion } = input.settings;
-        expect({ compiler, optimizer, evmVersion }, contract).to.deep.equal({
-          compiler: 'v0.8.22+commit.4fc1097e',
-          optimizer: { enabled: false, runs: 200 },
-          evmVersion: 'paris',
-        });
+      for (const form of submissions) {
+        expect(form.get('compilerversion')).to.equal('v0.8.22+commit.4fc1097e');
+        const { settings } = JSON.parse(form.get('sourceCode') ?? '') as { settings: object };
+        expect(settings).to.deep.include({ optimizer: { enabled: false, runs: 200 }, evmVersion: 'paris' });
       }
-      expect(stdout.match(/Successfully verified/g)).to.have.length(printed.length - 1);
+      const [logic, proxy] = submissions.slice(-2);
+      const args = [logic?.get('contractaddress'), '0x8129fc1c'];
+      // The spelling is Etherscan's.
+      expect(`0x${proxy?.get('constructorArguements')}`).to.equal(
+        AbiCoder.defaultAbiCoder().encode(['address', 'bytes'], args),
+      );
     });
 
     it('name the wrong setting when the key is refused or the node does not answer', async () => {
-      const args =
-        printed
-          .at(-1)
-          ?.replace(/^.* hardhat /, '')
-          .split(' ') ?? [];
-      const otherKey = { ...settings, ETHERSCAN_API_KEY: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ01234567' };
-      const refused = await askHardhat(args, otherKey);
-      const unreachable = await askHardhatInProcess(args, { ...settings, RPC_URL: 'http://127.0.0.1:9' });
-      expect(refused.stderr).to.contain('ETHERSCAN_API_KEY is refused').and.to.contain('[NOT_CONFIGURED]');
-      expect(unreachable.stderr).to.contain('[RPC_UNREACHABLE]').and.to.contain('Check RPC_URL');
-      expect([refused.code, unreachable.code]).to.deep.equal([1, 1]);
+      for (const [changes, code, remedy] of [
+        [{ ETHERSCAN_API_KEY: OTHER_KEY }, '[NOT_CONFIGURED]', 'ETHERSCAN_API_KEY is refused'],
+        [{ RPC_URL: 'http://127.0.0.1:9' }, '[RPC_UNREACHABLE]', 'Check RPC_URL'],
+      ] as const) {
+        const refused = await askAsWritten(printed.at(-1) ?? '', { ...settings, ...changes });
+        expect(refused.code).to.equal(1);
+        expect(refused.stderr).to.contain(code).and.to.contain(remedy);
+      }
     });
 
     it('mask the key in the URL when the explorer fails', async () => {
-      explorer.fail();
-      const failed = await askHardhat(['verify', '--network', 'amoy', network.registry()], settings);
+      explorerStatus = 500;
+      const failed = await askAsWritten(printed.at(-1) ?? '', settings);
       expect(failed.code).to.equal(1);
       expect(failed.stderr).to.contain('apikey=[secret]');
       expect(inspect(failed)).not.to.contain(EXPLORER_KEY);
     });
   });
 });
+
+/** Etherscan's answer about a contract on Amoy, whose source it accepts. */
+function answerOf(asked: ReadonlyMap<string, string>): { status: string; message: string; result: unknown } {
+  const refused = { status: '0', message: 'NOTOK' };
+  if (asked.get('apikey') !== EXPLORER_KEY) return { ...refused, result: 'Invalid API Key' };
+  if (asked.get('chainid') !== '80002') return { ...refused, result: 'Missing or unsupported chainid' };
+  const results: Record<string, unknown> = {
+    getsourcecode: [{ SourceCode: '' }],
+    verifysourcecode: 'the id of the submission',
+    checkverifystatus: 'Pass - Verified',
+  };
+  return { status: '1', message: 'OK', result: results[asked.get('action') ?? ''] };
+}
