@@ -10,11 +10,21 @@ const direction = (files, patterns, message) => ({
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const DELIVERING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
 const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
+/** What opens a private key of the wallet or of the issuer. */
+const OPENS_KEYS = [
+  { name: 'ethers', importNames: ['Wallet', 'SigningKey'] },
+  { name: '@digitalbazaar/ecdsa-multikey' },
+].map((one) => ({ ...one, message: 'Only service/keys/ has private keys: ask its signers.' }));
 /** The folder of the registry's contracts, except for some leaves. */
 const registryBut = (...leaves) => ['**/registry/**', ...leaves.map((leaf) => `!**/registry/${leaf}`)];
 const COMPOSITION = ['**/composition/**', '**/service/main'];
 /** The folders above: they start or observe the others. */
 const ABOVE = [...COMPOSITION, '**/observability/**'];
+/** Both lines, and what is above and below them. */
+const LINES_AND_CHAIN = [
+  ...[...ISSUING, ...DELIVERING, ...READING, ...ABOVE],
+  ...['**/registry/**', '**/database/**', '**/chain/**'],
+];
 
 export default tseslint.config(
   {
@@ -111,22 +121,18 @@ export default tseslint.config(
   direction(['service/base/**'], ['../**'], 'Everything uses the leaves: they know each other only.'),
   direction(
     ['service/config/**'],
-    [
-      ...ISSUING,
-      ...DELIVERING,
-      ...READING,
-      '**/registry/**',
-      '**/database/**',
-      '**/chain/**',
-      '!**/chain/networks',
-      ...ABOVE,
-    ],
+    [...LINES_AND_CHAIN, '!**/chain/networks'],
     'Everything uses the settings: they know the leaves and the networks.',
   ),
   direction(
     ['service/chain/**', 'service/database/**'],
     [...ISSUING, ...DELIVERING, ...READING, '**/registry/**', '**/config/**', ...ABOVE],
     'Both lines use this; it knows neither.',
+  ),
+  direction(
+    ['service/keys/**'],
+    [...LINES_AND_CHAIN, '!**/chain/transactions'],
+    'A key signs what it is given: it knows the settings, and what a transaction is.',
   ),
   direction(
     ['service/registry/**'],
@@ -245,6 +251,24 @@ export default tseslint.config(
       'no-restricted-syntax': [
         'error',
         { selector: 'Program', message: 'No barrels: import from the file that does it.' },
+      ],
+    },
+  },
+  {
+    files: ['service/**/*.ts', 'cli/**/*.ts', 'deploy/**/*.ts'],
+    ignores: ['service/{keys,types}/**', 'service/config/settings.ts'],
+    rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: OPENS_KEYS }] },
+  },
+  {
+    files: ['service/**/*.ts'],
+    ignores: ['service/{composition,issuance,keys,minting,types}/**', 'service/config/settings.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: OPENS_KEYS,
+          patterns: [{ group: ['**/keys/**'], message: 'Only issuing signs with these keys.' }],
+        },
       ],
     },
   },

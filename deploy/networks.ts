@@ -1,4 +1,3 @@
-import { Wallet, type BaseWallet } from 'ethers';
 import type { HardhatUserConfig } from 'hardhat/config';
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
 import { publishedWallet, refusePublishedKey } from '../cli/transactions';
@@ -12,7 +11,8 @@ import {
   type Network,
 } from '../service/chain/networks';
 import { createRpcClient, readChainId } from '../service/chain/rpc-client';
-import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
+import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, walletKeyOf, type Settings } from '../service/config/settings';
+import { openWallet, type TransactionSigner } from '../service/keys/wallet';
 
 /** Placeholder URL for a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
@@ -79,17 +79,17 @@ export function httpRpcUrlOf(network: Network, settings: Settings): string {
  *
  * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED.
  */
-export function walletOf(network: Network, settings: Settings): BaseWallet {
-  const key = settingOf(settings, 'WALLET_PRIVATE_KEY');
+export function walletOf(network: Network, settings: Settings): TransactionSigner {
+  const key = walletKeyOf(settings);
   if (key === undefined) {
-    if (network.local) return publishedWallet(0);
+    if (network.local) return openWallet(publishedWallet(0));
     const message = `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`;
     const remedy =
       'Set it to the private key of a wallet that can pay for the transactions; ' +
       'it becomes the admin and minter.';
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
-  const wallet = new Wallet(key);
+  const wallet = openWallet(key);
   refusePublishedKey(network, wallet.address);
   return wallet;
 }

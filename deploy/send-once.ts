@@ -1,16 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  dataSlice,
-  getAddress,
-  id,
-  keccak256,
-  Transaction,
-  type BaseWallet,
-  type TransactionReceipt,
-  type TransactionRequest,
-} from 'ethers';
+import { dataSlice, getAddress, id, keccak256, Transaction, type TransactionReceipt } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { z } from 'zod';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
@@ -18,13 +9,14 @@ import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
 import type { Network } from '../service/chain/networks';
 import { ALREADY_KNOWN, type TransactionFees } from '../service/chain/transactions';
+import type { TransactionSigner } from '../service/keys/wallet';
 
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */
 export interface Sender {
   readonly hre: HardhatRuntimeEnvironment;
   readonly network: Network;
   readonly provider: HardhatRuntimeEnvironment['ethers']['provider'];
-  readonly wallet: BaseWallet;
+  readonly wallet: TransactionSigner;
   readonly folder: string;
   /** The same for all transactions of a command, so the fees that are shown are those that are offered. */
   readonly fees: () => Promise<TransactionFees>;
@@ -139,15 +131,14 @@ async function sign(sender: Sender, step: Step, before?: Sent): Promise<Sent> {
   const gas = await provider.estimateGas({ from: wallet.address, to, data });
   await afford(sender, gas, step.effect !== undefined);
   if (step.effect !== undefined) say(`Deploying ${step.effect} on ${network.name} …`);
-  const transaction: TransactionRequest = {
+  const raw = await wallet.sign({
     to,
     data,
     chainId: network.chainId,
     nonce: earlier?.nonce ?? (await provider.getTransactionCount(wallet.address, 'pending')),
     gasLimit: gasLimitFor(gas),
     ...(await fees()),
-  };
-  const raw = await wallet.signTransaction(transaction);
+  });
   const sent = { hashes: [...(before?.hashes ?? []), keccak256(raw)], raw };
   writeSent(sender, step.name, sent);
   return sent;

@@ -1,4 +1,4 @@
-import { hexlify, isError, randomBytes, type Wallet, ZeroAddress } from 'ethers';
+import { hexlify, isError, randomBytes, ZeroAddress } from 'ethers';
 import { ChainError, messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { createFinalBlockReading } from '../../service/chain/finality';
@@ -7,6 +7,7 @@ import { nodeErrorOf } from '../../service/chain/node-errors';
 import { headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import type { Settings } from '../../service/config/settings';
+import type { TransactionSigner } from '../../service/keys/wallet';
 import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation } from '../../service/registry/simulate-mint';
@@ -31,7 +32,7 @@ export interface CheckedNode {
   /** Of the registries. */
   confirmations: Confirmations[];
   /** The registry in which the wallet mints, if it does so through this node. */
-  issuing: { wallet: Wallet; registryAddress: string } | undefined;
+  issuing: { wallet: TransactionSigner; registryAddress: string } | undefined;
 }
 
 /** A command's user waits; the service itself waits longer. */

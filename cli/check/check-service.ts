@@ -1,4 +1,3 @@
-import { Wallet } from 'ethers';
 import pMap from 'p-map';
 import { systemClock } from '../../service/base/clock';
 import { codeOf } from '../../service/base/errors';
@@ -7,6 +6,7 @@ import { loadConfig, readSettings, type Config } from '../../service/config/conf
 import { missingForIssuing } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
+import { openWallet } from '../../service/keys/wallet';
 import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { definedBySettings } from '../../service/subscriptions/subscription';
@@ -77,9 +77,9 @@ function nodesOf(config: Config): CheckedNode[] {
       node.registries.push(address);
       node.confirmations.push(confirmations);
     }
-  const { walletPrivateKey, tokenRegistryAddress: registryAddress } = config;
-  if (own !== undefined && walletPrivateKey !== undefined && registryAddress !== undefined)
-    own.issuing = { wallet: new Wallet(walletPrivateKey), registryAddress };
+  const { walletKey, tokenRegistryAddress: registryAddress } = config;
+  if (own !== undefined && walletKey !== undefined && registryAddress !== undefined)
+    own.issuing = { wallet: openWallet(walletKey), registryAddress };
   return [...nodes.values()];
 }
 

@@ -3,7 +3,6 @@ import {
   dataLength,
   getAddress,
   keccak256,
-  Wallet,
   type Interface,
   type TransactionReceipt,
   type TransactionRequest,
@@ -15,7 +14,8 @@ import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config/config';
-import { settingOf } from '../../service/config/settings';
+import { settingOf, walletKeyOf } from '../../service/config/settings';
+import { openWallet, type TransactionSigner, type UnnumberedTransaction } from '../../service/keys/wallet';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
@@ -36,7 +36,7 @@ import { remarkWarning, type Remark } from './remark';
 
 /** A registry and the wallet of the settings that administers it. */
 export interface RegistryAdmin extends ReachedRegistry {
-  wallet: Wallet;
+  wallet: TransactionSigner;
   /** Read-only: transactions go through the wallet. */
   contract: TradeTrustTokenStandard;
   /** Address of the registry with its checksum. */
@@ -57,14 +57,14 @@ export async function asAdmin<T>(
   place: { chainId: number; registry: string },
   act: (admin: RegistryAdmin) => Promise<T>,
 ): Promise<T> {
-  const privateKey = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
-  if (privateKey === undefined) {
+  const key = walletKeyOf(readSettings().settings);
+  if (key === undefined) {
     const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
     const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
   return withRegistry(place, async (reached) => {
-    const wallet = new Wallet(privateKey, reached.client);
+    const wallet = openWallet(key);
     refusePublishedKey(reached.network, wallet.address);
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const address = getAddress(place.registry);
@@ -216,7 +216,7 @@ async function send<State>(
   requireFunds(cost, network);
   await action.beforeSending?.();
   const { chainId } = network;
-  const hash = await submit(admin, { ...transaction, chainId, gasLimit: gasLimitFor(gas), ...fees });
+  const hash = await submit(admin, { to: address, data, chainId, gasLimit: gasLimitFor(gas), ...fees });
   say(`sent     ${hash}`);
   return awaitReceipt(client, hash);
 }
@@ -246,10 +246,10 @@ async function simulate<State>(
  * Signs with the next nonce and returns the hash once the node has accepted the transaction. If another
  * sender uses that nonce first, it is signed again.
  */
-async function submit({ wallet, client }: RegistryAdmin, transaction: TransactionRequest): Promise<string> {
+async function submit({ wallet, client }: RegistryAdmin, fields: UnnumberedTransaction): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     const nonce = await client.getTransactionCount(wallet.address, 'pending');
-    const raw = await wallet.signTransaction({ ...transaction, nonce });
+    const raw = await wallet.sign({ ...fields, nonce });
     const outcome = await broadcast(client, raw);
     if (outcome.state === 'taken') return keccak256(raw);
     if (outcome.state === 'open') return submitAgain(client, raw);

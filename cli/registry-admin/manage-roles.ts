@@ -1,6 +1,7 @@
-import { Wallet, ZeroAddress, getAddress } from 'ethers';
+import { ZeroAddress, getAddress } from 'ethers';
 import { readSettings } from '../../service/config/config';
-import { settingOf } from '../../service/config/settings';
+import { walletKeyOf } from '../../service/config/settings';
+import { openWallet } from '../../service/keys/wallet';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { Answer, Say } from '../answer';
 import { invalid, Refusal } from '../errors';
@@ -24,8 +25,8 @@ export async function listRoles(options: ListRolesOptions): Promise<Answer> {
   if (options.account !== undefined) requireAddress('--account', options.account);
   const account = options.account === undefined ? undefined : getAddress(options.account);
   const place = registryOf(options.registry, options.network);
-  const privateKey = settingOf(readSettings().settings, 'WALLET_PRIVATE_KEY');
-  const wallet = privateKey === undefined ? undefined : new Wallet(privateKey).address;
+  const key = walletKeyOf(readSettings().settings);
+  const wallet = key && openWallet(key).address;
   return withRegistry(place, async (reached) => {
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const also = [...new Set([account, wallet])].flatMap((address) => address ?? []);

@@ -1,4 +1,3 @@
-import { Wallet } from 'ethers';
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
@@ -14,6 +13,7 @@ import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
+import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/mint';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
@@ -47,9 +47,9 @@ export async function startIssuing(
     mintTiming?: Partial<MintTiming> | undefined;
   },
 ) {
-  const { walletPrivateKey: privateKey, tokenRegistryAddress: registryAddress } = config;
+  const { walletKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
-  if (!preparation || !privateKey || !registryAddress)
+  if (!preparation || !walletKey || !registryAddress)
     return {
       issuer: { missing: missingForIssuing(config) },
       journal: undefined,
@@ -59,7 +59,8 @@ export async function startIssuing(
     };
   const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
   const { network } = config;
-  const walletAddress = new Wallet(privateKey).address;
+  const wallet = openWallet(walletKey);
+  const { address: walletAddress } = wallet;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, systemClock);
@@ -74,7 +75,7 @@ export async function startIssuing(
         client,
         network,
         confirmations: confirmationsOf(config),
-        privateKey,
+        wallet,
         registryAddress,
         journal,
         checkChain,
@@ -121,12 +122,12 @@ export async function startIssuing(
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */
 export function preparationOf(config: Config): PreparationSettings | undefined {
-  const { didKeyPair: keyPair, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
-  if (!keyPair || !tokenRegistry || !billOfLadingContextUrl) return undefined;
+  const { didKeyPair: issuerKey, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
+  if (!issuerKey || !tokenRegistry || !billOfLadingContextUrl) return undefined;
   const { currency, chainId } = config.network;
   return {
-    keyPair,
-    issuer: keyPair.controller,
+    issuerKey,
+    issuer: issuerKey.controller,
     documentContextUrl: billOfLadingContextUrl,
     rendererUrl: config.rendererUrl,
     currency,

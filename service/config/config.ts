@@ -14,6 +14,7 @@ import {
   type Settings,
   valuesOf,
   signingKeysOf,
+  walletKeyOf,
 } from './settings';
 import { secretsOf } from './secrets';
 import { wrong } from './setting-types';
@@ -29,7 +30,13 @@ export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
 
 /** Values that are read through what follows from them. */
 type Combined =
-  'net' | 'didKeyPairs' | 'nodeEnv' | 'signingPrivateKey' | 'signingPrivateKeyNext' | 'signingKeySwitchAt';
+  | 'net'
+  | 'walletPrivateKey'
+  | 'didKeyPairs'
+  | 'nodeEnv'
+  | 'signingPrivateKey'
+  | 'signingPrivateKeyNext'
+  | 'signingKeySwitchAt';
 
 /** The env file (an absolute path), whether it can be read or not. */
 export function envFileOf(environment: Settings = process.env): string {
@@ -123,6 +130,7 @@ export function loadConfig(environment?: Settings) {
     rpcUrls: rpcUrlsOf(network, settings),
     /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
+    walletKey: walletKeyOf(settings),
     didKeyPair: didKeyPairOf(settings),
     /** Undefined: nothing can be sent to a webhook. */
     signingKeys: signingKeysOf(settings),

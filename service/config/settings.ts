@@ -222,6 +222,17 @@ export function gasStationUrlOf(network: Network, settings: Settings): string | 
   return url === NO_GAS_STATION ? undefined : url;
 }
 
+/** Where the wallet's key is. Only `service/keys/` opens it. */
+export interface WalletKey {
+  readonly privateKey: string;
+}
+
+/** The wallet that deploys, mints and administers registries. Undefined if none is set. */
+export function walletKeyOf(settings: Settings): WalletKey | undefined {
+  const privateKey = settingOf(settings, 'WALLET_PRIVATE_KEY');
+  return privateKey === undefined ? undefined : { privateKey };
+}
+
 /**
  * DID_KEY_PAIRS. Its key must be of DOMAIN's did:web: a signature with another key cannot be corrected later.
  */

@@ -29,7 +29,8 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
 
 /** The names of the settings without which no document can be issued, where they are not set. */
 export function missingForIssuing(
-  values: Pick<Values, 'walletPrivateKey' | 'tokenRegistryAddress'> & {
+  values: Pick<Values, 'tokenRegistryAddress'> & {
+    walletKey: unknown;
     didKeyPair: unknown;
     /** Follows from DOMAIN, unless it is set itself. */
     billOfLadingContextUrl: string | undefined;
@@ -37,7 +38,7 @@ export function missingForIssuing(
 ): string[] {
   const needed = {
     DOMAIN: values.billOfLadingContextUrl,
-    WALLET_PRIVATE_KEY: values.walletPrivateKey,
+    WALLET_PRIVATE_KEY: values.walletKey,
     DID_KEY_PAIRS: values.didKeyPair,
     TOKEN_REGISTRY_ADDRESS: values.tokenRegistryAddress,
   };

@@ -7,8 +7,8 @@ import {
   emptinessOf,
   type UnsignedCredential,
 } from './credential';
-import type { DidKeyPair } from '../base/did-key-pair';
 import { RequestError } from '../base/errors';
+import type { IssuerKey } from '../keys/issuer-key';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
@@ -58,7 +58,7 @@ export interface PreparationSettings extends Omit<
   CredentialInput,
   'id' | 'issuedAt' | 'documentType' | 'credentialSubject'
 > {
-  keyPair: DidKeyPair;
+  issuerKey: IssuerKey;
 }
 
 /**
@@ -67,8 +67,8 @@ export interface PreparationSettings extends Omit<
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
-  const { keyPair, ...common } = settings;
-  const sign = await createCredentialSigner(keyPair, createDocumentLoader(common.documentContextUrl));
+  const { issuerKey, ...common } = settings;
+  const sign = await createCredentialSigner(issuerKey, createDocumentLoader(common.documentContextUrl));
   return async ({ documentType, body, uuid, issuedAt }) => {
     const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
     const created = new Date(issuedAt);

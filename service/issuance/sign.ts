@@ -1,11 +1,10 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
-import type { DidKeyPair } from '../base/did-key-pair';
 import { SigningError, messageOf } from '../base/errors';
+import { type IssuerKey, openIssuerKey } from '../keys/issuer-key';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
-import { createIssuerSigner } from './issuer-signer';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
 
 /** The base proof (docs/specification.md 3.7). */
@@ -36,10 +35,10 @@ export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/cre
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createCredentialSigner(
-  keyPair: DidKeyPair,
+  key: IssuerKey,
   documentLoader: DocumentLoader,
 ): Promise<SignCredential> {
-  const signer = await createIssuerSigner(keyPair);
+  const signer = await openIssuerKey(key);
   const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {

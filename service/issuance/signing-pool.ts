@@ -7,7 +7,7 @@ import { SigningError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/waiting';
-import { createIssuerSigner } from './issuer-signer';
+import { openIssuerKey } from '../keys/issuer-key';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
 import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
@@ -94,7 +94,7 @@ export async function createSigningPool(
     longestMs = LONGEST_SIGNING_MS,
   }: SigningPoolOptions = {},
 ): Promise<SigningPool> {
-  await createIssuerSigner(settings.keyPair);
+  await openIssuerKey(settings.issuerKey);
   const pool = new Piscina<SigningTask, PreparationOutcome>({
     filename: WORKER,
     minThreads: threads,

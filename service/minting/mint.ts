@@ -7,6 +7,7 @@ import type { Confirmations, Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
+import type { TransactionSigner } from '../keys/wallet';
 
 // A mint is one attempt to make one token. A signed mint is a transaction that makes it. A pending
 // transaction is a mint under one nonce: a signed mint and its replacements with higher fees.
@@ -140,7 +141,7 @@ export interface MintQueueOptions {
   network: Network;
   /** When a mint's block is final. */
   confirmations: Confirmations;
-  privateKey: string;
+  wallet: TransactionSigner;
   registryAddress: string;
   journal: MintProgress;
   /** Rejects when the node cannot be asked or belongs to another chain. */

@@ -1,4 +1,3 @@
-import { Wallet } from 'ethers';
 import { createFinalBlockReading } from '../chain/finality';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -14,18 +13,16 @@ export type QueueParts = Readonly<ReturnType<typeof createQueueParts>>;
 /** @param stopping aborts when the queue stops. */
 export function createQueueParts(options: MintQueueOptions, stopping: AbortSignal) {
   const { client, network, registryAddress, confirmations } = options;
-  const wallet = new Wallet(options.privateKey, client);
   const nonces = new Nonces();
   const states = new MintStates(nonces);
   return {
     ...options,
     stopping,
-    wallet,
     nonces,
     states,
     chain: new MintChain(client, registryAddress, createFinalBlockReading(client, network, confirmations)),
     recorder: new MintRecorder({ ...options, states, stopping }),
-    terms: new TransactionTerms(options, wallet),
+    terms: new TransactionTerms(options),
     width: new BroadcastWidth(network.local),
     timing: timingFor(client, network, options.timing),
   };

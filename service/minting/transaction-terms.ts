@@ -1,4 +1,4 @@
-import { keccak256, type Wallet } from 'ethers';
+import { keccak256 } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import { ChainError } from '../base/errors';
@@ -115,11 +115,8 @@ export class TransactionTerms {
 
   readonly #registry: TradeTrustTokenStandard;
 
-  constructor(
-    private readonly options: MintQueueOptions,
-    private readonly wallet: Wallet,
-  ) {
-    this.#registry = TradeTrustTokenStandard__factory.connect(options.registryAddress, wallet);
+  constructor(private readonly options: MintQueueOptions) {
+    this.#registry = TradeTrustTokenStandard__factory.connect(options.registryAddress, options.client);
   }
 
   /**
@@ -170,9 +167,9 @@ export class TransactionTerms {
   ): Promise<SignedMint> {
     const { tokenId, beneficiary, holder, remark } = mint.issuance;
     const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
-    const { registryAddress: to, network } = this.options;
+    const { registryAddress: to, network, wallet } = this.options;
     const data = this.#registry.interface.encodeFunctionData('mint', [...args]);
-    const raw = await this.wallet.signTransaction({
+    const raw = await wallet.sign({
       to,
       data,
       chainId: network.chainId,
@@ -180,7 +177,7 @@ export class TransactionTerms {
       gasLimit,
       ...fees,
     });
-    const from = this.wallet.address;
+    const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
     const unsent: SignedMint = { ...signed, mayBeTaken: false, wasSent: false };
     mint.transactions.push(unsent);
@@ -188,10 +185,12 @@ export class TransactionTerms {
   }
 
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
-    const { client, registryAddress } = this.options;
+    const { client, registryAddress, wallet } = this.options;
     // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
     if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
-    const gas = await this.#registry.mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark);
+    const { mint } = this.#registry;
+    const from = wallet.address;
+    const gas = await mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark, { from });
     return (gas * MARGIN) / 100n;
   }
 }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { IssuanceState } from '../../service/journal/issuance';
+import { openWallet } from '../../service/keys/wallet';
 import { eventually } from '../helpers/eventually';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import {
@@ -255,7 +256,7 @@ describe('a mint on a public network', () => {
 
   const restarts: [what: string, options: QueueOptions, transactions: number][] = [
     ['sent again', {}, 1],
-    ['minted by the next wallet', { privateKey: SECOND_KEY }, 2],
+    ['minted by the next wallet', { wallet: openWallet({ privateKey: SECOND_KEY }) }, 2],
   ];
   for (const [what, options, transactions] of restarts)
     it(`is ${what} when its block disappeared while the queue was stopped`, async () => {

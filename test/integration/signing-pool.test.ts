@@ -288,8 +288,8 @@ describe('the signing pool', () => {
 
   it('does not start with a damaged key pair', async () => {
     const running = threads.length;
-    const keyPair = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
-    const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), keyPair }));
+    const issuerKey = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
+    const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), issuerKey }));
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(threads).to.have.lengthOf(running);
   });

@@ -274,13 +274,16 @@ describe('preparing a document', () => {
   });
 
   it('reports a damaged key pair without printing it', async () => {
-    const keyPair = { ...issuer.keyPair, secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3) };
-    const refusal = await createDocumentPreparer({ ...settingsOf(issuer), keyPair }).catch(
+    const issuerKey = {
+      ...issuer.keyPair,
+      secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3),
+    };
+    const refusal = await createDocumentPreparer({ ...settingsOf(issuer), issuerKey }).catch(
       (error: unknown) => error as ServiceError,
     );
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect((refusal as ServiceError).message).to.match(/^DID_KEY_PAIRS is damaged/);
-    expect((refusal as ServiceError).message).not.to.contain(keyPair.secretKeyMultibase);
+    expect((refusal as ServiceError).message).not.to.contain(issuerKey.secretKeyMultibase);
   });
 });
 

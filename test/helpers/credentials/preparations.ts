@@ -8,7 +8,7 @@ export const HOLDER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 /** The settings that all documents of this issuer share. */
 export function settingsOf({ keyPair, did, contextUrl }: TestIssuer): PreparationSettings {
   return {
-    keyPair,
+    issuerKey: keyPair,
     issuer: did,
     documentContextUrl: contextUrl,
     rendererUrl: 'https://renderer.example',

@@ -6,6 +6,7 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
+import { openWallet } from '../../../service/keys/wallet';
 import { mintTopics } from '../../../service/minting/mint-chain';
 import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
@@ -50,7 +51,7 @@ export function queueOptions(
     client,
     network,
     confirmations: network.confirmations,
-    privateKey: DEPLOYER_KEY,
+    wallet: openWallet({ privateKey: DEPLOYER_KEY }),
     checkChain: createChainCheck(client, url, network),
     readFees: () =>
       readFees({ gasPricing: network.gasPricing, readStation, readNode: () => client.getFeeData(), warn }),
