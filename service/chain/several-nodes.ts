@@ -5,7 +5,13 @@ import type { Logger } from '../base/logger';
 import { ChainError, messageOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import type { Network } from './networks';
-import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import {
+  classifyRefusal,
+  isBlockAbsent,
+  isParameterRefused,
+  isRangeRefused,
+  isReverted,
+} from './node-errors';
 import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
 import { blockOf, logOf, type ChainBlock } from './read-chain';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
@@ -113,9 +119,9 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     const [first, second] = params;
     if (method === 'eth_sendRawTransaction') return this.#sendToAll(String(first));
     if (method === 'eth_blockNumber')
-      return this.#agreeOnTag('latest').then(({ block }) => hex(block.number));
+      return this.#agreeOnTag('latest').then((found) => found && hex(found.block.number));
     if (method === GET_BLOCK && !isNumber(first))
-      return this.#agreeOnTag(String(first)).then(({ raw }) => raw);
+      return this.#agreeOnTag(String(first)).then((found) => found?.raw ?? null);
     if (method === 'eth_getTransactionCount' && !isNumber(second)) return this.#count(params);
     if (ESTIMATES.includes(method)) return this.#first(method, params);
     return this.#agreeOn(method, params);
@@ -264,12 +270,19 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     return vote.value.map((value: unknown): Vote => ({ node, kind: 'value', value }));
   }
 
-  /** The block of a tag, as `latest` or `finalized`, is the highest one that two nodes have under it. */
-  async #agreeOnTag(tag: string): Promise<{ block: ChainBlock; raw: unknown }> {
+  /**
+   * The block of a tag, as `latest` or `finalized`, is the highest one that two nodes have under it.
+   * Undefined if a node has none under another tag than `latest`, and no two have one.
+   *
+   * @throws the refusal of two nodes that do not know the tag.
+   */
+  async #agreeOnTag(tag: string): Promise<{ block: ChainBlock; raw: unknown } | undefined> {
     for (let reading = 1; ; reading++) {
       const nodes = await this.states.usable();
       const params: Params = [tag, false];
-      const votes = await this.#gather(nodes, GET_BLOCK, params, enough(2), [], GRACE_MS);
+      // After the first difference, a slow node is waited for too: it may decide.
+      const wanted = enough(reading === 1 ? 2 : nodes.length);
+      const votes = await this.#gather(nodes, GET_BLOCK, params, wanted, [], GRACE_MS);
       const heads = votes.flatMap((vote) => headIn(vote) ?? []);
       const agreed = heads.length < 2 ? undefined : await this.#highestOfTwo(heads);
       if (tag === 'latest') this.#noteHeads(heads, agreed);
@@ -277,11 +290,16 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       const [only] = heads;
       if (nodes.length === 1 && only !== undefined) return { block: only.block, raw: only.raw };
       const answers = votes.filter(({ kind }) => kind !== 'failure');
+      const isComplete = votes.length === nodes.length || reading > 1;
+      if (tag !== 'latest' && isComplete && heads.length < 2) {
+        const refusals = answers.filter(isTagRefused);
+        if (refusals.length >= Math.min(2, nodes.length)) valueOf(refusals[0], GET_BLOCK);
+        if (answers.some(hasNoBlock)) return undefined;
+      }
       if (reading === READINGS || (nodes.length === 1 && answers.length > 0)) {
-        // A node may not know the tag.
-        const refused = answers.find(({ kind }) => kind === 'refusal');
-        if (refused?.kind === 'refusal') throw refused.error;
         if (answers.length === 0) valueOf(votes.at(-1), GET_BLOCK);
+        const areAlike = new Set(answers.map(isTagRefused)).size === 1;
+        if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
         throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : missingHead();
       }
       if (answers.length > 1) await sleep(PAUSE_MS);
@@ -538,6 +556,16 @@ function headIn(vote: Vote): Head | undefined {
 
 function missingHead(): ChainError {
   return malformed(GET_BLOCK);
+}
+
+/** Whether a node knows a tag and has no block for it yet. */
+function hasNoBlock(vote: Vote): boolean {
+  return isNone(vote) || (vote.kind === 'refusal' && isBlockAbsent(vote.error));
+}
+
+/** Whether a node does not know a tag. */
+function isTagRefused(vote: Vote): boolean {
+  return vote.kind === 'refusal' && !hasNoBlock(vote) && isParameterRefused(vote.error);
 }
 
 function isDeepAlike(one: ChainBlock, other: ChainBlock): boolean {

@@ -1,0 +1,86 @@
+import { makeError, toQuantity } from 'ethers';
+import { findNetwork, type Network } from '../../../service/chain/networks';
+import type { Node } from '../../../service/chain/node-states';
+import type { RpcClient } from '../../../service/chain/rpc-client';
+import { VirtualTime } from '../mint-model/virtual-time';
+import { seededRandom } from '../seeded-random';
+
+/** A network with a block every two seconds. */
+export const AMOY = findNetwork('80002') as Network;
+
+/** The answer to a block tag: the number of a block, no block, or an error. */
+export type TagAnswer = number | null | Error;
+
+const HANGS_MS = 30_000;
+
+/** A node that answers from its fields, in virtual time. Its blocks have a hash that names its branch. */
+export class FakeNode implements Node {
+  chainId = AMOY.chainId;
+  head = 100;
+  branch = '';
+  /** The answer to `finalized`. */
+  final: TagAnswer = null;
+  latencyMs = 10;
+  absence: 'refused' | 'hanging' | undefined;
+  /** Methods that hang while the node answers others. */
+  hangs: readonly string[] = [];
+  /** Methods that it was asked, in order. */
+  readonly asked: string[] = [];
+
+  constructor(
+    readonly name: string,
+    private readonly time: VirtualTime,
+  ) {}
+
+  get client(): RpcClient {
+    const client: Pick<RpcClient, 'send' | 'destroy'> = {
+      send: (method: string, params: readonly unknown[]) => this.#answer(method, params),
+      destroy: () => undefined,
+    };
+    return client as RpcClient;
+  }
+
+  async #answer(method: string, [block]: readonly unknown[]): Promise<unknown> {
+    this.asked.push(method);
+    const isHanging = this.absence === 'hanging' || this.hangs.includes(method);
+    await this.time.sleep(isHanging ? HANGS_MS : this.latencyMs);
+    if (isHanging) throw makeError('no answer', 'TIMEOUT', { operation: 'request', reason: 'timeout' });
+    if (this.absence === 'refused') throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+    if (method === 'eth_chainId') return toQuantity(this.chainId);
+    if (method === 'eth_blockNumber') return toQuantity(this.head);
+    if (method !== 'eth_getBlockByNumber') return '0x1';
+    if (block === 'latest') return this.#block(this.head);
+    if (block !== 'finalized') return this.#block(Number(block));
+    if (this.final instanceof Error) throw this.final;
+    return this.final === null ? null : this.#block(this.final);
+  }
+
+  #block(number: number): unknown {
+    if (number > this.head) return null;
+    const hashOf = (one: number): string => `${this.branch}${toQuantity(one)}`;
+    return {
+      number: toQuantity(number),
+      hash: hashOf(number),
+      parentHash: hashOf(number - 1),
+      timestamp: toQuantity(number * 2),
+    };
+  }
+}
+
+/** Runs `act` with so many nodes in virtual time. No second of it is waited for. */
+export async function withFakeNodes(
+  count: number,
+  act: (nodes: FakeNode[], time: VirtualTime) => Promise<void>,
+): Promise<void> {
+  const time = new VirtualTime();
+  const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`node ${index + 1}`, time));
+  const release = time.rule(seededRandom(1));
+  try {
+    let isDone = false;
+    const played = act(nodes, time).finally(() => (isDone = true));
+    await Promise.race([time.passUntil(() => isDone), played]);
+    await played;
+  } finally {
+    release();
+  }
+}
