@@ -265,7 +265,7 @@ export class NodeStates {
    */
   #standsStill({ head = 0, headSince }: State, heads: number, highest: number): boolean {
     const { blockTimeMs } = this.network;
-    if (this.nodes.length === 2 || heads !== 2 || blockTimeMs === 0) return false;
+    if (heads !== 2 || blockTimeMs === 0) return false;
     return head + MOST_BEHIND < highest && performance.now() - headSince >= STILL_BLOCKS * blockTimeMs;
   }
 

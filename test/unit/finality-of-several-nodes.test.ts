@@ -88,7 +88,7 @@ describe('the final block of several nodes', () => {
     withAnswers([68, UNKNOWN], async (read) => {
       const error = await outcomeOf(read);
       expect(error).to.include({ code: 'NODES_DIFFER', retryable: true });
-      expect(error).to.have.property('message').that.contains('node 2: refuses (');
+      expect(error).to.have.property('message').that.contains('http://node-2: refuses (');
     }));
 
   it('is refused with the number to use if two nodes do not know the tag, or the only one', async () => {

@@ -73,7 +73,7 @@ export async function withFakeNodes(
   act: (nodes: FakeNode[], time: VirtualTime) => Promise<void>,
 ): Promise<void> {
   const time = new VirtualTime();
-  const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`node ${index + 1}`, time));
+  const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`http://node-${index + 1}`, time));
   const release = time.rule(seededRandom(1));
   try {
     let isDone = false;
