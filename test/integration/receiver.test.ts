@@ -1,5 +1,5 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { open as openFile, type FileHandle } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -34,8 +34,8 @@ describe('receiver over HTTP', () => {
 
   let findKey: FindKey;
 
-  const start = async (options: { retractions?: boolean; port?: number } = {}): Promise<void> => {
-    receiver = await startReceiver({
+  const open = (options: { retractions?: boolean; port?: number; eventsFile?: string } = {}) =>
+    startReceiver({
       findKey: (keyId) => findKey(keyId),
       eventsFile,
       host: '127.0.0.1',
@@ -45,6 +45,8 @@ describe('receiver over HTTP', () => {
         problems.push('status' in problem ? `${problem.status} ${reason}` : reason),
       ...options,
     });
+  const start = async (options: { retractions?: boolean } = {}): Promise<void> => {
+    receiver = await open(options);
     untrack = track(`receiver on ${receiver.url}`);
   };
   const stop = async (): Promise<void> => {
@@ -167,6 +169,34 @@ describe('receiver over HTTP', () => {
     await send(sampleEvent(0), sampleEvent(4_999));
     await handedOn(5_001);
     expect(processed).to.deep.equal(stored());
+  });
+
+  it('reports a damaged line, keeps it, and goes on with the others', async () => {
+    const lines = [JSON.stringify(event), '\0\0{"specversion":', JSON.stringify(sampleEvent(2))];
+    await restart(() => writeFileSync(eventsFile, `${lines.join('\n')}\n{"specversion":"1.0","id`));
+    await send(event, sampleEvent(2), sampleEvent(3));
+    await handedOn(3);
+    expect(processed).to.deep.equal([1, 2, 3].map(sampleEvent));
+    const now = [...lines, JSON.stringify(sampleEvent(3)), ''].join('\n');
+    expect(readFileSync(eventsFile, 'utf8')).to.equal(now);
+    expect(problems).to.have.length(1);
+    expect(problems[0]).to.match(/^Line 2 of .*events\.jsonl is damaged/);
+  });
+
+  it('leaves a file without events as it is, and any file if its port is taken', async () => {
+    const port = Number(new URL(receiver.url).port);
+    for (const [text, options, problem] of [
+      ['# Notes\n\nnone yet', {}, /no file of received events\. Set RECEIVER_EVENTS_FILE/],
+      ['none yet', {}, /no file of received events\. Set RECEIVER_EVENTS_FILE/],
+      ['{"specversion":"1.0","id":"', { port }, /EADDRINUSE/],
+    ] as const) {
+      const eventsFile = join(folder.path, `other of ${text.length} bytes`);
+      writeFileSync(eventsFile, text, { mode: 0o644 });
+      const outcome = await open({ eventsFile, ...options }).catch(String);
+      expect(outcome).to.match(problem);
+      expect(readFileSync(eventsFile, 'utf8')).to.equal(text);
+      expect(statSync(eventsFile).mode & 0o777).to.equal(0o644);
+    }
   });
 
   it('hands all events on again if the one that was handed on last is gone from the file', async () => {
@@ -307,7 +337,7 @@ describe('receiver over HTTP', () => {
 
 /** Holds the calls of a method of all open files, from the first call on, until they are released. */
 async function hold(anyFile: string, method: 'write' | 'datasync') {
-  const file = await open(anyFile);
+  const file = await openFile(anyFile);
   const files = Object.getPrototypeOf(file) as Record<string, (...args: unknown[]) => Promise<unknown>>;
   await file.close();
   const original = files[method];
