@@ -6,6 +6,7 @@ import { mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
+import { startTcpProxy } from '../helpers/processes/tcp-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
@@ -46,9 +47,20 @@ describe('two nodes', () => {
     await second.close();
   });
 
-  const request = async (): Promise<object> => {
+  /** Creates some documents, and waits for the events of their mints. */
+  const createSome = async (followed: FollowedRegistry): Promise<void> => {
     const [owner, holder] = [await local.account(1), await local.account(2)];
-    return { owner, holder, remarks: '', ...MINIMAL };
+    for (let one = 0; one < 3; one++) {
+      const minted = countOf(followed, 'minted') + 1;
+      const { status, text } = await create(followed.service.url, { owner, holder, remarks: '', ...MINIMAL });
+      expect(status, text).to.equal(200);
+      await eventually('it is announced', () => countOf(followed, 'minted') === minted);
+    }
+  };
+
+  const isAway = async (followed: FollowedRegistry, url: string): Promise<boolean> => {
+    const { confirmedBy, nodes } = await nodesOf(followed);
+    return confirmedBy === 1 && nodes.find((node) => node.url === url)?.state === 'away';
   };
 
   /** Takes a node away, and gives it back. */
@@ -60,32 +72,38 @@ describe('two nodes', () => {
   for (const [how, { take, give }] of Object.entries(ABSENCES))
     it(`issue and deliver while one ${how}, and again with both`, () =>
       whileFollowing(local, { settings }, async (followed) => {
-        const documents: string[] = [];
-        const createSome = async (): Promise<void> => {
-          for (let one = 0; one < 3; one++) {
-            const { status, body, text } = await create(followed.service.url, await request());
-            expect(status, text).to.equal(200);
-            documents.push(body.signedW3CDocument.credentialStatus.tokenId);
-            const minted = documents.length;
-            await eventually('it is announced', () => countOf(followed, 'minted') === minted);
-          }
-        };
-        await createSome();
+        await createSome(followed);
         for (const node of [first, second]) {
           await take(node);
-          await createSome();
-          await eventually('the node is away', async () => {
-            const { confirmedBy, nodes } = await nodesOf(followed);
-            const away = nodes.find(({ url }) => url === node.url);
-            return away?.state === 'away' && confirmedBy === 1;
-          });
+          await createSome(followed);
+          await eventually('the node is away', () => isAway(followed, node.url));
           await give(node);
           await eventually('the node is back', async () => (await nodesOf(followed)).confirmedBy === 2);
-          await createSome();
+          await createSome(followed);
         }
         await followed.allDeliveredOnce();
-        expect(new Set(documents).size).to.equal(documents.length);
       }));
+
+  it('issue and deliver if one is over WebSocket, also while it is killed', async () => {
+    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
+    const url = `ws://127.0.0.1:${proxy.port}`;
+    try {
+      const mixed = { ...settings, RPC_URL: `${url} ${second.url}` };
+      await whileFollowing(local, { settings: mixed }, async (followed) => {
+        await createSome(followed);
+        proxy.refuse();
+        await createSome(followed);
+        await eventually('the node is away', () => isAway(followed, url));
+        proxy.accept();
+        await eventually('the node is back', async () => (await nodesOf(followed)).confirmedBy === 2);
+        await second.refuse();
+        await createSome(followed);
+        await followed.allDeliveredOnce();
+      });
+    } finally {
+      await proxy.close();
+    }
+  });
 
   it('stand still while they differ, name both, and go on when they agree', () =>
     whileFollowing(local, { settings }, async (followed) => {
