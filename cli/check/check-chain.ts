@@ -1,10 +1,11 @@
 import { hexlify, isError, randomBytes, ZeroAddress } from 'ethers';
+import pMap from 'p-map';
 import { ChainError, messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
-import { nodeErrorOf } from '../../service/chain/node-errors';
-import { headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
+import { isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
+import { existingBlock, headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import type { Settings } from '../../service/config/settings';
 import type { TransactionSigner } from '../../service/keys/wallet';
@@ -15,9 +16,9 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ROLES } from '../registry-admin/roles';
 import { amount, readNetworkFees, refusePublishedKey } from '../transactions';
 
-/** One statement of `tdoc check`. `unknown`: it could not be checked. */
+/** One statement of `tdoc check`. `unknown`: it could not be checked. `skipped`: nobody asked for it. */
 export interface Finding {
-  status: 'ok' | 'warning' | 'fault' | 'unknown';
+  status: 'ok' | 'skipped' | 'warning' | 'fault' | 'unknown';
   subject: string;
   statement: string;
   remedy?: string | undefined;
@@ -43,39 +44,62 @@ const OLD_BLOCKS = 10;
 /** Fewer mints than this are a warning. */
 const FEW_MINTS = 100n;
 
-/** Checks a node, then the registries and the wallet through it. */
-export async function checkChain(node: CheckedNode, settings: Settings, now: number): Promise<Finding[]> {
-  const { network, url } = node;
-  const subject = `node ${printableUrl(url)}`;
-  const client = createRpcClient(url, network, 'single', ANSWER_WITHIN_MS);
-  const bulkClient = createRpcClient(url, network, 'bulk', ANSWER_WITHIN_MS);
+/** A node that is connected. */
+interface OpenNode extends CheckedNode {
+  /** Without its secrets. */
+  name: string;
+  client: RpcClient;
+  bulkClient: RpcClient;
+}
+
+/** Checks the nodes of a chain side by side, then the registries and the wallet through those that answer. */
+export async function checkChain(
+  checked: readonly CheckedNode[],
+  settings: Settings,
+  now: number,
+): Promise<Finding[]> {
+  const nodes = checked.map((node): OpenNode => {
+    const { network, url } = node;
+    const client = createRpcClient(url, network, 'single', ANSWER_WITHIN_MS);
+    const bulkClient = createRpcClient(url, network, 'bulk', ANSWER_WITHIN_MS);
+    return { ...node, name: printableUrl(url), client, bulkClient };
+  });
   try {
-    const identity = await found(subject, () => checkIdentity(client, node));
-    // The other questions have no meaning on another chain, and no answer from a node that is down.
-    if (identity.some(({ status }) => status === 'fault')) return identity;
-    const ofNode = [
-      ...(await found(subject, () => checkHead(client, network, now))),
-      ...(await found(subject, () => checkTags(client, node))),
-      ...(await found(subject, () => checkRanges(bulkClient, node.registries))),
-      ...(await found(subject, () => checkBatches(client, url))),
+    const ofNodes = await pMap(nodes, (node) => checkNode(node, now));
+    const answering = ofNodes.flatMap(({ usable }) => usable ?? []);
+    const { findings, agreeing } = await compareNodes(answering);
+    return [
+      ...ofNodes.flatMap((ofNode) => ofNode.findings),
+      ...findings,
+      ...(await checkRegistries(nodes, agreeing)),
+      ...(await checkWallets(nodes, agreeing, settings)),
     ];
-    const ofRegistries: Finding[] = [];
-    for (const address of node.registries)
-      ofRegistries.push(
-        ...(await found(`registry ${address}`, () => checkRegistry({ client, bulkClient, address, node }))),
-      );
-    const { issuing } = node;
-    const ofWallet = issuing
-      ? await found(`wallet ${issuing.wallet.address}`, () =>
-          checkWallet(client, issuing, network, settings, ofRegistries),
-        )
-      : [];
-    return [...identity, ...ofNode.map((one) => ({ ...one, subject })), ...ofRegistries, ...ofWallet];
   } finally {
-    client.destroy();
-    bulkClient.destroy();
+    for (const { client, bulkClient } of nodes) {
+      client.destroy();
+      bulkClient.destroy();
+    }
   }
 }
+
+/** `usable`: the node, unless it does not answer or is of another chain. Nothing else is asked of it then. */
+async function checkNode(node: OpenNode, now: number): Promise<{ findings: Finding[]; usable?: OpenNode }> {
+  const { client, bulkClient, network, url, registries } = node;
+  const subject = `node ${node.name}`;
+  const identity = await found(subject, () => checkIdentity(node));
+  if (identity.some(({ status }) => status === 'fault'))
+    return { findings: identity.map((one) => ({ ...one, remedy: one.remedy ?? ANOTHER_NODE })) };
+  const findings = [
+    ...identity,
+    ...(await found(subject, () => checkHead(client, network, now))),
+    ...(await found(subject, () => checkTags(client, node))),
+    ...(await found(subject, () => checkRanges(bulkClient, registries))),
+    ...(await found(subject, () => checkBatches(client, url))),
+  ];
+  return { findings, usable: node };
+}
+
+const ANOTHER_NODE = 'Make it answer, or set RPC_URL to another node.';
 
 /** The findings of a check; a check that fails is a finding. */
 export async function found(
@@ -103,7 +127,7 @@ function reasonOf(thrown: unknown): string {
 
 const LATENCY_SAMPLES = 5;
 
-async function checkIdentity(client: RpcClient, { network, url }: CheckedNode): Promise<Statements> {
+async function checkIdentity({ client, network, url }: OpenNode): Promise<Statements> {
   await createChainCheck(client, url, network)();
   const times: number[] = [];
   for (let sample = 0; sample < LATENCY_SAMPLES; sample++) {
@@ -184,20 +208,114 @@ async function checkBatches(client: RpcClient, url: string): Promise<Statements>
   return [{ status: 'warning', statement: 'does not answer batches', remedy }];
 }
 
-interface RegistryCheck {
-  client: RpcClient;
-  bulkClient: RpcClient;
-  address: string;
-  node: CheckedNode;
+/** The service leaves a node out that stays this many blocks behind. */
+const MOST_BEHIND = 3;
+
+/**
+ * Compares the newest blocks of the nodes of a chain, and the hash of a block that all of them have.
+ * `agreeing`: the nodes that are not behind, and of the branch that most of them have.
+ */
+async function compareNodes(
+  nodes: readonly OpenNode[],
+): Promise<{ findings: Finding[]; agreeing: readonly OpenNode[] }> {
+  if (nodes.length < 2) return { findings: [], agreeing: nodes };
+  const odd = new Set<OpenNode>();
+  const findings = await found('nodes', async () => {
+    const heads = await pMap(nodes, async (node) => ({ node, head: await headNumberOf(node.client) }));
+    const lowest = Math.min(...heads.map(({ head }) => head));
+    const best = heads.reduce((one, other) => (other.head > one.head ? other : one));
+    // A block near the head may still change.
+    const block = Math.max(0, lowest - best.node.network.confirmations);
+    const hashes = await pMap(nodes, async ({ client }) => (await existingBlock(client, block)).hash);
+    const countOf = (hash: string): number => hashes.filter((one) => one === hash).length;
+    const [usual] = [...hashes].sort((one, other) => countOf(other) - countOf(one));
+    const others = nodes.flatMap(({ name }, index) => (hashes[index] === usual ? name : [])).join(', ');
+    const statements: Statements = [];
+    for (const [index, { node, head }] of heads.entries()) {
+      const behind = best.head - head;
+      if (hashes[index] !== usual)
+        statements.push({
+          status: 'fault',
+          statement: `${node.name} has another block ${block} than ${others}`,
+          remedy: 'They are not of one chain, or one is on another branch: correct RPC_URL.',
+        });
+      else if (behind > MOST_BEHIND)
+        statements.push({
+          status: 'warning',
+          statement: `${node.name} is ${behind} blocks behind ${best.node.name}`,
+          remedy: 'The service leaves it out while it is behind: wait, or set RPC_URL to another node.',
+        });
+      else continue;
+      odd.add(node);
+    }
+    if (statements.length > 0) return statements;
+    return [ok(`all ${nodes.length} have the same block ${block}, and none is behind`)];
+  });
+  return { findings, agreeing: nodes.filter((node) => !odd.has(node)) };
 }
 
-async function checkRegistry(check: RegistryCheck): Promise<Statements> {
-  const { client, address, node } = check;
+/** What all nodes say of a registry is one finding; what only some say names them. */
+async function checkRegistries(
+  nodes: readonly OpenNode[],
+  answering: readonly OpenNode[],
+): Promise<Finding[]> {
+  const addresses = [...new Set(nodes.flatMap(({ registries }) => registries))];
+  const findings = await pMap(addresses, async (address) => {
+    const subject = `registry ${address}`;
+    const asked = answering.filter(({ registries }) => registries.includes(address));
+    if (asked.length === 0) return [unknown(subject)];
+    const all = await pMap(asked, async ({ name, ...node }) =>
+      (await found(subject, () => checkRegistry(address, node))).map((finding) => ({ finding, name })),
+    );
+    const namesOf = ({ statement }: Finding): string[] =>
+      all.flat().flatMap(({ finding, name }) => (finding.statement === statement ? name : []));
+    return all.flat().flatMap(({ finding, name }) => {
+      const names = namesOf(finding);
+      if (names[0] !== name) return [];
+      return names.length === asked.length
+        ? finding
+        : { ...finding, subject: `${subject} at ${names.join(', ')}` };
+    });
+  });
+  return findings.flat();
+}
+
+/** The wallet is checked through the first node that answers. */
+async function checkWallets(
+  nodes: readonly OpenNode[],
+  answering: readonly OpenNode[],
+  settings: Settings,
+): Promise<Finding[]> {
+  const issuing = nodes.find((node) => node.issuing)?.issuing;
+  if (issuing === undefined) return [];
+  const subject = `wallet ${issuing.wallet.address}`;
+  const node = answering.find((one) => one.issuing);
+  if (node === undefined) return [unknown(subject)];
+  const { client, network } = node;
+  const { address } = issuing.wallet;
+  return [
+    ...(await found(subject, async () => {
+      refusePublishedKey(network, address);
+      return [await checkFunds(client, address, network, settings)];
+    })),
+    ...(await found(subject, async () => [await checkNonces(client, address)])),
+    ...(await found(subject, async () => [await checkMinter(client, issuing)])),
+  ];
+}
+
+const unknown = (subject: string): Finding => ({
+  status: 'unknown',
+  subject,
+  statement: 'not checked: no node of its chain can be asked',
+});
+
+async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Promise<Statements> {
+  const { client, network, issuing } = node;
   const registry = await createRegistryFinder(client, address)();
   const { genesisBlock, contracts } = registry;
   const isPaused = await TradeTrustTokenStandard__factory.connect(address, client).paused();
   const flags =
-    node.issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${node.network.name}`;
+    issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
   return [
     ok(`created in block ${genesisBlock}, with the title escrow factory ${contracts.titleEscrowFactory}`),
     isPaused
@@ -207,70 +325,64 @@ async function checkRegistry(check: RegistryCheck): Promise<Statements> {
           remedy: `Its admin runs \`npx tdoc unpause${flags}\`.`,
         }
       : ok('is not paused'),
-    ...(await checkHistory(check, registry)),
+    ...(await checkHistory(address, node, registry)),
   ];
 }
 
 /** A registry's creation always has logs, so a node without them has forgotten that block. */
 async function checkHistory(
-  { client, bulkClient, address, node }: RegistryCheck,
+  address: string,
+  { client, bulkClient }: Omit<OpenNode, 'name'>,
   { genesisBlock }: RegistryOnChain,
 ): Promise<Statements> {
-  const name = printableUrl(node.url);
   const range = { fromBlock: genesisBlock, toBlock: genesisBlock };
   const [log] = await logsOf(bulkClient, { address: [address], ...range }).catch((thrown: unknown) => {
-    throw new ChainError('NODE_FAILED', `${name} does not give its first logs: ${reasonOf(thrown)}`);
+    throw new ChainError('NODE_FAILED', `its first logs cannot be read: ${reasonOf(thrown)}`);
   });
   if (log === undefined)
     return [
       {
         status: 'warning',
-        statement: `${name} has no logs of its first block ${genesisBlock}`,
+        statement: `the node has no logs of its first block ${genesisBlock}`,
         remedy: 'A service that has not read these blocks yet needs an archive node (RPC_URL).',
       },
     ];
   const [logs] = await receiptLogsOf(client, [log]);
-  if (logs !== undefined) return [ok(`${name} has the logs and receipts of its first block`)];
+  if (logs !== undefined) return [ok('the logs and receipts of its first block can be read')];
   return [
     {
       status: 'warning',
-      statement: `${name} has the logs of its first block, but no receipts`,
+      statement: 'the node has the logs of its first block, but no receipts',
       remedy: 'Old blocks with events take two more `eth_getLogs` each.',
     },
   ];
 }
 
-async function checkWallet(
+async function checkMinter(
   client: RpcClient,
   { wallet: { address }, registryAddress }: NonNullable<CheckedNode['issuing']>,
-  network: Network,
-  settings: Settings,
-  registries: readonly Finding[],
-): Promise<Statements> {
-  refusePublishedKey(network, address);
+): Promise<Statements[number]> {
   const registry = TradeTrustTokenStandard__factory.connect(registryAddress, client);
-  const isRegistryUsable = !registries.some(
-    ({ subject, status }) => status === 'fault' && subject.endsWith(registryAddress),
-  );
-  const statements = [
-    await checkFunds(client, address, network, settings),
-    await checkNonces(client, address),
-  ];
-  if (!isRegistryUsable) return statements;
-  const isMinter = await registry.hasRole(ROLES.get('minter') ?? '', address);
+  const isMinter = await registry.hasRole(ROLES.get('minter') ?? '', address).catch((cause: unknown) => {
+    if (isNotImplemented(cause)) return undefined;
+    throw cause;
+  });
+  if (isMinter === undefined)
+    return {
+      status: 'unknown',
+      statement: `whether it may mint is not known: ${registryAddress} is not a registry`,
+    };
   if (!isMinter)
-    return [
-      ...statements,
-      {
-        status: 'fault',
-        statement: `has no minter role in registry ${registryAddress}`,
-        remedy: `Its admin runs \`npx tdoc role grant --role minter --account ${address}\`.`,
-      },
-    ];
+    return {
+      status: 'fault',
+      statement: `has no minter role in registry ${registryAddress}`,
+      remedy: `Its admin runs \`npx tdoc role grant --role minter --account ${address}\`.`,
+    };
+  if (await registry.paused()) return ok(`has the minter role in registry ${registryAddress}`);
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: address });
   const tokenId = hexlify(randomBytes(32)).slice(2);
   await simulate({ beneficiary: address, holder: address, tokenId, remark: '0x' });
-  return [...statements, ok(`may mint: registry ${registryAddress} would accept a mint`)];
+  return ok(`may mint: registry ${registryAddress} would accept a mint`);
 }
 
 async function checkFunds(

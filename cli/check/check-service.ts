@@ -1,3 +1,5 @@
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import pMap from 'p-map';
 import { systemClock } from '../../service/base/clock';
 import { codeOf } from '../../service/base/errors';
@@ -6,6 +8,7 @@ import { loadConfig, readSettings, type Config } from '../../service/config/conf
 import { missingForIssuing } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
+import { unusable } from '../../service/database/open-sqlite';
 import { openWallet } from '../../service/keys/wallet';
 import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
@@ -28,12 +31,23 @@ export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: 
     return settingsOf(config);
   });
   if (config !== undefined) findings.push(...(await checkParts(config, settings, isSent === true)));
+  else
+    findings.push({
+      status: 'unknown',
+      subject: 'all else',
+      statement: 'not checked: correct the settings first',
+    });
   return report(findings);
 }
 
 async function checkParts(config: Config, settings: Settings, isSent: boolean): Promise<Finding[]> {
   // Nodes answer side by side: one that hangs does not delay the others.
-  const chains = pMap(nodesOf(config), (node) => checkChain(node, settings, systemClock.now()));
+  const nodes = nodesOf(config);
+  const chainIds = [...new Set(nodes.map(({ network }) => network.chainId))];
+  const chains = pMap(chainIds, (chainId) => {
+    const ofChain = nodes.filter(({ network }) => network.chainId === chainId);
+    return checkChain(ofChain, settings, systemClock.now());
+  });
   const findings = await Promise.all([
     chains.then((all) => all.flat()),
     config.domain === undefined ? [] : checkIssuer(),
@@ -70,7 +84,7 @@ function nodesOf(config: Config): CheckedNode[] {
     nodes.set(key, node);
     return node;
   };
-  const [own] = config.rpcUrls.map((url) => nodeAt(config.network, url));
+  const own = config.rpcUrls.map((url) => nodeAt(config.network, url));
   for (const { network, rpcUrls, address, confirmations } of config.registries)
     for (const url of rpcUrls) {
       const node = nodeAt(network, url);
@@ -78,8 +92,10 @@ function nodesOf(config: Config): CheckedNode[] {
       node.confirmations.push(confirmations);
     }
   const { walletKey, tokenRegistryAddress: registryAddress } = config;
-  if (own !== undefined && walletKey !== undefined && registryAddress !== undefined)
-    own.issuing = { wallet: openWallet(walletKey), registryAddress };
+  if (walletKey !== undefined && registryAddress !== undefined) {
+    const wallet = openWallet(walletKey);
+    for (const node of own) node.issuing = { wallet, registryAddress };
+  }
   return [...nodes.values()];
 }
 
@@ -111,7 +127,7 @@ async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]
     const { signingKeys } = config;
     if (!isSent || signingKeys === undefined)
       return {
-        status: 'ok',
+        status: 'skipped',
         subject,
         statement: 'not asked; --send-test-event sends it a signed test event',
       };
@@ -140,10 +156,32 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
       const isNew = code === 'DATABASE_MISSING';
       const isEarlier = code === 'DATABASE_NOT_MIGRATED';
       if (!isNew && !isEarlier) throw cause;
+      if (isNew) expectCreatable(config.dataDir);
       const statement = isNew ? 'not there yet' : 'has no tables of this version yet';
-      return [{ status: 'ok', statement: `${statement}: the service makes it when it starts` }];
+      return [
+        {
+          status: 'ok',
+          statement: `${statement}: the next start of the service makes ${isNew ? 'it' : 'them'}`,
+        },
+      ];
     }
   });
+}
+
+/**
+ * Makes a folder where the service would make DATA_DIR, and removes it. The mode of the folder above does not
+ * tell: the disk may be read-only or full.
+ *
+ * @throws ConfigurationError DATA_DIR_UNUSABLE.
+ */
+function expectCreatable(dataDir: string): void {
+  let above = dataDir;
+  while (!existsSync(above)) above = dirname(above);
+  try {
+    rmdirSync(mkdtempSync(join(above, '.tdoc-check-')));
+  } catch (cause) {
+    throw unusable(dataDir, cause);
+  }
 }
 
 const WIDTH = 'warning'.length;
@@ -153,7 +191,7 @@ function report(findings: readonly Finding[]): Answer {
     findings.filter(({ status }) => status === wanted).length;
   const [faults, warnings, unknown] = [having('fault'), having('warning'), having('unknown')];
   const isYes = faults > 0 ? false : unknown > 0 ? undefined : true;
-  const counts = `${faults} faults, ${warnings} warnings, ${unknown} not known`;
+  const counts = `faults ${faults}, warnings ${warnings}, not known ${unknown}`;
   const checks = findings.map(({ status, subject, statement, remedy }) => ({
     status,
     subject: maskSecrets(subject),
@@ -164,7 +202,9 @@ function report(findings: readonly Finding[]): Answer {
   return {
     lines: [
       ...checks.map(({ status, subject, statement, remedy }) =>
-        printable(`${status.padEnd(WIDTH)}  ${subject}: ${statement}${remedy === null ? '' : `. ${remedy}`}`),
+        printable(
+          `${status.padEnd(WIDTH)}  ${subject}: ${remedy === null ? statement : `${statement.replace(/\.$/, '')}. ${remedy}`}`,
+        ),
       ),
       isYes ? `ready: ${counts}` : isYes === false ? `not ready: ${counts}` : `not all is known: ${counts}`,
     ],

@@ -133,7 +133,8 @@ function prepareFolder(folder: string): void {
   }
 }
 
-function unusable(folder: string, cause: unknown): ConfigurationError {
+/** The error for a DATA_DIR that cannot be read or written. */
+export function unusable(folder: string, cause: unknown): ConfigurationError {
   const remedy = 'Set DATA_DIR to a folder that can be written to, and whose files belong to the same user.';
   const message = `DATA_DIR ${folder} cannot be used: ${messageOf(cause)}. ${remedy}`;
   return new ConfigurationError('DATA_DIR_UNUSABLE', message, { cause, remedy });

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
 import { freePort } from '../../devnet/place';
@@ -67,7 +68,7 @@ describe('npx tdoc check', () => {
     expect(stdout).not.to.contain('secret-path');
     if (own.WALLET_PRIVATE_KEY) expect(stdout).not.to.contain(own.WALLET_PRIVATE_KEY);
     const text = checks.map((one) => `${one.subject}: ${one.statement} ${one.remedy ?? ''}`).join('\n');
-    const worse = checks.filter(({ status }) => status !== 'ok');
+    const worse = checks.filter(({ status }) => status !== 'ok' && status !== 'skipped');
     const statuses = Object.fromEntries(
       worse.map(({ subject, status }) => [subject.split(' ')[0] ?? '', status]),
     );
@@ -86,19 +87,20 @@ describe('npx tdoc check', () => {
       /node .*answers batches/,
       /registry 0x.*created in block \d+/,
       /registry 0x.*is not paused/,
-      /registry 0x.*has the logs and receipts of its first block/,
+      /registry 0x.*the logs and receipts of its first block can be read/,
       /wallet 0x.*enough for \d+ mints/,
       /wallet 0x.*none of which waits/,
       /wallet 0x.*would accept a mint/,
       /DID document http.*is that of did:web/,
       /webhook http.*not asked/,
-      /database .*the service makes it when it starts/,
+      /database .*not there yet: the next start of the service makes it/,
     ])
       expect(text).to.match(part);
     const { stdout } = await askTdocInProcess(['check'], settings);
     expect(stdout)
       .to.match(/^ok {7}settings /m)
-      .and.match(/^ready: 0 faults, 0 warnings, 0 not known$/m);
+      .and.match(/^skipped {2}webhook /m)
+      .and.match(/^ready: faults 0, warnings 0, not known 0$/m);
   });
 
   it('finds a paused registry, and nothing once it is unpaused', async () => {
@@ -137,11 +139,47 @@ describe('npx tdoc check', () => {
 
   it('finds a node of another chain, and one that does not answer', async () => {
     const other = await check({ NET: '1337' });
-    expect(other.statuses).to.deep.equal({ node: 'fault' });
+    const rest = { registry: 'unknown', wallet: 'unknown' };
+    expect(other.statuses).to.deep.equal({ node: 'fault', ...rest });
     expect(other.text).to.contain('Set NET=31337, or point RPC_URL at a node of local.');
     const down = await check({ RPC_URL: `http://127.0.0.1:${await freePort(0)}` });
-    expect(down.statuses).to.deep.equal({ node: 'fault' });
-    expect(down.text).to.contain('does not answer');
+    expect(down.statuses).to.deep.equal({ node: 'fault', ...rest });
+    expect(down.text).to.match(/does not answer. Make it answer, or set RPC_URL/);
+  });
+
+  describe('with several nodes', () => {
+    let anvil: LocalSetup;
+    before(async () => {
+      anvil = await createLocalSetup({ program: 'anvil' });
+    });
+    after(() => anvil?.stop());
+
+    it('checks registry and wallet through those that answer', async () => {
+      const dead = `http://127.0.0.1:${await freePort(0)}`;
+      const { code, statuses, text } = await check({ RPC_URL: `${dead}, ${local.node.url} ${node.url}` });
+      expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { node: 'fault' } });
+      expect(text).to.contain('nodes: all 2 have the same block').and.contain('would accept a mint');
+    });
+
+    it('finds one that is behind, and asks it for nothing else', async () => {
+      await local.client.send('hardhat_mine', ['0x20']);
+      node.answer(answering('eth_blockNumber', () => ({ result: '0x1' })));
+      const { code, statuses, text } = await check({ RPC_URL: `${node.url} ${local.node.url}` });
+      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: { nodes: 'warning' } });
+      expect(text).to.match(/nodes: \S+ is \d+ blocks behind /);
+    });
+
+    it('finds one of another chain with the same chain id', async () => {
+      const { code, statuses, text } = await check({ RPC_URL: `${local.node.url} ${anvil.node.url}` });
+      expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { nodes: 'fault' } });
+      expect(text).to.contain(`${anvil.node.url} has another block`);
+    });
+
+    it('is ready with anvil', async () => {
+      const registry = { TOKEN_REGISTRY_ADDRESS: anvil.registryAddress };
+      const { code, statuses } = await check({ RPC_URL: anvil.node.url, ...registry });
+      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: {} });
+    });
   });
 
   for (const [what, answerer, subject, words] of [
@@ -224,8 +262,19 @@ describe('npx tdoc check', () => {
     const half = await check({ WALLET_PRIVATE_KEY: '' });
     expect(half.statuses).to.deep.equal({ settings: 'fault' });
     const wrong = await check({ CONFIRMATIONS: 'many' });
-    expect(wrong.statuses).to.deep.equal({ settings: 'fault' });
+    expect(wrong.statuses).to.deep.equal({ settings: 'fault', all: 'unknown' });
     expect(wrong.text).to.contain('CONFIRMATIONS');
+  });
+
+  it('finds a registry that is not there, and a folder that no database can be made in', async () => {
+    const noRegistry = await check({ TOKEN_REGISTRY_ADDRESS: POOR.address });
+    expect(noRegistry.statuses).to.deep.equal({ registry: 'fault', wallet: 'unknown' });
+    expect(noRegistry.text).to.contain('Deploy one with `npx hardhat deploy`');
+    const folder = join(local.folder, 'file');
+    writeFileSync(folder, '');
+    const noFolder = await check({ DATA_DIR: join(folder, 'data') });
+    expect(noFolder.statuses).to.deep.equal({ database: 'fault' });
+    expect(noFolder.text).to.contain('Set DATA_DIR to a folder that can be written to');
   });
 
   it('opens the database of a running service', async () => {
