@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { placeOf } from '../../devnet/place';
-import { startDevnet } from '../../devnet/start-devnet';
+import { type Devnet, startDevnet } from '../../devnet/start-devnet';
 import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
@@ -22,8 +22,11 @@ describe('startDevnet with other options', () => {
     } as const;
     let tokenId: string;
     let head: Block | null;
+    let urls: object;
 
     after(() => folder.remove());
+
+    const urlsOf = ({ nodeUrl, serviceUrl, receiverUrl }: Devnet) => ({ nodeUrl, serviceUrl, receiverUrl });
 
     it('stands in for it at a block time, and delivers after the confirmations', async () => {
       const devnet = await runningDevnet(options);
@@ -41,14 +44,16 @@ describe('startDevnet with other options', () => {
         await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
         await devnet.reorganise(2);
         head = await devnet.client.getBlock('latest');
+        urls = urlsOf(devnet);
       } finally {
         await devnet.stop();
       }
     });
 
-    it('goes on with the branch of the last reorganisation', async () => {
+    it('goes on with the branch of the last reorganisation, at the same ports', async () => {
       const devnet = await runningDevnet(options);
       try {
+        expect(urlsOf(devnet)).to.deep.equal(urls);
         expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
         expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
         await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);

@@ -7,7 +7,8 @@ import type { DevnetFacts } from '../../devnet/place';
 import { nodeClient } from '../../devnet/hardhat-node';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { ask, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
@@ -63,14 +64,19 @@ describe('npm run devnet', () => {
     folder.remove();
   });
 
-  it('-- --json prints JSON lines, names everything that a test needs, and stops on SIGINT', async () => {
+  it('-- --json names all that a test needs, in JSON lines; --keep goes on after a kill', async () => {
     const folder = temporaryFolder();
-    const receiver = await startRawReceiver();
-    const args = ['--json', '--no-walk', '--block-time', '0.1', '--receiver', receiver.url];
-    const { child, ready, lines } = await startReady(args, folder.path);
+    const operate = (...words: string[]): Promise<CommandAnswer> =>
+      askTdocInProcess(['operate', ...words], {}, { cwd: folder.path });
+    const first = await startReady(['--json', '--no-walk', '--keep'], folder.path);
+    const { nodeUrl, serviceUrl, registryAddress, accounts } = first.ready;
+    const owner = accounts[1] ?? '';
+    let tokenId: string;
+    let head: { number: number; hash: string };
+    let keys: string;
     try {
-      expect(lines.at(-1), 'the last line').to.equal(JSON.stringify(ready));
-      expect(Object.keys(ready).sort()).to.deep.equal([
+      expect(first.lines.at(-1), 'the last line').to.equal(JSON.stringify(first.ready));
+      expect(Object.keys(first.ready).sort()).to.deep.equal([
         'accounts',
         'adminApiKey',
         'chainId',
@@ -86,62 +92,31 @@ describe('npm run devnet', () => {
         'serviceUrl',
         'type',
       ]);
-      expect(ready).to.include({ chainId: 31337, receiverUrl: receiver.url });
-      const owner = ready.accounts[1];
-      const { body } = await create(ready.serviceUrl, { ...minimal, owner, holder: owner });
-      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-      const { tokenId } = body.signedW3CDocument.credentialStatus;
-
-      const operate = (...words: string[]): Promise<CommandAnswer> =>
-        askTdoc(['operate', ...words], {}, { cwd: folder.path });
+      expect(first.ready).to.include({ chainId: 31337 });
+      const { body } = await create(serviceUrl, { ...minimal, owner, holder: owner });
+      ({ tokenId } = body.signedW3CDocument.credentialStatus);
       const done = await operate('transferHolder', '--token', tokenId, '--to', '2', '--json');
       expect(done.code, done.stderr).to.equal(0);
       expect(JSON.parse(done.stdout)).to.include({ operation: 'transferHolder', tokenId, as: owner });
-      await eventually('the sixth webhook', () => receiver.deliveries.length >= 6);
       const refused = await operate('transferHolder', '--token', tokenId, '--to', '3', '--as', '1', '--json');
       expect(refused.code).to.equal(1);
       const why = { code: 'OPERATION_REFUSED', reason: 'CallerNotHolder' };
       expect(JSON.parse(refused.stdout)).to.include({ outcome: 'refused', ...why });
       const other = join(folder.path, 'other.json');
-      const text = JSON.stringify(body.signedW3CDocument);
-      writeFileSync(other, text.replaceAll(ready.registryAddress, owner ?? ''));
+      writeFileSync(other, JSON.stringify(body.signedW3CDocument).replaceAll(registryAddress, owner));
       expect((await operate('burn', '--token', other)).stderr).to.contain(`is in registry ${owner}`);
       const settings = { ENV_FILE: join(folder.path, 'none.env') };
-      const elsewhere = await askTdoc(['operate', 'pause'], settings, { cwd: folder.path });
+      const elsewhere = await askTdocInProcess(['operate', 'pause'], settings, { cwd: folder.path });
       expect(elsewhere.stderr).to.contain('DEVNET_UNKNOWN');
       expect((await operate('pause', '--remark', 'stock-taking')).stdout).to.match(
         /^pause mined in block \d+/,
       );
-      const { pid } = JSON.parse(readFileSync(join(folder.path, '.devnet/current.json'), 'utf8')) as {
-        pid: number;
-      };
-      // As a terminal does, which signals the whole group.
-      process.kill(-pid, 'SIGINT');
-      expect(await child.ended).to.equal(0);
-      const log = readFileSync(join(ready.folder, 'service.log'), 'utf8');
-      expect(log, 'the service ends before the node').not.to.match(
-        /ECONNREFUSED|RPC_UNREACHABLE|"level":"(error|fatal)"/,
-      );
-    } finally {
-      await child.stop();
-      await receiver.close();
-      await gone(ready.serviceUrl);
-    }
-    expect((await askTdoc(['operate', 'pause'], {}, { cwd: folder.path })).stderr).to.contain(
-      'DEVNET_UNKNOWN',
-    );
-    for (const line of lines) JSON.parse(line);
-    folder.remove();
-  });
-
-  it('-- --keep goes on after a kill with the same chain, keys and database', async () => {
-    const folder = temporaryFolder();
-    const first = await startReady(['--json', '--keep'], folder.path);
-    const { nodeUrl, receiverUrl, serviceUrl } = first.ready;
-    let head: { number: number; hash: string };
-    let keys: string;
-    try {
-      head = await headOf(nodeUrl);
+      await operate('unpause');
+      const webhooks = () => first.lines.filter((line) => line.startsWith('{"type":"webhook"'));
+      await eventually('eight webhooks', () => webhooks().length === 8);
+      const received = readFileSync(join(first.ready.folder, 'received-events.jsonl'), 'utf8');
+      expect(received.trim().split('\n')).to.have.length(8);
+      head = await blockOf(nodeUrl);
       await eventually('its blocks are written', () =>
         readFileSync(join(first.ready.folder, 'chain.jsonl'), 'utf8').includes(head.hash),
       );
@@ -152,28 +127,37 @@ describe('npm run devnet', () => {
     }
     for (const url of [serviceUrl, nodeUrl]) await gone(url);
 
-    const { child, ready, lines } = await startReady(['--json', '--keep'], folder.path);
+    const receiver = await startRawReceiver();
+    const { child, ready, lines } = await startReady(
+      ['--json', '--keep', '--block-time', '0.1', '--receiver', receiver.url],
+      folder.path,
+    );
     try {
-      expect(ready).to.include({ nodeUrl, receiverUrl, serviceUrl });
-      expect(await headOf(ready.nodeUrl)).to.deep.equal(head);
+      expect(ready).to.include({ nodeUrl, serviceUrl, receiverUrl: receiver.url });
+      expect(await blockOf(nodeUrl, head.number)).to.deep.equal(head);
       expect(await (await fetch(`${serviceUrl}/.well-known/did.json`)).text()).to.equal(keys);
-      // The walk is not repeated.
+      // A chain that goes on gets no document.
       expect(lines.join()).not.to.contain('Bill of Lading signed');
-      const events = readFileSync(join(ready.folder, 'received-events.jsonl'), 'utf8').trim().split('\n');
-      expect(events).to.have.length(9);
-      const { subject = '' } = JSON.parse(events[0] ?? '{}') as { subject?: string };
-      const webhook = child.lineMatching(/"type":"webhook".*etr\.(\w+)"/);
-      const { code, stderr } = await askTdoc(
-        ['operate', 'transferHolder', '--token', subject, '--to', '4'],
-        {},
-        { cwd: folder.path },
-      );
+      const { code, stderr } = await operate('transferHolder', '--token', tokenId, '--to', '4');
       expect(code, stderr).to.equal(0);
-      expect((await webhook)[1]).to.equal('holder_transfer');
+      await eventually('the webhook', () => receiver.deliveries.length === 1);
+      const current = readFileSync(join(folder.path, '.devnet/current.json'), 'utf8');
+      const { pid } = JSON.parse(current) as { pid: number };
+      // As a terminal does, which signals the whole group.
+      process.kill(-pid, 'SIGINT');
+      expect(await child.ended).to.equal(0);
+      const log = readFileSync(join(ready.folder, 'service.log'), 'utf8');
+      expect(log, 'the service ends before the node').not.to.match(
+        /ECONNREFUSED|RPC_UNREACHABLE|"level":"(error|fatal)"/,
+      );
     } finally {
       await child.stop();
-      folder.remove();
+      await receiver.close();
+      await gone(serviceUrl);
     }
+    expect((await operate('pause')).stderr).to.contain('DEVNET_UNKNOWN');
+    for (const line of [...first.lines, ...lines]) JSON.parse(line);
+    folder.remove();
   }).timeout(120_000);
 
   for (const [what, args, problem] of [
@@ -221,11 +205,14 @@ async function startReady(
   return { child, ready: JSON.parse(input) as Ready, lines };
 }
 
-async function headOf(nodeUrl: string): Promise<{ number: number; hash: string }> {
+async function blockOf(
+  nodeUrl: string,
+  wanted: number | 'latest' = 'latest',
+): Promise<{ number: number; hash: string }> {
   const client = nodeClient(nodeUrl);
-  const head = await client.getBlock('latest');
+  const block = await client.getBlock(wanted);
   client.destroy();
-  return { number: head?.number ?? -1, hash: head?.hash ?? '' };
+  return { number: block?.number ?? -1, hash: block?.hash ?? '' };
 }
 
 async function gone(url: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
-import { askTdoc } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { serve, type TestServer } from '../helpers/http-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -11,7 +11,7 @@ describe('tdoc operate', () => {
   // No devnet runs in it.
   const folder = temporaryFolder();
   const ask = (...args: string[]) =>
-    askTdoc(['operate', ...args], { ENV_FILE: `${folder.path}/none.env` }, { cwd: folder.path });
+    askTdocInProcess(['operate', ...args], { ENV_FILE: `${folder.path}/none.env` }, { cwd: folder.path });
   let publicNode: TestServer;
 
   before(async () => {

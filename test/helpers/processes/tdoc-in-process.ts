@@ -11,7 +11,9 @@ import { outputOf } from './command-output';
 export async function askTdocInProcess(
   args: string[],
   settings: Record<string, string>,
+  { cwd }: { cwd?: string } = {},
 ): Promise<CommandAnswer> {
+  const before = process.cwd();
   const { env, exitCode } = process;
   const { log, error } = console;
   const { isTTY } = process.stdin;
@@ -23,6 +25,7 @@ export async function askTdocInProcess(
   try {
     process.env = { ...inheritedEnvironment(), ...settings };
     process.exitCode = undefined;
+    if (cwd !== undefined) process.chdir(cwd);
     process.stdin.isTTY = false;
     console.log = into('stdout');
     console.error = into('stderr');
@@ -33,6 +36,7 @@ export async function askTdocInProcess(
     process.stdin.isTTY = isTTY;
     process.exitCode = exitCode;
     process.env = env;
+    process.chdir(before);
   }
 }
 
