@@ -101,18 +101,25 @@ function nodesOf(config: Config): CheckedNode[] {
 
 async function checkIssuer(): Promise<Finding[]> {
   const { did, parts } = await compareDid();
-  const remedy =
-    'Verifiers trust what DOMAIN serves: make it the did.json of this key (`npx tdoc did` writes it).';
   return parts.flatMap(({ name, differences, unknown }): Finding[] => {
-    const subject = name === 'DID_KEY_PAIRS' ? name : `DID document ${name}`;
-    const faults = differences.map((statement) => ({ status: 'fault' as const, subject, statement, remedy }));
+    const isKey = name === 'DID_KEY_PAIRS';
+    const subject = isKey ? name : `DID document ${name}`;
+    const statement = differences.join('; ');
+    const remedy = isKey ? RESTORE_KEY : /^https?:/.test(name) ? SERVE_DID : REWRITE_DID;
+    // Some differences say the command themselves.
+    const ownRemedy = statement.includes('`npx tdoc') ? undefined : remedy;
+    const faults: Finding[] =
+      differences.length > 0 ? [{ status: 'fault', subject, statement, remedy: ownRemedy }] : [];
     if (unknown !== undefined)
-      return [...faults, { status: 'unknown', subject, statement: unknown, remedy: startFirst }];
+      return [...faults, { status: 'unknown', subject, statement: unknown, remedy: START_SERVICE }];
     return faults.length > 0 ? faults : [{ status: 'ok', subject, statement: `is that of ${did}` }];
   });
 }
 
-const startFirst = 'Start the service, and let DOMAIN lead to it.';
+const RESTORE_KEY = 'Restore the key pair, or make one with `npx tdoc did` (`--force` if it is damaged).';
+const REWRITE_DID = 'Remove the file, and run `npx tdoc did`: it writes the document of the key.';
+const SERVE_DID = 'Verifiers trust this document: let DOMAIN lead to the service, which serves did.json.';
+const START_SERVICE = 'Start the service, and let DOMAIN lead to it.';
 
 async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]> {
   const webhooks = config.registries.flatMap(({ webhook }) => (webhook ? [webhook] : []));

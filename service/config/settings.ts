@@ -321,7 +321,7 @@ function timeOf(given: string): number | undefined {
 function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {
   const read = parseDidKeyPair(given);
   if ('keyPair' in read) return read.keyPair;
-  const remedy = 'Make a new pair with `npx tdoc did`, or restore the one you had.';
+  const remedy = 'Restore the pair you had, or make a new one with `npx tdoc did --force`.';
   return refuse(context, read.problem, read.remedy ?? remedy);
 }
 

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
@@ -236,6 +236,20 @@ describe('npx tdoc check', () => {
       code: 2,
       statuses: { DID: 'unknown' },
     });
+  });
+
+  it('finds a changed did.json, until it is removed and written again', async () => {
+    const path = settings.DID_DOCUMENT_PATH ?? '';
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"assertionMethod"', '"assertion"'));
+    const changed = await check();
+    expect({ code: changed.code, statuses: changed.statuses }).to.deep.equal({
+      code: 1,
+      statuses: { DID: 'fault' },
+    });
+    expect(changed.text).to.contain('Remove the file, and run `npx tdoc did`');
+    rmSync(path);
+    await tdocInProcess(['did'], settings);
+    expect((await check()).code).to.equal(0);
   });
 
   it('sends a signed test event on request, and finds a webhook that does not take it', async () => {
