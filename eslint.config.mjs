@@ -267,7 +267,12 @@ export default tseslint.config(
         'error',
         {
           paths: OPENS_KEYS,
-          patterns: [{ group: ['**/keys/**'], message: 'Only issuing signs with these keys.' }],
+          patterns: [
+            {
+              group: ['**/keys/**', '!**/keys/transaction-signer'],
+              message: 'Only issuing signs with these keys.',
+            },
+          ],
         },
       ],
     },

@@ -31,7 +31,7 @@ const ACCOUNTS_PATH = "m/44'/60'/0'/0";
  */
 export function refusePublishedKey({ name, local }: Network, address: string): void {
   if (local || !isPublished(address)) return;
-  const message = `WALLET_PRIVATE_KEY is one of Hardhat's published development keys: not used on ${name}.`;
+  const message = `The wallet has one of Hardhat's published development keys: not used on ${name}.`;
   throw new ConfigurationError('WALLET_KEY_PUBLISHED', message, {
     remedy: 'Anybody could mint in that registry and take its funds. Use a wallet of your own.',
   });

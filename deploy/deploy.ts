@@ -10,7 +10,7 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
-import { rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
+import { rpcUrlsOf, settingOf, walletKeyOf, type Settings } from '../service/config/settings';
 import { tenantOf } from '../service/config/tenant';
 import { hasCode, inconsistent, isSame, provideInfrastructure, type Infrastructure } from './contracts';
 import { sayVerification } from './explorers';
@@ -227,7 +227,7 @@ async function sayHints(deployment: Deployment, { address }: Registry): Promise<
     const wrong = `NET is ${name} (${chainId}), but this registry is on chain ${network.chainId}`;
     say(`hint: ${wrong}: set NET=${network.chainId} in ${file}`);
   }
-  if (settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined) {
+  if (walletKeyOf(settings) === undefined) {
     say(`hint: deployed with the first account of Hardhat's nodes, ${wallet.address}.`);
     say(`  The service needs WALLET_PRIVATE_KEY of a minter: set it in ${file} to that account's key,`);
     say('  which `npx hardhat node` prints.');

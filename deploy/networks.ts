@@ -12,7 +12,8 @@ import {
 } from '../service/chain/networks';
 import { createRpcClient, readChainId } from '../service/chain/rpc-client';
 import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, walletKeyOf, type Settings } from '../service/config/settings';
-import { openWallet, type TransactionSigner } from '../service/keys/wallet';
+import type { TransactionSigner } from '../service/keys/transaction-signer';
+import { openWallet } from '../service/keys/wallet';
 
 /** Placeholder URL for a network whose provider key is not set: a name that never resolves (RFC 2606). */
 const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
@@ -74,8 +75,8 @@ export function httpRpcUrlOf(network: Network, settings: Settings): string {
 }
 
 /**
- * The wallet that deploys and becomes the registry's admin and minter: that of WALLET_PRIVATE_KEY, or the
- * first account of every Hardhat node on a local network.
+ * The wallet that deploys and becomes the registry's admin and minter: that of the settings, or the first
+ * account of every Hardhat node on a local network.
  *
  * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED.
  */
@@ -85,8 +86,8 @@ export function walletOf(network: Network, settings: Settings): TransactionSigne
     if (network.local) return openWallet(publishedWallet(0));
     const message = `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`;
     const remedy =
-      'Set it to the private key of a wallet that can pay for the transactions; ' +
-      'it becomes the admin and minter.';
+      'Set it to the private key of a wallet that can pay for the transactions, or set WALLET_SIGNER_URL; ' +
+      'the wallet becomes the admin and minter.';
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
   const wallet = openWallet(key);

@@ -8,7 +8,7 @@ import { isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
 import { existingBlock, headNumberOf, headOf, logsOf, receiptLogsOf } from '../../service/chain/read-chain';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import type { Settings } from '../../service/config/settings';
-import type { TransactionSigner } from '../../service/keys/wallet';
+import type { TransactionSigner } from '../../service/keys/transaction-signer';
 import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation } from '../../service/registry/simulate-mint';

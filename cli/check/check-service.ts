@@ -51,6 +51,7 @@ async function checkParts(config: Config, settings: Settings, isSent: boolean): 
   const findings = await Promise.all([
     chains.then((all) => all.flat()),
     config.domain === undefined ? [] : checkIssuer(),
+    checkSigner(config),
     checkWebhooks(config, isSent),
     checkDatabase(config),
   ]);
@@ -97,6 +98,15 @@ function nodesOf(config: Config): CheckedNode[] {
     for (const node of own) node.issuing = { wallet, registryAddress };
   }
   return [...nodes.values()];
+}
+
+async function checkSigner({ walletKey }: Config): Promise<Finding[]> {
+  const remote = walletKey && openWallet(walletKey).remote;
+  if (remote === undefined) return [];
+  return found(`signer ${remote.report().url}`, async () => {
+    await remote.check();
+    return [{ status: 'ok', statement: 'answers, and has the key of WALLET_ADDRESS' }];
+  });
 }
 
 async function checkIssuer(): Promise<Finding[]> {

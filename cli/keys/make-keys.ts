@@ -12,7 +12,7 @@ import { parseSigningKey } from '../../service/base/signing-keys';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { readConfigFile } from '../../service/config/followed-registries';
 import { wrong } from '../../service/config/setting-types';
-import { settingOf, type Settings } from '../../service/config/settings';
+import { settingOf, walletKeyOf, type Settings } from '../../service/config/settings';
 import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
@@ -60,8 +60,8 @@ function missingSettings(
         `set it to reach ${network.name}, or set RPC_URL to a node of your own`,
     }),
     WALLET_PRIVATE_KEY:
-      settingOf(settings, 'WALLET_PRIVATE_KEY') === undefined &&
-      `set it to the key of a wallet that can pay on ${network.name}`,
+      walletKeyOf(settings) === undefined &&
+      `set it to the key of a wallet that can pay on ${network.name}, or set WALLET_SIGNER_URL`,
     TOKEN_REGISTRY_ADDRESS:
       settings.TOKEN_REGISTRY_ADDRESS === undefined &&
       '`npx hardhat deploy` deploys a registry and writes it',

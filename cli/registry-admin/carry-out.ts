@@ -15,7 +15,8 @@ import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { readSettings } from '../../service/config/config';
 import { settingOf, walletKeyOf } from '../../service/config/settings';
-import { openWallet, type TransactionSigner, type UnnumberedTransaction } from '../../service/keys/wallet';
+import type { TransactionSigner, UnnumberedTransaction } from '../../service/keys/transaction-signer';
+import { openWallet } from '../../service/keys/wallet';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
@@ -49,7 +50,7 @@ export interface RegistryAdmin extends ReachedRegistry {
 }
 
 /**
- * Connects the wallet of WALLET_PRIVATE_KEY to a registry, and closes the connection afterwards.
+ * Connects the wallet of the settings to a registry, and closes the connection afterwards.
  *
  * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; the errors of withRegistry and `act`.
  */
@@ -59,7 +60,9 @@ export async function asAdmin<T>(
 ): Promise<T> {
   const key = walletKeyOf(readSettings().settings);
   if (key === undefined) {
-    const remedy = "Set it to the private key of a wallet that has the registry's role for this.";
+    const remedy =
+      "Set it to the private key of a wallet that has the registry's role for this, " +
+      'or set WALLET_SIGNER_URL.';
     const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }

@@ -40,6 +40,9 @@ export class SigningError extends ServiceError {}
 /** The chain refused, or could not be reached. */
 export class ChainError extends ServiceError {}
 
+/** The remote signer of the wallet does not answer, refuses, or gives a wrong answer. Nothing was sent. */
+export class SignerError extends ServiceError {}
+
 /** Too many requests are waiting already. */
 export class BusyError extends ServiceError {
   /** Milliseconds after which to ask again. */

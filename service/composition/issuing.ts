@@ -59,7 +59,7 @@ export async function startIssuing(
     };
   const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
   const { network } = config;
-  const wallet = openWallet(walletKey);
+  const wallet = openWallet(walletKey, logger);
   const { address: walletAddress } = wallet;
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };

@@ -32,6 +32,11 @@ export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
 type Combined =
   | 'net'
   | 'walletPrivateKey'
+  | 'walletAddress'
+  | 'walletSignerUrl'
+  | 'walletSignerToken'
+  | 'walletSignerCertificate'
+  | 'walletSignerCertificateKey'
   | 'didKeyPairs'
   | 'nodeEnv'
   | 'signingPrivateKey'

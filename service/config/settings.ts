@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { getAddress, Wallet } from 'ethers';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import {
   KNOWN_CONTEXTS,
   publishedPath,
 } from '../base/published-files';
+import { PROJECT_ROOT } from '../base/project-root';
 import { parseSigningKey, signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
 import { isThisMachine } from '../base/sink-rules';
 import {
@@ -75,6 +77,23 @@ export const SERVICE_SETTINGS = {
       'It is 32 bytes in hexadecimal, with or without 0x.',
     ),
   ),
+  /** Signs with the wallet's key, instead of WALLET_PRIVATE_KEY. */
+  WALLET_SIGNER_URL: secret('URL', url(['http', 'https'])),
+  WALLET_ADDRESS: parsed(
+    getAddress,
+    '{value} is not an address',
+    'It is 0x and 40 hexadecimal digits.',
+  ).optional(),
+  WALLET_SIGNER_TOKEN: secret(
+    'whole',
+    parsed(
+      (token) => (/^[\x21-\x7e]+$/.test(token) ? token : undefined),
+      'has characters that a header cannot have',
+      'A token has printable ASCII only, without spaces.',
+    ),
+  ),
+  WALLET_SIGNER_CERTIFICATE: text.optional(),
+  WALLET_SIGNER_CERTIFICATE_KEY: text.optional(),
   DID_KEY_PAIRS: secret('key pair', text.transform(readKeyPair)),
   SIGNING_PRIVATE_KEY: secret(
     'PEM',
@@ -223,14 +242,68 @@ export function gasStationUrlOf(network: Network, settings: Settings): string | 
 }
 
 /** Where the wallet's key is. Only `service/keys/` opens it. */
-export interface WalletKey {
-  readonly privateKey: string;
+export type WalletKey = { readonly privateKey: string } | RemoteKey;
+
+/** A key that a signer keeps. */
+export interface RemoteKey {
+  readonly url: string;
+  /** With its checksum. */
+  readonly address: string;
+  /** Sent as `Authorization: Bearer`. */
+  readonly token: string | undefined;
+  /** Absolute paths of PEM files: the client's certificate, and its key. */
+  readonly certificate: { readonly path: string; readonly keyPath: string } | undefined;
 }
 
-/** The wallet that deploys, mints and administers registries. Undefined if none is set. */
+/** Settings that have a meaning with WALLET_SIGNER_URL only. */
+const OF_SIGNER = [
+  'WALLET_ADDRESS',
+  'WALLET_SIGNER_TOKEN',
+  'WALLET_SIGNER_CERTIFICATE',
+  'WALLET_SIGNER_CERTIFICATE_KEY',
+] as const;
+
+/**
+ * The wallet that deploys, mints and administers registries. Undefined if none is set.
+ *
+ * @throws ConfigurationError if a setting is wrong, one that belongs to another is missing, or there are two
+ *   keys.
+ */
 export function walletKeyOf(settings: Settings): WalletKey | undefined {
   const privateKey = settingOf(settings, 'WALLET_PRIVATE_KEY');
-  return privateKey === undefined ? undefined : { privateKey };
+  const url = settingOf(settings, 'WALLET_SIGNER_URL');
+  if (url === undefined) {
+    const [unused] = OF_SIGNER.filter((name) => settings[name] !== undefined);
+    if (unused !== undefined)
+      throw wrong(unused, 'is set, but WALLET_SIGNER_URL is not', 'Set that too, or unset this.');
+    return privateKey === undefined ? undefined : { privateKey };
+  }
+  if (privateKey !== undefined) {
+    const remedy = 'Unset one of them: the wallet has one key.';
+    throw wrong('WALLET_PRIVATE_KEY', 'and WALLET_SIGNER_URL are both set', remedy);
+  }
+  const address = settingOf(settings, 'WALLET_ADDRESS');
+  if (address === undefined) {
+    const remedy = 'Set it to the address whose transactions the signer signs.';
+    throw wrong('WALLET_ADDRESS', 'is needed with WALLET_SIGNER_URL', remedy);
+  }
+  const token = settingOf(settings, 'WALLET_SIGNER_TOKEN');
+  const { username, password } = new URL(url);
+  if (token !== undefined && username + password !== '') {
+    const remedy = 'Unset it, or take the user and the password out of the URL.';
+    throw wrong('WALLET_SIGNER_TOKEN', 'and the user of WALLET_SIGNER_URL are both set', remedy);
+  }
+  return { url, address, token, certificate: certificateOf(settings) };
+}
+
+function certificateOf(settings: Settings): RemoteKey['certificate'] {
+  const names = ['WALLET_SIGNER_CERTIFICATE', 'WALLET_SIGNER_CERTIFICATE_KEY'] as const;
+  const [path, keyPath] = names.map((name) => settingOf(settings, name));
+  if (path !== undefined && keyPath !== undefined)
+    return { path: resolve(PROJECT_ROOT, path), keyPath: resolve(PROJECT_ROOT, keyPath) };
+  if (path === keyPath) return undefined;
+  const [there, missing] = path === undefined ? [names[1], names[0]] : names;
+  throw wrong(missing, `is needed with ${there}`, 'Set it to the path of a PEM file.');
 }
 
 /**

@@ -1,29 +1,202 @@
-import { Wallet } from 'ethers';
-import type { TransactionFees } from '../chain/transactions';
-import type { WalletKey } from '../config/settings';
+import { readFileSync } from 'node:fs';
+import { toQuantity, Wallet } from 'ethers';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { systemClock } from '../base/clock';
+import { messageOf, SignerError } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { printableUrl, splitCredentials } from '../base/mask-secrets';
+import { readBounded } from '../base/read-bounded';
+import type { RemoteKey, WalletKey } from '../config/settings';
+import { wrong } from '../config/setting-types';
+import {
+  requireSigned,
+  type SignerReport,
+  type TransactionFields,
+  type TransactionSigner,
+} from './transaction-signer';
 
-/** A transaction without its nonce. It transfers no currency. */
-export type UnnumberedTransaction = TransactionFees & {
-  /** Null if it creates a contract. */
-  to: string | null;
-  data: string;
-  chainId: number;
-  gasLimit: bigint;
-};
-
-/** All fields of a transaction that are signed. */
-export type TransactionFields = UnnumberedTransaction & { nonce: number };
-
-/** Signs the transactions of one address. */
-export interface TransactionSigner {
-  /** With its checksum. */
-  readonly address: string;
-  /** Returns the signed transaction, as nodes take it. */
-  sign(fields: TransactionFields): Promise<string>;
+/**
+ * Opens the wallet that deploys, mints and administers registries.
+ *
+ * @param logger gets a line when a remote signer begins to fail, and when it answers again.
+ * @throws ConfigurationError if a client certificate cannot be read.
+ */
+export function openWallet(key: WalletKey, logger?: Logger): TransactionSigner {
+  if (!('privateKey' in key)) return new RemoteSigner(key, logger);
+  const wallet = new Wallet(key.privateKey);
+  return { address: wallet.address, sign: (fields) => wallet.signTransaction(fields) };
 }
 
-/** Opens the wallet that deploys, mints and administers registries. */
-export function openWallet({ privateKey }: WalletKey): TransactionSigner {
-  const wallet = new Wallet(privateKey);
-  return { address: wallet.address, sign: (fields) => wallet.signTransaction(fields) };
+/** A module or a cloud's key takes a tenth of this. */
+const ANSWER_WITHIN_MS = 10_000;
+/** The transaction that creates the largest contract has 100 kB in hexadecimal. */
+const LARGEST_BYTES = 1_000_000;
+const LONGEST_REASON = 200;
+
+const ANSWER = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ message: z.string() }).nullish(),
+});
+
+/**
+ * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
+ * like a stranger's.
+ */
+class RemoteSigner implements TransactionSigner {
+  readonly address: string;
+  readonly remote = { check: () => this.#check(), report: (): SignerReport => ({ ...this.#report }) };
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #dispatcher: Agent;
+  readonly #report: SignerReport;
+  /** Whether the last failure was about a transaction: only a signature ends it. */
+  #isOfSignature = false;
+
+  constructor(
+    { address, url, token, certificate }: RemoteKey,
+    private readonly logger: Logger | undefined,
+  ) {
+    this.address = address;
+    const { url: bare, authorization } = splitCredentials(url);
+    this.#url = bare;
+    const credentials = token === undefined ? authorization : `Bearer ${token}`;
+    this.#headers = {
+      'content-type': 'application/json',
+      ...(credentials !== undefined && { authorization: credentials }),
+    };
+    const identity = certificate && {
+      cert: pemOf('WALLET_SIGNER_CERTIFICATE', certificate.path),
+      key: pemOf('WALLET_SIGNER_CERTIFICATE_KEY', certificate.keyPath),
+    };
+    this.#dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
+    const [since, code] = [systemClock.now(), undefined];
+    this.#report = { url: printableUrl(url), state: 'unknown', since, code, wrongAnswers: 0 };
+  }
+
+  async sign(fields: TransactionFields): Promise<string> {
+    try {
+      const answer = await this.#ask('eth_signTransaction', [callOf(this.address, fields)]);
+      const raw = requireSigned(answer, fields, this.address);
+      this.#answers();
+      return raw;
+    } catch (error) {
+      throw this.#fails(error as SignerError, true);
+    }
+  }
+
+  async #check(): Promise<void> {
+    try {
+      const accounts = await this.#ask('eth_accounts', []).catch((error: unknown) => {
+        // Not every signer lists its accounts; this one answers.
+        if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return undefined;
+        throw error;
+      });
+      const isListed = (one: unknown): boolean => String(one).toLowerCase() === this.address.toLowerCase();
+      if (Array.isArray(accounts) && !accounts.some(isListed))
+        throw this.#refused('has no key of WALLET_ADDRESS');
+      if (!this.#isOfSignature) this.#answers();
+    } catch (error) {
+      throw this.#fails(error as SignerError, false);
+    }
+  }
+
+  /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
+  async #ask(method: string, params: unknown[]): Promise<unknown> {
+    const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    const { status, body } = await this.#post(method, params, late)
+      .catch((cause: unknown) => {
+        if (!late.aborted) return this.#post(method, params, late);
+        throw cause;
+      })
+      .catch((cause: unknown) => {
+        throw this.#unreachable(
+          late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
+          cause,
+        );
+      });
+    const { error, result } = ANSWER.safeParse(parsed(body)).data ?? {};
+    if (error) throw this.#refused(`refuses: ${error.message.slice(0, LONGEST_REASON)}`);
+    if (status === 401 || status === 403)
+      throw this.#refused(`answers ${status}: it wants another token or certificate`);
+    if (status >= 300 || result === undefined)
+      throw this.#unreachable(`answers ${status}, not like a signer`);
+    return result;
+  }
+
+  async #post(method: string, params: unknown[], signal: AbortSignal) {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const [headers, dispatcher] = [this.#headers, this.#dispatcher];
+    const answer = await request(this.#url, { method: 'POST', headers, body, signal, dispatcher });
+    return { status: answer.statusCode, body: await readBounded(answer.body, LARGEST_BYTES) };
+  }
+
+  #answers(): void {
+    const { url, state } = this.#report;
+    if (state === 'up') return;
+    if (state === 'failing') this.logger?.info({ signer: url }, "the wallet's signer answers again");
+    Object.assign(this.#report, { state: 'up', since: systemClock.now(), code: undefined });
+  }
+
+  #fails(error: SignerError, isOfSignature: boolean): SignerError {
+    const { url, state, code } = this.#report;
+    const isWrong = error.code === 'SIGNER_ANSWER_WRONG';
+    if (isWrong) this.#report.wrongAnswers++;
+    this.#isOfSignature = isOfSignature && error.code !== 'SIGNER_UNREACHABLE';
+    if (isWrong) this.logger?.error({ signer: url, error }, "the wallet's signer gave a wrong answer");
+    else if (code !== error.code) this.logger?.warn({ signer: url, error }, "the wallet's signer fails");
+    const since = state === 'failing' ? this.#report.since : systemClock.now();
+    Object.assign(this.#report, { state: 'failing', since, code: error.code });
+    return error;
+  }
+
+  #unreachable(problem: string, cause?: unknown): SignerError {
+    const remedy = 'Start it, or correct WALLET_SIGNER_URL.';
+    const message = `The signer at ${this.#report.url} ${problem}. ${remedy}`;
+    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+  }
+
+  #refused(problem: string): SignerError {
+    const remedy = 'Correct its configuration, WALLET_ADDRESS, or what proves who asks.';
+    const message = `The signer at ${this.#report.url} ${problem}. ${remedy}`;
+    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+  }
+}
+
+function pemOf(setting: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw wrong(setting, `${path} cannot be read: ${messageOf(cause)}`);
+  }
+}
+
+function parsed(body: Buffer | undefined): unknown {
+  try {
+    return JSON.parse(body?.toString('utf8') ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+/** A transaction as the parameter of `eth_signTransaction`. */
+function callOf(from: string, fields: TransactionFields): object {
+  const { to, data, chainId, nonce, gasLimit } = fields;
+  const fees =
+    fields.type === 2
+      ? {
+          maxFeePerGas: toQuantity(fields.maxFeePerGas),
+          maxPriorityFeePerGas: toQuantity(fields.maxPriorityFeePerGas),
+        }
+      : { gasPrice: toQuantity(fields.gasPrice) };
+  return {
+    from,
+    ...(to !== null && { to }),
+    data,
+    value: '0x0',
+    gas: toQuantity(gasLimit),
+    nonce: toQuantity(nonce),
+    chainId: toQuantity(chainId),
+    ...fees,
+  };
 }

@@ -1,6 +1,6 @@
 import type { Broadcast } from '../chain/transactions';
 import { nodeErrorOf, type Refusal, classifyRefusal, isDefinite } from '../chain/node-errors';
-import { ChainError, messageOf } from '../base/errors';
+import { ChainError, messageOf, SignerError } from '../base/errors';
 import { type PendingTransaction, type SignedMint, type Mint } from './mint';
 import type { QueueParts } from './queue-parts';
 import { raiseFees } from './transaction-terms';
@@ -165,7 +165,10 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
     await apply(parts, pending, { remedy, cause, count });
     return pending.attempts > 1 || remedy === 'send again later' || remedy === 'fill hole';
   } catch (error) {
-    logRejection(parts, pending, 'the node cannot be asked', error);
+    const isOfSigner = error instanceof SignerError;
+    logRejection(parts, pending, `the ${isOfSigner ? 'signer' : 'node'} cannot be asked`, error);
+    // Sent again with the same fees, it would be refused until it is given up.
+    if (isOfSigner && states.isHeld(pending)) release(parts, pending);
     return true;
   }
 }
@@ -270,6 +273,7 @@ export async function resetNonces(parts: QueueParts, count: number): Promise<voi
  * Signs a mint with the same nonce and higher fees, as its newest version.
  *
  * @returns undefined where gas is free, and when the queue stops.
+ * @throws SignerError when a remote signer fails; any error of the node.
  */
 export async function offerMore(
   { terms, recorder }: QueueParts,
@@ -278,7 +282,9 @@ export async function offerMore(
   const { nonce, gasLimit, fees: offered } = pending.newest;
   const fees = raiseFees(offered, await terms.fees());
   const signed = fees && (await terms.sign(pending.mint, { nonce, gasLimit, fees }));
-  if (signed === undefined || !(await recorder.keep([signed]))) return undefined;
+  if (signed === undefined) return undefined;
+  pending.mint.transactions.push(signed);
+  if (!(await recorder.keep([signed]))) return undefined;
   pending.versions.push(signed);
   return signed;
 }
@@ -350,7 +356,7 @@ export async function shortOfFunds(parts: QueueParts, mint: Mint, cause: unknown
 }
 
 function notFunded(cause: unknown): ChainError {
-  const remedy = 'Fund the wallet of WALLET_PRIVATE_KEY, then send the request again.';
+  const remedy = 'Fund the wallet, then send the request again.';
   const message = `The wallet cannot pay for the mint: ${nodeErrorOf(cause)}`;
   return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
 }

@@ -7,7 +7,7 @@ import type { Confirmations, Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
-import type { TransactionSigner } from '../keys/wallet';
+import type { TransactionSigner } from '../keys/transaction-signer';
 
 // A mint is one attempt to make one token. A signed mint is a transaction that makes it. A pending
 // transaction is a mint under one nonce: a signed mint and its replacements with higher fees.

@@ -1,6 +1,6 @@
 import { isReverted, nodeErrorOf, classifyRefusal } from '../chain/node-errors';
 import { simulationFailed } from '../registry/simulate-mint';
-import { ChainError } from '../base/errors';
+import { ChainError, SignerError } from '../base/errors';
 import { lastPending, type Mint, PendingTransaction } from './mint';
 import { pause } from '../base/waiting';
 import { giveUp, shortOfFunds } from './handle-rejections';
@@ -15,6 +15,7 @@ const BATCH = 16;
 const FEWEST_READY = 6;
 const IDLE_MS = 60_000;
 const NODE_PAUSE_MS = 500;
+const SIGNER_PAUSE_MS = 1_000;
 /** How often a node may refuse to estimate for an unknown reason. */
 const MOST_DEFERRALS = 5;
 const REFUSED_PAUSE_MS = 1_000;
@@ -56,8 +57,10 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       const limits = await gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
       if (limits.size > 0) await sign(limits);
     } catch (error) {
-      logger.warn({ error, mints: batch.length }, 'mints wait: the node cannot be asked');
-      await pause(NODE_PAUSE_MS, stopping);
+      const isOfSigner = error instanceof SignerError;
+      const whom = isOfSigner ? "the wallet's signer" : 'the node';
+      logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
+      await pause(isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
     }
     for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
   }
@@ -142,16 +145,41 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     nonces.note(pending);
     const given = nonces.give(limits.size, pending, states.highestHeld());
     try {
+      const mints = [...limits];
+      // A remote signer is asked for all of them at once.
+      const answers = await Promise.allSettled(
+        mints.map(([mint, gasLimit], index) =>
+          terms.sign(mint, { nonce: given[index] ?? 0, gasLimit, fees }),
+        ),
+      );
       const signed: PendingTransaction[] = [];
-      for (const [mint, gasLimit] of limits) {
-        const nonce = given[signed.length] ?? 0;
-        signed.push(new PendingTransaction(mint, [await terms.sign(mint, { nonce, gasLimit, fees })]));
+      for (const [index, answer] of answers.entries()) {
+        const [mint] = mints[index] ?? [];
+        // A later transaction would wait for this nonce. It was never sent, and is forgotten.
+        if (mint === undefined || answer.status === 'rejected') break;
+        mint.transactions.push(answer.value);
+        signed.push(new PendingTransaction(mint, [answer.value]));
       }
-      if ((await recorder.keep(signed.map(({ newest }) => newest))) && epoch === nonces.epoch)
-        for (const one of signed) states.ready(one);
+      const isKept = signed.length === 0 || (await recorder.keep(signed.map(({ newest }) => newest)));
+      if (epoch !== nonces.epoch) return;
+      for (const nonce of given.slice(signed.length)) nonces.free(nonce);
+      if (isKept) for (const one of signed) states.ready(one);
+      for (const [index, answer] of answers.entries())
+        if (answer.status === 'rejected') deferUnsigned(mints[index]?.[0], answer.reason);
     } finally {
       nonces.settle(given);
     }
+  }
+
+  /**
+   * Defers a mint that the signer did not sign; the mints after it go on. It is signed again later, whatever
+   * the signer did with the request: nothing was sent.
+   */
+  function deferUnsigned(mint: Mint | undefined, error: unknown): void {
+    const isAway = error instanceof SignerError && error.code === 'SIGNER_UNREACHABLE';
+    if (mint === undefined || isAway || !(error instanceof SignerError)) throw error;
+    logger.warn({ tokenId: mint.tokenId, error }, 'mint deferred: it was not signed');
+    states.defer(mint, timing.deferMs);
   }
 }
 

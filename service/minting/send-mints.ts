@@ -2,6 +2,7 @@ import { broadcast, highestGasPrice, knows } from '../chain/transactions';
 import { nodeErrorOf, isDefinite } from '../chain/node-errors';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { type PendingTransaction } from './mint';
+import { SignerError } from '../base/errors';
 import { pause } from '../base/waiting';
 import type { QueueParts } from './queue-parts';
 
@@ -77,6 +78,8 @@ export function createMintResending(
   parts: QueueParts,
 ): (all: readonly PendingTransaction[], used: number) => Promise<void> {
   const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
+  /** When a signer last failed to sign a replacement, by `performance.now()`. */
+  let unsignedAt = -Infinity;
   /** When the node was last asked for the next transaction to be mined, by `performance.now()`. */
   let presenceAt = performance.now();
 
@@ -140,21 +143,27 @@ export function createMintResending(
       ({ sentAt, mint }) =>
         states.stateOf(mint) === 'pending' && now - Math.max(sentAt, nonces.roseAt) >= timing.replaceAfterMs,
     );
-    if (overdue.length === 0) return;
+    if (overdue.length === 0 || now - unsignedAt < timing.deferMs) return;
     terms.forgetFees();
     const needed = highestGasPrice(await terms.fees());
     for (const [index, pending] of overdue.entries()) {
       const isCheap = highestGasPrice(pending.newest.fees) < needed;
       const mayRaise = index === 0 && pending.replacements < timing.mostReplacements;
       if (isCheap || mayRaise) await replace(pending);
+      // A signer that hangs must not hold up the following of the other mints again and again.
+      if (unsignedAt >= now) return;
     }
   }
 
   async function replace(pending: PendingTransaction): Promise<void> {
     const { nonce, hash: replaced } = pending.newest;
     // The next replacement offers more than this one, even if this one is refused.
-    const signed = await offerMore(parts, pending);
-    if (signed === undefined) return;
+    const signed = await offerMore(parts, pending).catch((error: unknown) => {
+      if (!(error instanceof SignerError)) throw error;
+      logger.warn({ tokenId: pending.mint.tokenId, nonce, error }, 'mint not replaced: it was not signed');
+      unsignedAt = performance.now();
+    });
+    if (!signed) return;
     pending.replacements++;
     pending.sentAt = performance.now();
     signed.mayBeTaken = signed.wasSent = true;

@@ -160,7 +160,11 @@ export class TransactionTerms {
     this.#fees = undefined;
   }
 
-  /** Signs the transaction of a mint and adds it to the mint. The caller writes it to the journal. */
+  /**
+   * Signs the transaction of a mint. The caller adds it to the mint and writes it to the journal.
+   *
+   * @throws SignerError when a remote signer fails.
+   */
   async sign(
     mint: Mint,
     { nonce, gasLimit, fees }: Pick<SignedMint, 'nonce' | 'gasLimit' | 'fees'>,
@@ -179,9 +183,7 @@ export class TransactionTerms {
     });
     const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
-    const unsent: SignedMint = { ...signed, mayBeTaken: false, wasSent: false };
-    mint.transactions.push(unsent);
-    return unsent;
+    return { ...signed, mayBeTaken: false, wasSent: false };
   }
 
   async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {

@@ -309,8 +309,55 @@ describe('configuration', () => {
     expect(load({ API_KEY: 'at least 16 & " too' }).apiKey).to.equal('at least 16 & " too');
   });
 
+  it('takes one key of the wallet: in WALLET_PRIVATE_KEY, or behind WALLET_SIGNER_URL', () => {
+    const { privateKey, address } = Wallet.createRandom();
+    const signer = {
+      WALLET_SIGNER_URL: 'https://signer.example:9000',
+      WALLET_ADDRESS: address.toLowerCase(),
+    };
+    expect(load({ WALLET_PRIVATE_KEY: privateKey }).walletKey).to.deep.equal({ privateKey });
+    expect(load(signer).walletKey).to.deep.equal({
+      url: signer.WALLET_SIGNER_URL,
+      address,
+      token: undefined,
+      certificate: undefined,
+    });
+    const whole = {
+      ...signer,
+      WALLET_SIGNER_TOKEN: 'token-of-the-signer',
+      WALLET_SIGNER_CERTIFICATE: '/a/c.pem',
+      WALLET_SIGNER_CERTIFICATE_KEY: '/a/k.pem',
+    };
+    expect(load(whole).walletKey).to.deep.include({
+      token: 'token-of-the-signer',
+      certificate: { path: '/a/c.pem', keyPath: '/a/k.pem' },
+    });
+    const both = problemOf({ ...signer, WALLET_PRIVATE_KEY: privateKey });
+    expect(both).to.match(/^WALLET_PRIVATE_KEY and WALLET_SIGNER_URL are both set\./);
+    expect(both).not.to.contain(privateKey.slice(2));
+    expect(problemOf({ ...signer, WALLET_ADDRESS: '' })).to.match(/^WALLET_ADDRESS is needed with/);
+    const { WALLET_SIGNER_URL, WALLET_SIGNER_CERTIFICATE_KEY, ...others } = whole;
+    expect(problemOf({ ...others, WALLET_SIGNER_URL })).to.match(
+      /^WALLET_SIGNER_CERTIFICATE_KEY is needed with WALLET_SIGNER_CERTIFICATE\./,
+    );
+    for (const name of ['WALLET_ADDRESS', 'WALLET_SIGNER_TOKEN', 'WALLET_SIGNER_CERTIFICATE'] as const)
+      expect(problemOf({ [name]: whole[name] })).to.match(
+        new RegExp(`^${name} is set, but WALLET_SIGNER_URL is not\\.`),
+      );
+    const withUser = { ...whole, WALLET_SIGNER_URL: 'https://me:pass-of-the-signer@signer.example' };
+    expect(problemOf(withUser)).to.match(/^WALLET_SIGNER_TOKEN and the user of WALLET_SIGNER_URL are both/);
+    expect(WALLET_SIGNER_CERTIFICATE_KEY).to.equal('/a/k.pem');
+  });
+
   it('collects the secrets that must not be printed', () => {
     const { privateKey } = Wallet.createRandom();
+    expect(
+      load({
+        WALLET_SIGNER_URL: 'https://signer.example/9e107d9d372bb6826bd81d35',
+        WALLET_ADDRESS: Wallet.createRandom().address,
+        WALLET_SIGNER_TOKEN: 'token-of-the-signer',
+      }).secrets,
+    ).to.include.members(['9e107d9d372bb6826bd81d35', 'token-of-the-signer']);
     const secret = '0123456789abcdef0123';
     const SECRETS_KEY = Buffer.alloc(32, 7).toString('base64');
     const config = load({

@@ -10,7 +10,7 @@ const FOLDERS = ['service', 'deploy', 'devnet', 'cli/operating'];
  * libraries are not listed.
  */
 const MADE =
-  /(?:new (?:(?:Service|Configuration|Request|Signing|Chain|Http)Error|Refusal)|super)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
+  /(?:new (?:(?:Service|Configuration|Request|Signing|Signer|Chain|Http)Error|Refusal)|super)\(\s*(?:\d+,\s*)?'([A-Z_]+)'/g;
 
 /** The codes of all errors that the source code creates. */
 function thrownCodes(): string[] {

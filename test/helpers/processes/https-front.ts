@@ -23,16 +23,25 @@ export interface HttpsFront {
   close(): Promise<void>;
 }
 
-/** Starts it with a new certificate in `folder` for these hosts. Only processes with `trust` accept it. */
+/**
+ * Starts it with a new certificate in `folder` for these hosts. Only processes with `trust` accept it.
+ *
+ * @param asksForCertificate whether only clients are served that have the same certificate.
+ */
 export async function startHttpsFront(
   folder: string,
   hosts: Record<string, RequestListener>,
   port = 0,
+  asksForCertificate = false,
 ): Promise<HttpsFront> {
   const names = Object.keys(hosts);
   const { key, certificate } = await makeCertificate(folder, names);
   const server = createServer(
-    { key: readFileSync(key), cert: readFileSync(certificate) },
+    {
+      key: readFileSync(key),
+      cert: readFileSync(certificate),
+      ...(asksForCertificate && { requestCert: true, ca: readFileSync(certificate) }),
+    },
     (request, response) => {
       const [host = ''] = (request.headers.host ?? '').split(':');
       const listener = hosts[host];

@@ -1,0 +1,99 @@
+import { Transaction } from 'ethers';
+import { SignerError } from '../base/errors';
+import type { TransactionFees } from '../chain/transactions';
+
+/** A transaction without its nonce. It transfers no currency. */
+export type UnnumberedTransaction = TransactionFees & {
+  /** Null if it creates a contract. */
+  to: string | null;
+  data: string;
+  chainId: number;
+  gasLimit: bigint;
+};
+
+/** All fields of a transaction that are signed. */
+export type TransactionFields = UnnumberedTransaction & { nonce: number };
+
+/** Signs the transactions of one address. */
+export interface TransactionSigner {
+  /** With its checksum. */
+  readonly address: string;
+  /**
+   * Returns the signed transaction, as nodes take it. It may be asked again for the same fields, after any
+   * outcome.
+   *
+   * @throws SignerError if the signer is remote.
+   */
+  sign(fields: TransactionFields): Promise<string>;
+  /** Undefined if the key is in this process. */
+  readonly remote?: {
+    /**
+     * Asks whether the signer answers and has the key.
+     *
+     * @throws SignerError
+     */
+    check(this: void): Promise<void>;
+    report(this: void): SignerReport;
+  };
+}
+
+/** The state of a remote signer, for health and metrics. */
+export interface SignerReport {
+  /** Without its secrets. */
+  url: string;
+  /** `unknown`: it was not asked yet. */
+  state: 'unknown' | 'up' | 'failing';
+  /** Start of the state, in epoch milliseconds. */
+  since: number;
+  /** The code of the failure. */
+  code: string | undefined;
+  /** Answers since the start that were not the transaction that was to be signed. */
+  wrongAnswers: number;
+}
+
+/** Half the order of secp256k1. Nodes refuse a signature with a higher s (EIP-2). */
+const HIGHEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+/** The fields that are signed, with names for messages. */
+const COMPARED = [
+  'type',
+  'chainId',
+  'nonce',
+  'to',
+  'value',
+  'data',
+  'gasLimit',
+  'gasPrice',
+  'maxFeePerGas',
+  'maxPriorityFeePerGas',
+] as const;
+
+/**
+ * Checks a stranger's answer: it must be exactly this transaction, signed by this address.
+ *
+ * @returns the signed transaction.
+ * @throws SignerError SIGNER_ANSWER_WRONG
+ */
+export function requireSigned(answer: unknown, fields: TransactionFields, address: string): string {
+  let signed: Transaction;
+  try {
+    signed = Transaction.from(String(answer));
+  } catch (cause) {
+    throw wrongAnswer('is no transaction', cause);
+  }
+  if (signed.signature === null) throw wrongAnswer('is not signed');
+  const wanted = Transaction.from(fields);
+  const others = COMPARED.filter((name) => signed[name] !== wanted[name]);
+  if (others.length > 0) throw wrongAnswer(`is another transaction: its ${others.join(', ')} differ`);
+  // Such as an access list.
+  if (signed.unsignedSerialized !== wanted.unsignedSerialized) throw wrongAnswer('has fields of its own');
+  if (BigInt(signed.signature._s) > HIGHEST_S) throw wrongAnswer('has a signature that nodes refuse: high s');
+  if (signed.from !== address) throw wrongAnswer(`is signed by ${signed.from}, not by ${address}`);
+  return signed.serialized;
+}
+
+function wrongAnswer(problem: string, cause?: unknown): SignerError {
+  const remedy = 'Nothing was sent. Find out who answers at WALLET_SIGNER_URL.';
+  const message = `The signer's answer ${problem}. ${remedy}`;
+  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, remedy, retryable: true });
+}

@@ -1,0 +1,213 @@
+import { expect } from 'chai';
+import { Transaction, toBeHex, toQuantity, Wallet, type TransactionLike } from 'ethers';
+import { codeOf } from '../../service/base/errors';
+import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
+import { openWallet } from '../../service/keys/wallet';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { errorOf } from '../helpers/error-of';
+import { eventually } from '../helpers/eventually';
+import { first, mintsOf, newIssuance, PUBLIC, withQueue } from '../helpers/processes/running-mint-queue';
+
+const SIGN = 'eth_signTransaction';
+const AWAY = "mints wait: the wallet's signer cannot be asked";
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const STRANGER = Wallet.createRandom();
+
+/** The wanted transaction with other fields, signed with a key. */
+function signedBy(wallet: Wallet, wanted: string, others: TransactionLike = {}): Promise<string> {
+  const { type, to, data, chainId, nonce, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } =
+    Transaction.from(wanted);
+  const fees = type === 2 ? { maxFeePerGas, maxPriorityFeePerGas } : { gasPrice };
+  return wallet.signTransaction({ type, to, data, chainId, nonce, gasLimit, ...fees, ...others });
+}
+
+/** The other valid signature of a transaction, which nodes refuse. */
+function withHighS(wanted: string): string {
+  const { signature } = Transaction.from(wanted);
+  const [s, other] = [signature?.s ?? '', signature?.yParity === 0 ? '01' : '80'];
+  const [r, own] = [signature?.r.slice(2) ?? '', signature?.yParity === 0 ? '80' : '01'];
+  const high = toBeHex(ORDER - BigInt(s), 32).slice(2);
+  return wanted.replace(`${own}a0${r}a0${s.slice(2)}`, `${other}a0${r}a0${high}`);
+}
+
+const own = new Wallet(DEPLOYER_KEY);
+
+/** Answers that are not what was asked for, by what is wrong with them. */
+const LIES: Record<string, (wanted: string) => unknown> = {
+  'another nonce': (wanted) => signedBy(own, wanted, { nonce: Transaction.from(wanted).nonce + 1 }),
+  'another recipient': (wanted) => signedBy(own, wanted, { to: Wallet.createRandom().address }),
+  'other data': (wanted) => signedBy(own, wanted, { data: '0x' }),
+  'a transfer of currency': (wanted) => signedBy(own, wanted, { value: 1n }),
+  'a higher fee': (wanted) => signedBy(own, wanted, { maxFeePerGas: 10n ** 15n }),
+  'another chain': (wanted) => signedBy(own, wanted, { chainId: 1n }),
+  'an access list': (wanted) =>
+    signedBy(own, wanted, { accessList: [{ address: STRANGER.address, storageKeys: [] }] }),
+  'another key': (wanted) => signedBy(new Wallet(STRANGER.privateKey), wanted),
+  'a high s': withHighS,
+  'no signature': (wanted) => Transaction.from(wanted).unsignedSerialized,
+  'an object': (wanted) => ({ raw: wanted }),
+  'no hexadecimal': () => 'signed',
+  null: () => null,
+};
+
+// anvil signs: a program that nobody here wrote.
+describe('a remote signer', () => {
+  let local: LocalSetup;
+  let proxy: RpcProxy;
+
+  before(async () => {
+    local = await createLocalSetup({ program: 'anvil' });
+    proxy = await startRpcProxy(local.node.url);
+  });
+  afterEach(() => proxy.answer(THROUGH));
+  after(async () => {
+    await proxy?.close();
+    await local?.stop();
+  });
+
+  const open = (address = DEPLOYER, token?: string): TransactionSigner =>
+    openWallet({ url: proxy.url, address, token, certificate: undefined });
+
+  const fields: TransactionFields = {
+    ...{ type: 2, maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1n },
+    ...{ to: STRANGER.address, data: '0x1234', chainId: 31337, nonce: 7, gasLimit: 300_000n },
+  };
+  const legacy: TransactionFields = {
+    ...{ type: 0, gasPrice: 3_000_000_000n },
+    ...{ to: STRANGER.address, data: '0x1234', chainId: 31337, nonce: 7, gasLimit: 300_000n },
+  };
+
+  /** Lets the signer lie about every transaction. */
+  const lying =
+    (lie: (wanted: string) => unknown): Answerer =>
+    async (method, _params, forward) => {
+      if (method !== SIGN) return 'none';
+      const answer = await forward();
+      if ('error' in answer) return answer;
+      return { result: await lie(String(answer.result)) };
+    };
+
+  it('signs the same bytes as the key itself', async () => {
+    const itself = openWallet({ privateKey: DEPLOYER_KEY });
+    for (const wanted of [fields, legacy, { ...fields, to: null }, { ...legacy, gasPrice: 0n }])
+      expect(await open().sign(wanted)).to.equal(await itself.sign(wanted));
+  });
+
+  for (const [lie, answer] of Object.entries(LIES))
+    it(`is not believed when it answers with ${lie}`, async () => {
+      proxy.answer(lying(answer));
+      const signer = open();
+      expect(codeOf(await errorOf(signer.sign(fields)))).to.equal('SIGNER_ANSWER_WRONG');
+      expect(signer.remote?.report()).to.include({ state: 'failing', code: 'SIGNER_ANSWER_WRONG' });
+      proxy.answer(THROUGH);
+      await signer.remote?.check();
+      expect(signer.remote?.report(), 'a check says nothing of signatures').to.include({ state: 'failing' });
+      await signer.sign(fields);
+      expect(signer.remote?.report()).to.include({ state: 'up', code: undefined, wrongAnswers: 1 });
+    });
+
+  it('is told to be away, refusing, or without the key', async () => {
+    const signer = open();
+    const failing = async (work: Promise<unknown> | undefined): Promise<unknown> => {
+      const code = codeOf(await errorOf(work ?? Promise.resolve()));
+      expect(signer.remote?.report()).to.include({ state: 'failing', code });
+      return code;
+    };
+    expect(signer.remote?.report()).to.include({ state: 'unknown', url: proxy.url });
+    proxy.answer(() => 'drop request');
+    expect(await failing(signer.sign(fields))).to.equal('SIGNER_UNREACHABLE');
+    expect(await failing(signer.remote?.check())).to.equal('SIGNER_UNREACHABLE');
+    proxy.answer(() => ({ status: 502, body: 'Bad gateway' }));
+    expect(await failing(signer.sign(fields))).to.equal('SIGNER_UNREACHABLE');
+    proxy.answer(() => ({ status: 401 }));
+    expect(await failing(signer.sign(fields))).to.equal('SIGNER_REFUSED');
+    proxy.answer(() => ({ error: { code: -32000, message: 'locked' } }));
+    expect(await failing(signer.sign(fields))).to.equal('SIGNER_REFUSED');
+    proxy.answer(THROUGH);
+    await signer.sign(fields);
+    expect(signer.remote?.report()).to.include({ state: 'up' });
+    const other = open(STRANGER.address);
+    expect(codeOf(await errorOf(other.remote?.check() ?? Promise.resolve()))).to.equal('SIGNER_REFUSED');
+    expect(codeOf(await errorOf(other.sign(fields)))).to.equal('SIGNER_REFUSED');
+  });
+
+  it('is asked again once when the connection breaks', async () => {
+    proxy.answer(first(SIGN, 1, () => 'drop answer'));
+    expect(await open().sign(fields)).to.equal(await openWallet({ privateKey: DEPLOYER_KEY }).sign(fields));
+  });
+
+  it('is asked for all signatures of a batch at once', () =>
+    withQueue(local, { wallet: open() }, async (queue) => {
+      let release: () => void = () => undefined;
+      const allWait = new Promise<void>((resolve) => (release = resolve));
+      let asked = 0;
+      proxy.answer(async (method): Promise<'none'> => {
+        if (method !== SIGN) return 'none';
+        asked++;
+        // The first batch is answered when the others wait for the next.
+        if (asked === 1) await allWait;
+        else await eventually('sixteen signatures are asked for', () => asked >= 17, { withinMs: 9_000 });
+        return 'none';
+      });
+      const minted = [queue.mint()];
+      await eventually('the first is asked for', () => asked === 1);
+      minted.push(...Array.from({ length: 16 }, () => queue.mint()));
+      release();
+      await Promise.all(minted);
+      expect(queue.logged(AWAY)).to.equal(0);
+    }));
+
+  for (const lie of ['another nonce', 'another recipient', 'another key', 'a high s'])
+    it(`makes no mint with ${lie}; it is deferred, told, and minted later`, () =>
+      withQueue(local, { wallet: open(), timing: { deferMs: 100 } }, async (queue) => {
+        let lies = 0;
+        const liar = lying(LIES[lie] ?? String);
+        proxy.answer((...call) => (call[0] === SIGN && lies++ % 3 === 1 ? liar(...call) : 'none'));
+        const issuances = Array.from({ length: 8 }, () => newIssuance());
+        await Promise.all(issuances.map((issuance) => queue.mint(issuance)));
+        expect(queue.logged('mint deferred: it was not signed')).to.be.greaterThan(0);
+        expect(JSON.stringify(queue.log)).to.contain('SIGNER_ANSWER_WRONG');
+        for (const { method, params } of queue.proxy.requests)
+          if (method === 'eth_sendRawTransaction')
+            expect(Transaction.from(String(params[0]))).to.include({
+              from: DEPLOYER,
+              to: local.registryAddress,
+            });
+        for (const { tokenId } of issuances) expect(await mintsOf(local, tokenId)).to.have.length(1);
+      }));
+
+  for (const network of [undefined, PUBLIC])
+    it(`may be away in mid-batch: one token each, on a ${network ? 'public' : 'local'} network`, () =>
+      withQueue(local, { wallet: open(), ...(network && { network }) }, async (queue) => {
+        let asked = 0;
+        const fates = ['none', 'none', 'drop answer', 'drop request'] as const;
+        proxy.answer((method) => (method === SIGN ? (fates[asked++ % 4] ?? 'none') : 'none'));
+        const minted = queue.mintMany(12, 12);
+        await eventually('it is away', () => queue.logged(AWAY) > 0);
+        await proxy.refuse();
+        await eventually('it stays away', () => queue.logged(AWAY) > 2);
+        await proxy.accept();
+        proxy.answer(THROUGH);
+        if (network) await local.client.send('anvil_mine', [toQuantity(1)]);
+        expect(new Set(await minted)).to.have.property('size', 12);
+      }));
+
+  it('may be away when fees must be raised: the mint does not fail', () =>
+    withQueue(local, { wallet: open() }, async (queue) => {
+      let isAway = false;
+      proxy.answer((method) => (isAway && method === SIGN ? 'drop request' : 'none'));
+      let refusals = 0;
+      queue.answer((method) => {
+        if (method !== 'eth_sendRawTransaction' || refusals++ > 0) return 'none';
+        isAway = true;
+        return { error: { code: -32000, message: 'transaction underpriced' } };
+      });
+      const minted = queue.mint();
+      await eventually('no signature', () =>
+        JSON.stringify(queue.log).includes('the signer cannot be asked'),
+      );
+      isAway = false;
+      await minted;
+    }));
+});
