@@ -12,7 +12,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { eventually } from '../helpers/eventually';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
@@ -66,6 +66,7 @@ describe('npx hardhat deploy on Amoy', () => {
     await amoy.fund(parseEther('1'));
     proxy.answer(THROUGH);
     proxy.requests.splice(0);
+    proxy.calls.splice(0);
   }
 
   describe('through the published deployer', () => {
@@ -87,13 +88,6 @@ describe('npx hardhat deploy on Amoy', () => {
       const registry = TradeTrustTokenStandard__factory.connect(amoy.registry(), chain);
       expect(await registry.titleEscrowFactory()).to.equal(published.titleEscrowFactory);
       expect(await registry.hasRole(await registry.MINTER_ROLE(), wallet.address)).to.equal(true);
-    });
-
-    it('sends nothing the second time', async () => {
-      const before = amoy.registry();
-      expect(await deploy()).to.contain('already deployed');
-      expect(amoy.registry()).to.equal(before);
-      expect(await transactions()).to.equal(1);
     });
 
     it('keeps the registry of TOKEN_REGISTRY_ADDRESS when the file of its transaction is lost', async () => {
@@ -232,10 +226,9 @@ describe('npx hardhat deploy on Amoy', () => {
     beforeEach(startAgain);
 
     /** Deploys with marked secrets, and expects that none is printed. */
-    async function deploy(args: string[] = [], stationUrl = 'none'): Promise<CommandAnswer> {
-      const answer = await amoy.deploy(['--show-stack-traces', '--new', ...args], {
+    async function deploy(): Promise<CommandAnswer> {
+      const answer = await amoy.deploy(['--show-stack-traces', '--new'], {
         RPC_URL: `${proxy.url.replace('//', '//marked-user:marked-password@')}/v3/${KEY}?marked=${KEY}`,
-        GAS_STATION_URL: stationUrl,
         NETWORK_A_API_KEY: 'marked-stability-key',
         API_KEY: 'marked-api-key-of-the-issuer',
       });
@@ -253,33 +246,12 @@ describe('npx hardhat deploy on Amoy', () => {
       for (const text of says) expect(stderr).to.contain(text);
     }
 
-    for (const status of [401, 403]) {
-      it(`names RPC_URL when the key is refused with status ${status}`, () =>
-        expectFailure(
-          () => ({ status, body: `invalid key ${KEY}` }),
-          'RPC_KEY_REFUSED',
-          `status ${status}`,
-          'Check the key in RPC_URL',
-        ));
-    }
-
-    it('reports an exhausted quota when the provider answers 402', () =>
-      expectFailure(() => ({ status: 402, body: KEY }), 'RPC_UNREACHABLE', 'answers 402', 'quota'));
-
-    it('reports too many requests when the provider answers 429', () =>
+    it('names RPC_URL when the key is refused', () =>
       expectFailure(
-        () => ({ status: 429, body: KEY }),
-        'RPC_UNREACHABLE',
-        'answers 429',
-        'too many requests',
-      ));
-
-    it('reports a refused gas estimate, but not the key in its message', () =>
-      expectFailure(
-        (method) =>
-          method === 'eth_estimateGas' ? failure(`no estimate at ${proxy.url}/v3/${KEY}`) : 'none',
-        'DEPLOYMENT_FAILED',
-        'no estimate at',
+        () => ({ status: 401, body: `invalid key ${KEY}` }),
+        'RPC_KEY_REFUSED',
+        'status 401',
+        'Check the key in RPC_URL',
       ));
 
     it('reports a failed deployment when the balance is answered without JSON', () =>
@@ -294,12 +266,6 @@ describe('npx hardhat deploy on Amoy', () => {
         'DEPLOYMENT_FAILED',
         'refused for',
       ));
-
-    it('deploys, and warns without a key, when the gas station cannot be reached', async () => {
-      const { code, stderr } = await deploy([], `http://marked-user:marked-pass@127.0.0.1:9/${KEY}`);
-      expect(code, stderr).to.equal(0);
-      expect(stderr).to.contain('warning: The gas station gives no usable fees');
-    });
   });
 
   // Blocks come at intervals, as on Amoy: a run can be interrupted between sending and mining.
@@ -340,15 +306,6 @@ describe('npx hardhat deploy on Amoy', () => {
     const finished = async (child: ChildProcess): Promise<unknown> =>
       ((await once(child, 'close')) as unknown[])[0];
 
-    /** Kills a run as soon as `isDue`. */
-    async function killed(args: string[], isDue: () => Promise<boolean>): Promise<void> {
-      const child = start(args);
-      const ended = finished(child);
-      await eventually('the command has come far enough', async () => (await isDue()) || undefined);
-      child.kill('SIGKILL');
-      await ended;
-    }
-
     /** Expects the next run to finish with the transaction of the interrupted one. */
     async function expectFinished(): Promise<void> {
       await mine();
@@ -363,17 +320,16 @@ describe('npx hardhat deploy on Amoy', () => {
       expect(await registry.titleEscrowFactory()).to.equal(amoy.published.titleEscrowFactory);
     }
 
-    it('finds the unmined transaction of a killed run', async () => {
-      await killed([], async () => (await pending()) === 1);
-      await expectFinished();
-    });
-
     it('finds the transactions of a run that was killed while it installed the infrastructure', async () => {
       const { deployer, titleEscrowFactory, tokenImplementation } = amoy.published;
       for (const address of [deployer, titleEscrowFactory, tokenImplementation])
         await amoy.chain.send('hardhat_setCode', [address, '0x']);
       await mine();
-      await killed(['--with-infrastructure'], async () => (await pending()) >= 2);
+      const child = start(['--with-infrastructure']);
+      const ended = finished(child);
+      await eventually('it has sent two transactions', async () => (await pending()) >= 2);
+      child.kill('SIGKILL');
+      await ended;
       const { code, stdout, stderr } = await deploy();
       expect(code, stderr).to.equal(0);
       expect(await transactions()).to.equal(6);
@@ -451,9 +407,22 @@ describe('npx hardhat deploy on Amoy', () => {
       });
 
     it('makes one registry when two commands run at once', async () => {
+      let allow = (): void => undefined;
+      const isAllowed = new Promise<void>((resolve) => (allow = resolve));
+      proxy.answer(async (method): Promise<Fault> => {
+        if (method === 'eth_estimateGas') await isAllowed;
+        return 'none';
+      });
+      const one = finished(start([]));
+      await eventually('one would send', () => proxy.calls.includes('eth_estimateGas'));
+      const since = proxy.calls.length;
+      const other = deploy();
+      const asked = (): string[] => proxy.calls.slice(since);
+      await eventually('the other knows the chain', () => asked().includes('eth_getBlockByNumber'));
+      expect(asked(), 'the other waits').not.to.include('eth_getCode');
+      allow();
       await mine();
-      const runs = await Promise.all([1, 2].map(() => finished(start([]))));
-      expect(runs).to.deep.equal([0, 0]);
+      expect([await one, (await other).code]).to.deep.equal([0, 0]);
       expect(await transactions()).to.equal(1);
     });
 

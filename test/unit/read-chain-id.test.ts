@@ -62,9 +62,10 @@ describe('reading the chain id of a node', () => {
     }
   });
 
-  it('reports a used-up quota and a status 500, without the key', async () => {
+  it('reports a used-up quota, too many requests and a status 500, without the key', async () => {
     for (const [status, text] of [
       [402, 'quota is used up'],
+      [429, 'too many requests'],
       [500, 'answers 500, not like a node'],
     ] as const) {
       const { code, message } = await failureOf(status, 'amoy');
