@@ -50,18 +50,4 @@ describe('npx hardhat deploy on a network without EIP-1559', () => {
       expect(stderr).to.contain('WALLET_NOT_FUNDED').and.to.contain(' XDC are missing');
     });
   });
-
-  describe('where blocks have a base fee nevertheless (XDC Apothem)', () => {
-    before(async () => {
-      network = await startStandInNetwork('xdcapothem');
-    });
-    after(() => network.stop());
-
-    it('sends a legacy transaction', async () => {
-      await network.fund(parseEther('1'));
-      const { code, stderr } = await network.deploy();
-      expect(code, stderr).to.equal(0);
-      expect((await lastTransaction()).type).to.equal(0);
-    });
-  });
 });
