@@ -1,6 +1,7 @@
 import { systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
+import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading } from '../chain/transactions';
 import type { Confirmations } from '../chain/networks';
 import type { NodeReport } from '../chain/node-states';
@@ -13,6 +14,7 @@ import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
+import type { SignerReport, TransactionSigner } from '../keys/transaction-signer';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/mint';
@@ -28,6 +30,8 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
+/** A remote signer is asked this often, at most, whether it answers. */
+const CHECK_SIGNER_MS = 10_000;
 
 /**
  * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
@@ -102,6 +106,7 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
+      signer: signerReadingOf(wallet),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
@@ -117,6 +122,16 @@ export async function startIssuing(
     async stop() {
       await Promise.all([queue.stop(), pool.destroy()]);
     },
+  };
+}
+
+/** Gives the last state of a remote signer at once, and asks it in the background whether it answers. */
+function signerReadingOf({ remote }: TransactionSigner): (() => SignerReport) | undefined {
+  if (remote === undefined) return undefined;
+  const check = shared(remote.check, { clock: systemClock, leastMs: CHECK_SIGNER_MS });
+  return () => {
+    void check(0);
+    return remote.report();
   };
 }
 

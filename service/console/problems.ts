@@ -33,6 +33,7 @@ export function problemsOf(observed: Observed): Problem[] {
   const problems = [
     ...observed.feeds.flatMap((feed) => [...feedProblems(feed, observed.now)]),
     ...walletProblems(observed),
+    ...signerProblems(observed),
     ...deliveryProblems(observed),
     ...subscriptionProblems(observed),
     ...mintProblems(observed),
@@ -79,6 +80,16 @@ function* walletProblems({ issuing }: Observed): Iterable<Problem> {
       ? `The wallet ${wallet.address} cannot pay for a mint.`
       : `The wallet ${wallet.address} can pay for ${counted(left, 'more mint')} only.`;
   yield { severity: left === 0 ? 'error' : 'warning', message, remedy: 'Send it funds.' };
+}
+
+function* signerProblems({ issuing, now }: Observed): Iterable<Problem> {
+  const { url, state, since, code } = issuing?.signer ?? {};
+  if (state !== 'failing' || since === undefined) return;
+  yield {
+    severity: now - since >= FAILING_AFTER_MS ? 'error' : 'warning',
+    message: `Mints wait: the wallet's signer at ${url} does not sign (${code}).`,
+    remedy: 'Check the signer. The service goes on by itself when it signs again.',
+  };
 }
 
 function* deliveryProblems({ registries, subscriptions }: Observed): Iterable<Problem> {

@@ -4,6 +4,7 @@ import { shared } from '../base/shared-answers';
 import type { NodeReport } from '../chain/node-states';
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import type { MintFigures } from '../journal/read-issuances';
+import type { SignerReport } from '../keys/transaction-signer';
 
 /** The state of issuing. */
 export interface IssuingReport {
@@ -22,6 +23,8 @@ export interface IssuingReport {
   signing: { waiting: number; busy: number; threads: number };
   /** The states of the nodes; undefined if there is only one. */
   nodes?: readonly NodeReport[] | undefined;
+  /** The state of the wallet's remote signer; undefined if the key is in this process. */
+  signer?: SignerReport | undefined;
   /** Undefined until it was first read. */
   wallet: Awaited<ReturnType<ReturnType<typeof createWalletReading>>>;
 }
@@ -35,6 +38,7 @@ export function createIssuingReport(sources: {
   lastFailure: MintOutcomes['lastFailure'];
   signing: () => IssuingReport['signing'];
   nodes?: (() => IssuingReport['nodes']) | undefined;
+  signer?: (() => SignerReport) | undefined;
   wallet: () => Promise<IssuingReport['wallet']>;
   clock: Clock;
 }): (withinMs: number) => Promise<IssuingReport> {
@@ -42,7 +46,12 @@ export function createIssuingReport(sources: {
   const readMints = shared(sources.mints, { clock });
   return async (withinMs) => {
     const [figures, walletFigures] = await Promise.all([readMints(withinMs), wallet()]);
-    const own = { signing: signing(), nodes: sources.nodes?.(), wallet: walletFigures };
+    const own = {
+      signing: signing(),
+      nodes: sources.nodes?.(),
+      signer: sources.signer?.(),
+      wallet: walletFigures,
+    };
     if (figures === undefined) return { mints: undefined, ...own };
     const { oldestAddedAt, ...counts } = figures;
     // The process that added the oldest mint may have a clock that is ahead.

@@ -72,6 +72,8 @@ const BY_REGISTRY: readonly Labelled[] = [
   ],
 ];
 
+const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
+
 /** The states of all nodes of all feeds and of issuing, the worst of each first. */
 const ofNodes =
   (valueOf: (node: NodeReport) => Value, worst: (...values: number[]) => number) =>
@@ -139,6 +141,16 @@ const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
     ({ issuing }) => issuing?.signing.waiting,
   ],
   ['etr_signing_busy', 'Threads that are signing.', ({ issuing }) => issuing?.signing.busy],
+  [
+    'etr_signer_up',
+    "1: the wallet's remote signer answers. 0: it fails, and mints wait.",
+    ({ issuing }) => SIGNER_UP[issuing?.signer?.state ?? 'unknown'],
+  ],
+  [
+    'etr_signer_wrong_answers',
+    'Answers of the signer that were not the transaction asked for, since the start.',
+    ({ issuing }) => issuing?.signer?.wrongAnswers,
+  ],
   [
     'etr_wallet_balance_wei',
     'Balance of the wallet that mints.',

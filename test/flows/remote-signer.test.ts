@@ -11,6 +11,7 @@ import { eventually } from '../helpers/eventually';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';
 import { whileFollowing } from '../helpers/processes/followed-registry';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { forwardTo, hasOpenssl, startHttpsFront } from '../helpers/processes/https-front';
 import { startServiceProcess } from '../helpers/processes/service-process';
@@ -51,6 +52,24 @@ describe('WALLET_SIGNER_URL', () => {
       await followed.allDeliveredOnce();
       expect(followed.accepted.map(({ type }) => type)).to.include('com.service.etr.minted');
       expect(signer.counts()).to.include({ [SIGN]: 1 });
+    }));
+
+  it('is named by /health and the metrics while it is away, and signs what waits when it is back', () =>
+    whileFollowing(local, { settings: remote }, async (followed) => {
+      const { url } = followed.service;
+      const issuing = async () => (await healthOf(url)).issuing;
+      const isUp = (): Promise<unknown> => metricOf(url, 'etr_signer_up');
+      await signer.refuse();
+      await eventually('it fails', async () => (await isUp()) === 0);
+      const failing = { url: signer.url, state: 'failing', code: 'SIGNER_UNREACHABLE' };
+      expect((await issuing())?.signer).to.include(failing);
+      const asked = create(url, { ...minimal, owner, holder: owner });
+      await eventually('the mint waits', async () => (await issuing())?.mints?.waiting === 1);
+      await signer.accept();
+      expect((await asked).status).to.equal(200);
+      await followed.allDeliveredOnce();
+      expect((await issuing())?.signer).to.include({ state: 'up' });
+      expect(await isUp()).to.equal(1);
     }));
 
   for (const moment of ['before', 'after'] as const)

@@ -68,6 +68,11 @@ function withWallet(mintsAffordable: number | undefined): Observed {
   };
 }
 
+function withFailingSigner(since: number): Observed {
+  const signer = { url: 'http://signer.example', code: 'SIGNER_UNREACHABLE', wrongAnswers: 0, since };
+  return { ...WELL, issuing: { ...ISSUING, signer: { ...signer, state: 'failing' } } };
+}
+
 function withTroubled(id: string, state: 'active' | 'paused' | 'gone', failingSince?: number): Observed {
   const byState = { active: 1, paused: 0, gone: 0 };
   return { ...WELL, subscriptions: { byState, troubled: [{ id, state, failingSince }] } };
@@ -148,6 +153,12 @@ describe('the problems that the console shows', () => {
     ],
     ['a subscription that is gone', withTroubled('a', 'gone'), /^error: .*is gone.*\. #\/subscriptions$/],
     ['a wallet with few mints left', withWallet(19), /^warning: .*for 19 more mints only.*\.$/],
+    [
+      'a signer that fails',
+      withFailingSigner(NOW - 1),
+      /^warning: Mints wait: .* does not sign \(SIGNER_UNREACHABLE\)\.$/,
+    ],
+    ['a signer that fails for a minute', withFailingSigner(NOW - 60_000), /^error: Mints wait: .*\.$/],
     ['an empty wallet', withWallet(0), /^error: .*cannot pay for a mint.*\.$/],
     ['a mint that takes long', withMints({ oldestSeconds: 660 }), /^warning: .*for 11 minutes.*\.$/],
     [

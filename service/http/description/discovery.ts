@@ -93,6 +93,16 @@ const ISSUING = z.strictObject({
     .optional(),
   signing: z.strictObject({ waiting: COUNT, busy: COUNT, threads: COUNT }),
   ...NODES,
+  signer: z
+    .strictObject({
+      url: TEXT.meta({ description: 'Without its secrets.' }),
+      state: z.enum(['unknown', 'up', 'failing']),
+      since: TIME,
+      code: TEXT.optional().meta({ description: 'Why it fails.' }),
+      wrongAnswers: COUNT.meta({ description: 'Answers that were not the transaction asked for.' }),
+    })
+    .optional()
+    .meta({ description: 'With WALLET_SIGNER_URL only.' }),
   wallet: z
     .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
     .optional(),
