@@ -16,7 +16,7 @@ export const LATE_MS = 3_000;
 const FIRST_PROBE_MS = 500;
 const PROBE_EVERY_MS = 2_000;
 /** A node that is more than this many blocks behind, for this long, is away. */
-const MOST_BEHIND = 3;
+export const MOST_BEHIND = 3;
 const BEHIND_MS = 15_000;
 /** A head that did not change for this many usual block times may stand still. */
 const STILL_BLOCKS = 5;

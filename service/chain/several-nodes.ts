@@ -12,7 +12,7 @@ import {
   isRangeRefused,
   isReverted,
 } from './node-errors';
-import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
+import { LATE_MS, MOST_BEHIND, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
 import { blockOf, logOf, type ChainBlock } from './read-chain';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 import { malformed } from './transport';
@@ -280,17 +280,18 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     for (let reading = 1; ; reading++) {
       const nodes = await this.states.usable();
       const params: Params = [tag, false];
-      // After the first difference, a slow node is waited for too: it may decide.
+      // After the first difference, a slow node is waited for too: it may decide, or have a higher block.
       const wanted = enough(reading === 1 ? 2 : nodes.length);
       const votes = await this.#gather(nodes, GET_BLOCK, params, wanted, [], GRACE_MS);
       const heads = votes.flatMap((vote) => headIn(vote) ?? []);
-      const agreed = heads.length < 2 ? undefined : await this.#highestOfTwo(heads);
+      const common = heads.length < 2 ? undefined : await this.#highestOfTwo(heads);
+      const isComplete = votes.length === nodes.length || reading > 1;
+      const agreed = common && (isComplete || isNear(common.block, heads)) ? common : undefined;
       if (tag === 'latest') this.#noteHeads(heads, agreed);
       if (agreed !== undefined) return agreed;
       const [only] = heads;
       if (nodes.length === 1 && only !== undefined) return { block: only.block, raw: only.raw };
       const answers = votes.filter(({ kind }) => kind !== 'failure');
-      const isComplete = votes.length === nodes.length || reading > 1;
       if (tag !== 'latest' && isComplete && heads.length < 2) {
         const refusals = answers.filter(isTagRefused);
         if (refusals.length >= Math.min(2, nodes.length)) valueOf(refusals[0], GET_BLOCK);
@@ -302,7 +303,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
         if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
         throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : missingHead();
       }
-      if (answers.length > 1) await sleep(PAUSE_MS);
+      if (isComplete && answers.length > 1) await sleep(PAUSE_MS);
     }
   }
 
@@ -552,6 +553,11 @@ function headIn(vote: Vote): Head | undefined {
   if (vote.kind !== 'value') return undefined;
   const block = blockOf(vote.value);
   return block && { vote, block, raw: vote.value };
+}
+
+/** Whether no head is far above the block. */
+function isNear({ number }: ChainBlock, heads: readonly Head[]): boolean {
+  return heads.every(({ block }) => block.number <= number + MOST_BEHIND);
 }
 
 function missingHead(): ChainError {

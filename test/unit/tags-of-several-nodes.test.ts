@@ -133,6 +133,20 @@ describe('the final block of several nodes', () => {
     }));
 });
 
+describe('the newest block of several nodes', () => {
+  it('is that of a slow third node if one of the two others is far behind', () =>
+    withFakeNodes(3, async (nodes) => {
+      const { client, checkChain } = connectClients(nodes, AMOY);
+      await checkChain();
+      nodes[0]!.head = 50;
+      nodes[2]!.latencyMs = 1_500;
+      expect(await client.send('eth_blockNumber', [])).to.equal('0x64');
+      nodes[0]!.head = 98;
+      expect(await client.send('eth_blockNumber', [])).to.equal('0x62');
+      client.destroy();
+    }));
+});
+
 function described(answers: readonly TagAnswer[]): string {
   return answers
     .map((answer) => (answer instanceof Error ? 'an error' : (answer?.toString() ?? 'none')))
