@@ -14,6 +14,7 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import type { Devnet } from '../../devnet/start-devnet';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { PUBLISHED_FILES } from '../../service/base/published-files';
 import { inheritedEnvironment } from '../../service/config/config';
 import { eventually } from '../helpers/eventually';
 import { readDocument } from '../helpers/pages/markdown';
@@ -72,6 +73,7 @@ describe('the packed package', () => {
     const names = Object.entries(exports).flatMap(([name, file]) =>
       typeof file === 'string' ? [] : `${PACKAGE}${name.slice(1)}`,
     );
+    names.push(...Object.keys(PUBLISHED_FILES).map((file) => `${PACKAGE}/contexts/${file}`));
     const program = `for (const name of ${JSON.stringify(names)})
   console.log(Object.keys(require(name)).length > 0);`;
     writeFileSync(join(cwd, 'require.cjs'), program);
