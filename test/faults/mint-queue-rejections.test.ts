@@ -126,15 +126,20 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       });
     });
 
-  it('outlasts a full pool, and then offers more when the price is too low', async () => {
+  it('outlasts a full pool and a silent node, and then offers more when the price is too low', async () => {
     let sends = 0;
-    const answerer = first(SEND, 8, async (_, [raw], forward) => {
+    const full = first(SEND, 8, async (_, [raw], forward) => {
       if (sends++ < 7) return refused('txpool is full');
       await raiseBaseFee();
       return forward([raw]);
     });
+    // The count of transactions decides about a refusal. It cannot be read at first.
+    const uncounted = first('eth_getTransactionCount', 6, () => 'drop request');
+    const answerer: Answerer = (method, ...call) =>
+      (sends > 0 && method !== SEND ? uncounted : full)(method, ...call);
     await sending({ answerer }, async (queue) => {
       await queue.mint();
+      expect(JSON.stringify(queue.log)).to.include('mint rejected: the node cannot be asked');
       expect(JSON.stringify(queue.log)).to.include('offer more');
     });
   });
