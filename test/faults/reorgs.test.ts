@@ -60,7 +60,7 @@ describe('a reorganisation', () => {
     return mineEach([otherMint, forked.nominate, otherMint, forked.nominate]);
   }
 
-  it('is noticed at the start when it happened while the service was stopped', () =>
+  it('is noticed at the start; undelivered events are withdrawn, delivered ones logged and counted', () =>
     following({}, async (followed) => {
       await forked.mine();
       await followed.caughtUp();
@@ -80,6 +80,9 @@ describe('a reorganisation', () => {
       expect(await reorganised(followed)).to.include({ withdrawn: 5, orphaned: 7 });
       followed.answer(200);
       await followed.allDeliveredOnce();
+      expect(followed.logged('event orphaned after failed attempts')).to.have.length(1);
+      const orphaned = followed.logged('delivered event orphaned').map(({ eventId }) => eventId);
+      expect(orphaned).to.have.members(delivered.slice(-6).map(({ id }) => id));
       expect(eventsOf(undelivered as SignedCall, followed.accepted)).to.deep.equal([]);
       expect(await metricOf(followed.service.url, ORPHANED)).to.equal(6);
     }));
@@ -113,45 +116,6 @@ describe('a reorganisation', () => {
       await followed.allDeliveredOnce();
       await mineEach(Array.from({ length: 4 }, () => forked.nominate));
       await followed.allDeliveredOnce();
-    }));
-
-  it('withdraws undelivered events, and delivers those of the new branch in order', () =>
-    following({}, async (followed) => {
-      followed.answer(500);
-      const fork = await forked.fork();
-      const lost = await forked.mint();
-      await forked.mine(lost);
-      await eventually('an attempt', () => followed.attempted.length > 0);
-
-      await fork.back(1);
-      await forked.mine(await forked.nominate(), await forked.mint({ minter: MINTERS[1] }));
-      await forked.mine(await forked.nominate());
-      const line = await reorganised(followed);
-      followed.answer(200);
-      await followed.allDeliveredOnce();
-      expect(eventsOf(lost, followed.accepted)).to.deep.equal([]);
-      // A receiver may have taken an event although it answered with a failure: this event is orphaned too.
-      expect(line).to.include({ withdrawn: 5, orphaned: 1 });
-      expect(followed.logged('event orphaned after failed attempts')).to.have.length(1);
-      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
-    }));
-
-  it('logs and counts delivered events that are orphaned, and delivers the new branch', () =>
-    following({}, async (followed) => {
-      const fork = await forked.fork();
-      const lost = await forked.mint();
-      await forked.mine(lost);
-      await followed.allDeliveredOnce();
-      const delivered = followed.accepted.splice(0);
-
-      await fork.back(1);
-      await forked.mine(await forked.mint({ minter: MINTERS[1] }));
-      await forked.mine();
-      expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 5 });
-      await followed.allDeliveredOnce();
-      const lines = followed.logged('delivered event orphaned');
-      expect(lines.map(({ eventId }) => eventId)).to.have.members(delivered.map(({ id }) => id));
-      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(5);
     }));
 
   it('waits for a delivery under way to learn whether its event was delivered', () =>

@@ -22,12 +22,11 @@ const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 }
 
 const RUNS: [seed: number, started: keyof typeof STARTED, engine: Engine][] = [
   [1, 'at the beginning', 'SQLite'],
-  [2, 'in the middle', 'SQLite'],
+  [2, 'in the middle', 'PostgreSQL'],
   [3, 'at the end', 'SQLite'],
-  [4, 'in the middle', 'PostgreSQL'],
 ];
 const TOKENS = 20;
-const OPERATIONS_OF_A_RUN = 120;
+const OPERATIONS_OF_A_RUN = 160;
 /** Ids that break when a number is too small or signed, or leading zeros are lost. */
 const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcdefn, 2n ** 248n - 1n];
 
@@ -98,7 +97,9 @@ describe('deliveries of random token operations', () => {
   ): Promise<readonly Delivery[]> {
     const missed = OPERATIONS_OF_A_RUN * STARTED[started];
     await operate(missed);
-    starting = startService({ ...local.settings, ...settings, WEBHOOK_URL: receiver.url });
+    // Without a wallet no signing threads start, which take a second of processor time.
+    const own = { ...settings, WEBHOOK_URL: receiver.url, WALLET_PRIVATE_KEY: '' };
+    starting = startService({ ...local.settings, ...own });
     if (started === 'at the beginning') await starting;
     await Promise.all([starting, operate(OPERATIONS_OF_A_RUN - missed)]);
     const fromBlock = Number(settings.START_BLOCK);
