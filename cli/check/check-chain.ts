@@ -254,7 +254,7 @@ async function compareNodes(
   return { findings, agreeing: nodes.filter((node) => !odd.has(node)) };
 }
 
-/** What all nodes say of a registry is one finding; what only some say names them. */
+/** A statement of all nodes about a registry is one finding. A statement of some of them names them. */
 async function checkRegistries(
   nodes: readonly OpenNode[],
   answering: readonly OpenNode[],
