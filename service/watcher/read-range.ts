@@ -111,7 +111,7 @@ async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog
   if (isOfSeveralNodes(client)) return logsOf(client, filter);
   for (let reading = 1; reading <= READINGS; reading++) {
     const [logs, again] = await Promise.all([logsOf(client, filter), logsOf(client, filter)]);
-    if (logs.map(positionIn).join() === again.map(positionIn).join()) return logs;
+    if (isDeepStrictEqual(logs, again)) return logs;
   }
   throw differing('The node gives different logs each time it is asked for the same blocks.');
 }

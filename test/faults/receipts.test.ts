@@ -117,6 +117,24 @@ describe('the logs of a transaction, in its receipt', () => {
       expect(failuresOf(followed)).to.deep.equal([]);
     }));
 
+  it('name no transaction that a node without receipts invents in one answer to each question', () =>
+    throughProxy(async (proxy, followed) => {
+      const lied = new Set<string>();
+      const invents = changingLogs((logs) =>
+        logs.map((log) => ({ ...log, transactionHash: `0x${'ab'.repeat(32)}` })),
+      );
+      proxy.answer((method, params, forward) => {
+        if (method === RECEIPT) return { result: null };
+        const question = JSON.stringify(params);
+        if (method !== 'eth_getLogs' || lied.has(question)) return 'none';
+        lied.add(question);
+        return invents(method, params, forward);
+      });
+      await mintTogether(local, await local.account(1), 1);
+      await followed.allDeliveredOnce();
+      expect(lied.size).to.be.greaterThan(2);
+    }));
+
   for (const [name, isLeftOut, reason] of [
     ['some logs of a mint', ({ topics: [topic] }) => topic === RECEIVED, /receipt of transaction/],
     ['all logs of a mint', () => true, /receipt of transaction/],
