@@ -2,20 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonRpcProvider } from 'ethers';
 import pMap from 'p-map';
 import type { Logger } from '../base/logger';
-import { ChainError, messageOf } from '../base/errors';
+import { ChainError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import type { Network } from './networks';
 import {
-  classifyRefusal,
-  isBlockAbsent,
-  isParameterRefused,
-  isRangeRefused,
-  isReverted,
-} from './node-errors';
+  blockIn,
+  checked,
+  commonRefusal,
+  contentOf,
+  differenceBetween,
+  differing,
+  GET_BLOCK,
+  GET_LOGS,
+  GET_RECEIPT,
+  GET_TRANSACTION,
+  isDeepAlike,
+  isNone,
+  isNumber,
+  largestGroup,
+  missingHead,
+  type Params,
+} from './compare-answers';
+import { isBlockAbsent, isParameterRefused, isRangeRefused } from './node-errors';
 import { LATE_MS, MOST_BEHIND, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
-import { blockOf, logOf, type ChainBlock } from './read-chain';
+import { blockOf, type ChainBlock } from './read-chain';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
-import { malformed } from './transport';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
 // it. A third is asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md
@@ -59,11 +70,6 @@ export function connectClients(nodes: readonly Node[], network: Network, logger?
   };
 }
 
-const GET_BLOCK = 'eth_getBlockByNumber';
-const GET_LOGS = 'eth_getLogs';
-const GET_TRANSACTION = 'eth_getTransactionByHash';
-const GET_RECEIPT = 'eth_getTransactionReceipt';
-
 /** Questions to which nodes may give different right answers. The first that answers is believed. */
 const ESTIMATES = [
   'eth_estimateGas',
@@ -92,8 +98,6 @@ const UNCONFIRMED_MS = 60_000;
 const MOST_HEADERS = 128;
 /** Before nodes that may be behind are compared again, although nobody asks for the head. */
 const COMPARE_AGAIN_MS = 5_000;
-
-type Params = readonly unknown[];
 
 class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   /** The same nodes. An answer counts only if all that are not away give it. */
@@ -560,10 +564,6 @@ function isNear({ number }: ChainBlock, heads: readonly Head[]): boolean {
   return heads.every(({ block }) => block.number <= number + MOST_BEHIND);
 }
 
-function missingHead(): ChainError {
-  return malformed(GET_BLOCK);
-}
-
 /** Whether a node knows a tag and has no block for it yet. */
 function hasNoBlock(vote: Vote): boolean {
   return isNone(vote) || (vote.kind === 'refusal' && isBlockAbsent(vote.error));
@@ -572,147 +572,6 @@ function hasNoBlock(vote: Vote): boolean {
 /** Whether a node does not know a tag. */
 function isTagRefused(vote: Vote): boolean {
   return vote.kind === 'refusal' && !hasNoBlock(vote) && isParameterRefused(vote.error);
-}
-
-function isDeepAlike(one: ChainBlock, other: ChainBlock): boolean {
-  return one.number === other.number && one.hash === other.hash && headerText(one) === headerText(other);
-}
-
-function headerOf(value: unknown): string {
-  const block = blockOf(value);
-  if (block === undefined) throw missingHead();
-  return headerText(block);
-}
-
-function headerText({ number, hash, parentHash, timestamp }: ChainBlock): string {
-  return [number, hash, parentHash, timestamp].join(' ');
-}
-
-/** A vote whose content can be read. An answer that cannot is a refusal. */
-function checked(method: string, vote: Vote): Vote {
-  try {
-    contentOf(method, vote);
-    return vote;
-  } catch (error) {
-    return { node: vote.node, kind: 'refusal', error };
-  }
-}
-
-/** The votes for the answer that most nodes give. */
-function largestGroup(method: string, votes: readonly Vote[]): readonly Vote[] | undefined {
-  const groups = new Map<string, Vote[]>();
-  for (const vote of votes) {
-    if (vote.kind === 'failure') continue;
-    const content = contentOf(method, vote);
-    groups.set(content, [...(groups.get(content) ?? []), vote]);
-  }
-  return [...groups.values()].sort((one, other) => other.length - one.length)[0];
-}
-
-/**
- * What an answer says, without what programs of nodes write differently: their other fields, and their order
- * and spelling.
- */
-function contentOf(method: string, vote: Vote): string {
-  if (vote.kind !== 'value') {
-    const { error } = vote;
-    if (isReverted(error)) return `reverted ${error.data}`;
-    return isRangeRefused(error) ? 'range refused' : 'refused';
-  }
-  const { value } = vote;
-  if (value === null) return 'none';
-  const fields = value as Record<string, unknown>;
-  switch (method) {
-    case GET_BLOCK:
-      return headerOf(value);
-    case 'eth_getBlockByHash':
-      return `${headerOf(value)} ${lower(fields.transactions)}`;
-    case GET_LOGS:
-      return logsText(value, method);
-    case GET_RECEIPT:
-      return [
-        ...['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'].map((name) =>
-          lower(fields[name]),
-        ),
-        logsText(fields.logs, method),
-      ].join(' ');
-    case GET_TRANSACTION:
-    case 'eth_getTransactionByBlockHashAndIndex':
-      return [fields.hash, fields.from].map(lower).join(' ');
-    default:
-      return lower(value);
-  }
-}
-
-function logsText(logs: unknown, method: string): string {
-  if (!Array.isArray(logs)) throw malformed(method);
-  const texts = logs.map((one) => {
-    const { address, topics, data, blockNumber, blockHash, transactionHash, index } = logOf(one, method);
-    return lower([index, blockNumber, blockHash, transactionHash, address, topics, data]);
-  });
-  // Some nodes repeat a log.
-  return [...new Set(texts)].sort().join('\n');
-}
-
-function lower(value: unknown): string {
-  return (JSON.stringify(value) ?? '').toLowerCase();
-}
-
-function isNone(vote: Vote): boolean {
-  return vote.kind === 'value' && vote.value === null;
-}
-
-/** The refusal that most nodes give. */
-function commonRefusal(refusals: readonly Vote[]): Vote | undefined {
-  const kindOf = (vote: Vote): string => (vote.kind === 'value' ? '' : classifyRefusal(vote.error));
-  const timesOf = (vote: Vote): number => refusals.filter((other) => kindOf(other) === kindOf(vote)).length;
-  return [...refusals].sort((one, other) => timesOf(other) - timesOf(one))[0];
-}
-
-/** The error for nodes of which no two give the same answer. */
-function differing(method: string, params: Params, votes: readonly Vote[]): ChainError {
-  const block = blockIn(params);
-  const about = block === undefined ? '' : ` about block ${block}`;
-  const answers = votes.map((vote) => `${vote.node.name}: ${inShort(method, vote)}`).join('; ');
-  const message = `The nodes differ${about} (${method}). ${answers}. Nothing is read until two agree.`;
-  const remedy = 'Add a third node to RPC_URL, or take the wrong one out.';
-  return new ChainError('NODES_DIFFER', `${message} ${remedy}`, { retryable: true, remedy });
-}
-
-function differenceBetween(method: string, vote: Vote, right: Vote): string {
-  return `${method}: ${inShort(method, vote)} instead of ${inShort(method, right)}`;
-}
-
-/** A few words about an answer. They are from a node, so they are short. */
-function inShort(method: string, vote: Vote): string {
-  if (vote.kind !== 'value') return `refuses (${messageOf(vote.error).slice(0, LONGEST_SHOWN)})`;
-  const { value } = vote;
-  if (value === null) return 'has none';
-  if (Array.isArray(value)) return `${value.length} logs`;
-  const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
-  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : lower(value).slice(0, LONGEST_SHOWN);
-}
-
-const LONGEST_SHOWN = 80;
-
-/** The block or the blocks that a question is about. */
-function blockIn(params: Params): string | undefined {
-  const [first, second] = params;
-  if (typeof first === 'object' && first !== null) {
-    const { blockHash, fromBlock, toBlock } = first as Record<string, unknown>;
-    if (typeof blockHash === 'string') return blockHash;
-    if (isNumber(fromBlock) && isNumber(toBlock)) {
-      const [from, to] = [Number(fromBlock), Number(toBlock)];
-      return from === to ? String(from) : `${from} to ${to}`;
-    }
-  }
-  const block = [first, second].find(isNumber);
-  return typeof block === 'string' ? (block.length > 20 ? block : String(Number(block))) : undefined;
-}
-
-/** Whether a parameter names a block by its number, as opposed to a tag. */
-function isNumber(block: unknown): boolean {
-  return typeof block === 'string' && block.startsWith('0x');
 }
 
 function keyOf(method: string, params: Params): string {

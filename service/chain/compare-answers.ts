@@ -1,0 +1,161 @@
+import { ChainError, messageOf } from '../base/errors';
+import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import type { Vote } from './node-states';
+import { blockOf, logOf, type ChainBlock } from './read-chain';
+import { malformed } from './transport';
+
+// What the answers of several nodes have in common, and the words for a difference.
+
+export type Params = readonly unknown[];
+
+export const GET_BLOCK = 'eth_getBlockByNumber';
+export const GET_LOGS = 'eth_getLogs';
+export const GET_TRANSACTION = 'eth_getTransactionByHash';
+export const GET_RECEIPT = 'eth_getTransactionReceipt';
+
+/** A vote whose content can be read. An answer that cannot is a refusal. */
+export function checked(method: string, vote: Vote): Vote {
+  try {
+    contentOf(method, vote);
+    return vote;
+  } catch (error) {
+    return { node: vote.node, kind: 'refusal', error };
+  }
+}
+
+/** The votes for the answer that most nodes give. */
+export function largestGroup(method: string, votes: readonly Vote[]): readonly Vote[] | undefined {
+  const groups = new Map<string, Vote[]>();
+  for (const vote of votes) {
+    if (vote.kind === 'failure') continue;
+    const content = contentOf(method, vote);
+    groups.set(content, [...(groups.get(content) ?? []), vote]);
+  }
+  return [...groups.values()].sort((one, other) => other.length - one.length)[0];
+}
+
+/**
+ * What an answer says, without what programs of nodes write differently: their other fields, and their order
+ * and spelling.
+ */
+export function contentOf(method: string, vote: Vote): string {
+  if (vote.kind !== 'value') {
+    const { error } = vote;
+    if (isReverted(error)) return `reverted ${error.data}`;
+    return isRangeRefused(error) ? 'range refused' : 'refused';
+  }
+  const { value } = vote;
+  if (value === null) return 'none';
+  const fields = value as Record<string, unknown>;
+  switch (method) {
+    case GET_BLOCK:
+      return headerOf(value);
+    case 'eth_getBlockByHash':
+      return `${headerOf(value)} ${lower(fields.transactions)}`;
+    case GET_LOGS:
+      return logsText(value, method);
+    case GET_RECEIPT:
+      return [
+        ...['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'].map((name) =>
+          lower(fields[name]),
+        ),
+        logsText(fields.logs, method),
+      ].join(' ');
+    case GET_TRANSACTION:
+    case 'eth_getTransactionByBlockHashAndIndex':
+      return [fields.hash, fields.from].map(lower).join(' ');
+    default:
+      return lower(value);
+  }
+}
+
+function logsText(logs: unknown, method: string): string {
+  if (!Array.isArray(logs)) throw malformed(method);
+  const texts = logs.map((one) => {
+    const { address, topics, data, blockNumber, blockHash, transactionHash, index } = logOf(one, method);
+    return lower([index, blockNumber, blockHash, transactionHash, address, topics, data]);
+  });
+  // Some nodes repeat a log.
+  return [...new Set(texts)].sort().join('\n');
+}
+
+function lower(value: unknown): string {
+  return (JSON.stringify(value) ?? '').toLowerCase();
+}
+
+export function isNone(vote: Vote): boolean {
+  return vote.kind === 'value' && vote.value === null;
+}
+
+/** The refusal that most nodes give. */
+export function commonRefusal(refusals: readonly Vote[]): Vote | undefined {
+  const kindOf = (vote: Vote): string => (vote.kind === 'value' ? '' : classifyRefusal(vote.error));
+  const timesOf = (vote: Vote): number => refusals.filter((other) => kindOf(other) === kindOf(vote)).length;
+  return [...refusals].sort((one, other) => timesOf(other) - timesOf(one))[0];
+}
+
+/** The error for nodes of which no two give the same answer. */
+export function differing(method: string, params: Params, votes: readonly Vote[]): ChainError {
+  const block = blockIn(params);
+  const about = block === undefined ? '' : ` about block ${block}`;
+  const answers = votes.map((vote) => `${vote.node.name}: ${inShort(method, vote)}`).join('; ');
+  const message = `The nodes differ${about} (${method}). ${answers}. Nothing is read until two agree.`;
+  const remedy = 'Add a third node to RPC_URL, or take the wrong one out.';
+  return new ChainError('NODES_DIFFER', `${message} ${remedy}`, { retryable: true, remedy });
+}
+
+export function differenceBetween(method: string, vote: Vote, right: Vote): string {
+  return `${method}: ${inShort(method, vote)} instead of ${inShort(method, right)}`;
+}
+
+/** A few words about an answer. They are from a node, so they are short. */
+function inShort(method: string, vote: Vote): string {
+  if (vote.kind !== 'value') return `refuses (${messageOf(vote.error).slice(0, LONGEST_SHOWN)})`;
+  const { value } = vote;
+  if (value === null) return 'has none';
+  if (Array.isArray(value)) return `${value.length} logs`;
+  const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
+  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : lower(value).slice(0, LONGEST_SHOWN);
+}
+
+const LONGEST_SHOWN = 80;
+
+/** The block or the blocks that a question is about. */
+export function blockIn(params: Params): string | undefined {
+  const [first, second] = params;
+  if (typeof first === 'object' && first !== null) {
+    const { blockHash, fromBlock, toBlock } = first as Record<string, unknown>;
+    if (typeof blockHash === 'string') return blockHash;
+    if (isNumber(fromBlock) && isNumber(toBlock)) {
+      const [from, to] = [Number(fromBlock), Number(toBlock)];
+      return from === to ? String(from) : `${from} to ${to}`;
+    }
+  }
+  const block = [first, second].find(isNumber);
+  return typeof block === 'string' ? (block.length > 20 ? block : String(Number(block))) : undefined;
+}
+
+/** Whether a parameter names a block by its number, as opposed to a tag. */
+export function isNumber(block: unknown): boolean {
+  return typeof block === 'string' && block.startsWith('0x');
+}
+
+/** Whether two blocks are the same in all that is read of them. */
+export function isDeepAlike(one: ChainBlock, other: ChainBlock): boolean {
+  return one.number === other.number && one.hash === other.hash && headerText(one) === headerText(other);
+}
+
+function headerOf(value: unknown): string {
+  const block = blockOf(value);
+  if (block === undefined) throw missingHead();
+  return headerText(block);
+}
+
+function headerText({ number, hash, parentHash, timestamp }: ChainBlock): string {
+  return [number, hash, parentHash, timestamp].join(' ');
+}
+
+/** The error for a node that names no newest block. */
+export function missingHead(): ChainError {
+  return malformed(GET_BLOCK);
+}
