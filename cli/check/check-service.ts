@@ -218,11 +218,10 @@ function report(findings: readonly Finding[]): Answer {
   }));
   return {
     lines: [
-      ...checks.map(({ status, subject, statement, remedy }) =>
-        printable(
-          `${status.padEnd(WIDTH)}  ${subject}: ${remedy === null ? statement : `${statement.replace(/\.$/, '')}. ${remedy}`}`,
-        ),
-      ),
+      ...checks.map(({ status, subject, statement, remedy }) => {
+        const told = remedy === null ? statement : `${statement.replace(/\.$/, '')}. ${remedy}`;
+        return printable(`${status.padEnd(WIDTH)}  ${subject}: ${told}`);
+      }),
       isYes ? `ready: ${counts}` : isYes === false ? `not ready: ${counts}` : `not all is known: ${counts}`,
     ],
     json: { isReady: isYes ?? null, checks },

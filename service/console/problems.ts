@@ -1,3 +1,4 @@
+import type { Difference, NodeReport } from '../chain/node-states';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
 import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
@@ -32,6 +33,7 @@ const RECENT_MS = 3_600_000;
 export function problemsOf(observed: Observed): Problem[] {
   const problems = [
     ...observed.feeds.flatMap((feed) => [...feedProblems(feed, observed.now)]),
+    ...nodeProblems(observed),
     ...walletProblems(observed),
     ...signerProblems(observed),
     ...deliveryProblems(observed),
@@ -64,6 +66,28 @@ function* feedProblems({ network, registry, status }: FollowedFeed, now: number)
     const message = `The service is ${blocks} blocks behind the chain of ${name}.`;
     yield { severity: 'warning', message, remedy: 'It catches up by itself. A faster node shortens this.' };
   }
+}
+
+/** The nodes of a chain with several. A feed and issuing may each know the same node. */
+function* nodeProblems({ feeds, issuing }: Observed): Iterable<Problem> {
+  const all = [...feeds.flatMap(({ nodes }) => nodes?.() ?? []), ...(issuing?.nodes ?? [])];
+  const isAway = ({ state }: NodeReport): boolean => state === 'away';
+  const away = new Map(all.filter(isAway).map((node) => [node.url, node]));
+  for (const { url, reason } of away.values())
+    yield {
+      severity: 'warning',
+      message: `The node ${url} is left out: ${sentenceEnd(reason ?? 'it is away')}`,
+      remedy: 'The service asks it again by itself. While one node is left, no other confirms what it says.',
+    };
+  const odd = new Map<string, Difference>(
+    all.flatMap((node) => (node.lastDifference ? [[node.url, node.lastDifference]] : [])),
+  );
+  for (const [url, { difference }] of odd)
+    yield {
+      severity: 'warning',
+      message: `The node ${url} gave another answer than two others: ${sentenceEnd(difference)}`,
+      remedy: 'Its answer was not believed. If this happens again, take it out of RPC_URL.',
+    };
 }
 
 /** Some reasons end with a full stop, some without. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { problemsOf, type Observed } from '../../service/console/problems';
 import type { RegistryView } from '../../service/console/views';
 import type { FollowedFeed } from '../../service/watcher/feed-status';
+import type { NodeReport } from '../../service/chain/node-states';
 import type { IssuingReport } from '../../service/observability/issuing-report';
 
 const NOW = Date.UTC(2027, 0, 1);
@@ -66,6 +67,13 @@ function withWallet(mintsAffordable: number | undefined): Observed {
     ...WELL,
     issuing: { ...ISSUING, wallet: { ...ISSUING.wallet, mintsAffordable } as IssuingReport['wallet'] },
   };
+}
+
+function withNode(changed: Partial<NodeReport>): Observed {
+  const up = { state: 'up', since: 0, reason: undefined, headBlock: 100, lastDifference: undefined } as const;
+  const nodes: NodeReport[] = [{ url: 'http://node.example', ...up, differences: 0, ...changed }];
+  const [feed] = WELL.feeds;
+  return { ...WELL, feeds: feed ? [{ ...feed, nodes: () => nodes }] : [], issuing: { ...ISSUING, nodes } };
 }
 
 function withFailingSigner(since: number): Observed {
@@ -152,6 +160,18 @@ describe('the problems that the console shows', () => {
       /^warning: .*is paused.*\. #\/subscriptions$/,
     ],
     ['a subscription that is gone', withTroubled('a', 'gone'), /^error: .*is gone.*\. #\/subscriptions$/],
+    [
+      'a node that is away for a feed and for issuing',
+      withNode({ state: 'away', reason: 'it cannot be reached' }),
+      /^warning: The node http:\/\/node\.example is left out: it cannot be reached\.$/,
+    ],
+    [
+      'a node that differed from two others',
+      withNode({
+        lastDifference: { at: NOW, block: '7', difference: 'eth_getLogs: 0 logs instead of 5 logs' },
+      }),
+      /^warning: The node .* than two others: eth_getLogs: 0 logs instead of 5 logs\.$/,
+    ],
     ['a wallet with few mints left', withWallet(19), /^warning: .*for 19 more mints only.*\.$/],
     [
       'a signer that fails',
