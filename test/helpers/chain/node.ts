@@ -3,9 +3,9 @@ import { startChild } from '../../../devnet/child-process';
 import { nodeClient, startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
 import { installContracts } from '../../../devnet/local-chain';
 
-/** Starts a `hardhat node`. Port 0: a free port. */
-export async function startNode(port = 0, chainId = 31337): Promise<HardhatNode> {
-  const node = await startHardhatNode({ port, chainId });
+/** Starts a `hardhat node`. Port 0: a free port. `initialDate`: the time of its first block, in ISO 8601. */
+export async function startNode(port = 0, chainId = 31337, initialDate?: string): Promise<HardhatNode> {
+  const node = await startHardhatNode({ port, chainId, settings: initialDate ? { initialDate } : {} });
   // Writing lines for each call takes a quarter of the node's processor time.
   const body = JSON.stringify({
     jsonrpc: '2.0',

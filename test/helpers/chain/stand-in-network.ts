@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
@@ -41,7 +42,9 @@ export async function startStandInNetwork(
   const published = chainId === undefined ? undefined : publishedContractsOf(chainId);
   if (chainId === undefined || published === undefined) throw new Error(`nothing is published on ${name}`);
   const folder = temporaryFolder();
-  const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId));
+  // Chains that begin in the same second have the same first block, and share the files of their deployments.
+  const initialDate = new Date(Date.now() - randomInt(3_600_000)).toISOString();
+  const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId, initialDate));
   const untrack = track(`node on ${node.url}`);
   const chain = nodeClient(node.url, chainId);
   if (isPublished) await installContracts(chain, published);
