@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
-import { KEY_FRAGMENT, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { messageOf } from '../../service/base/errors';
 import { pointerStep } from '../../service/base/json';
 import type { Settings } from '../../service/config/settings';
@@ -67,7 +67,7 @@ function checkKeyPair(text: string | undefined, did: string): { keyPair?: DidKey
   if (unsuitable !== undefined) return { part: part(unsuitable) };
   if (keyPair.controller === did) return { keyPair, part: part() };
   return {
-    keyPair: { ...keyPair, controller: did, id: `${did}#${KEY_FRAGMENT}` },
+    keyPair: { ...keyPair, controller: did, id: keyPair.id.replace(keyPair.controller, did) },
     part: part(`is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${did}`),
   };
 }

@@ -2,7 +2,7 @@ import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
-  KEY_FRAGMENT,
+  keyIdOf,
   MULTIKEY_CONTEXT_URL,
   parseDidKeyPair,
   type DidKeyPair,
@@ -118,7 +118,7 @@ function newDidKeyPair(did: string): string {
   const secretKeyMultibase = newSecretKey();
   return JSON.stringify({
     '@context': MULTIKEY_CONTEXT_URL,
-    id: `${did}#${KEY_FRAGMENT}`,
+    id: keyIdOf(did, 1),
     type: 'Multikey',
     controller: did,
     publicKeyMultibase: publicKeyOf(secretKeyMultibase),

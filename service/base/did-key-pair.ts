@@ -20,8 +20,16 @@ export type DidKeyPair = z.infer<typeof didKeyPairSchema>;
 /** The context of an exported Multikey. */
 export const MULTIKEY_CONTEXT_URL = 'https://w3id.org/security/multikey/v1';
 
-/** The verification method's fragment (docs/specification.md 3.7: `<did>#keys-1`). */
-export const KEY_FRAGMENT = 'keys-1';
+/** The verification method of an issuer's key. The first is `<did>#keys-1` (docs/specification.md 3.7). */
+export function keyIdOf(did: string, number: number): string {
+  return `${did}#keys-${number}`;
+}
+
+/** The number of an issuer's key. Undefined if the id has another form, or belongs to another DID. */
+export function keyNumberOf(id: string, did: string): number | undefined {
+  const number = Number(/#keys-(\d{1,9})$/.exec(id)?.[1] ?? '0');
+  return number > 0 && id === keyIdOf(did, number) ? number : undefined;
+}
 
 /**
  * The did:web identifier of a domain: the port's colon is percent-encoded
@@ -62,8 +70,8 @@ export function parseDidKeyPair(
     };
   }
   const keyPair = parsed.data;
-  if (keyPair.id !== `${keyPair.controller}#${KEY_FRAGMENT}`) {
-    return { problem: `has a wrong field: id must be the controller followed by #${KEY_FRAGMENT}` };
+  if (keyNumberOf(keyPair.id, keyPair.controller) === undefined) {
+    return { problem: 'has a wrong field: id must be the controller followed by #keys- and a number from 1' };
   }
   return { keyPair };
 }
