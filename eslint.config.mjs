@@ -269,7 +269,7 @@ export default tseslint.config(
           paths: OPENS_KEYS,
           patterns: [
             {
-              group: ['**/keys/**', '!**/keys/transaction-signer'],
+              group: ['**/keys/**', '!**/keys/signer-state', '!**/keys/transaction-signer'],
               message: 'Only issuing signs with these keys.',
             },
           ],

@@ -103,7 +103,7 @@ function nodesOf(config: Config): CheckedNode[] {
 async function checkSigner({ walletKey }: Config): Promise<Finding[]> {
   const remote = walletKey && openWallet(walletKey).remote;
   if (remote === undefined) return [];
-  return found(`signer ${remote.report().url}`, async () => {
+  return found(`signer ${remote.report().at}`, async () => {
     await remote.check();
     return [{ status: 'ok', statement: 'answers, and has the key of WALLET_ADDRESS' }];
   });

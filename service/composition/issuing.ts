@@ -14,7 +14,7 @@ import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
-import type { SignerReport, TransactionSigner } from '../keys/transaction-signer';
+import type { RemoteSigner, SignerReport } from '../keys/signer-state';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/mint';
@@ -106,7 +106,7 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
-      signer: signerReadingOf(wallet),
+      signers: signerReadingOf([wallet.remote]),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
@@ -125,14 +125,18 @@ export async function startIssuing(
   };
 }
 
-/** Gives the last state of a remote signer at once, and asks it in the background whether it answers. */
-function signerReadingOf({ remote }: TransactionSigner): (() => SignerReport) | undefined {
-  if (remote === undefined) return undefined;
-  const check = shared(remote.check, { clock: systemClock, leastMs: CHECK_SIGNER_MS });
-  return () => {
-    void check(0);
-    return remote.report();
-  };
+/** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
+function signerReadingOf(signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
+  const readings = signers.flatMap((signer) => {
+    if (signer === undefined) return [];
+    const check = shared(signer.check, { clock: systemClock, leastMs: CHECK_SIGNER_MS });
+    return [{ check, report: signer.report }];
+  });
+  return () =>
+    readings.map(({ check, report }) => {
+      void check(0);
+      return report();
+    });
 }
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */

@@ -107,14 +107,17 @@ function* walletProblems({ issuing }: Observed): Iterable<Problem> {
 }
 
 function* signerProblems({ issuing, now }: Observed): Iterable<Problem> {
-  const { url, state, since, code } = issuing?.signer ?? {};
-  if (state !== 'failing' || since === undefined) return;
-  yield {
-    severity: now - since >= FAILING_AFTER_MS ? 'error' : 'warning',
-    message: `Mints wait: the wallet's signer at ${url} does not sign (${code}).`,
-    remedy: 'Check the signer. The service goes on by itself when it signs again.',
-  };
+  for (const { key, at, state, since, code } of issuing?.signers ?? [])
+    if (state === 'failing')
+      yield {
+        severity: now - since >= FAILING_AFTER_MS ? 'error' : 'warning',
+        message: `${UNSIGNED[key]}: the ${key}'s signer at ${at} does not sign (${code}).`,
+        remedy: 'Check the signer. The service goes on by itself when it signs again.',
+      };
 }
+
+/** The effect of a missing signer, by its key. */
+const UNSIGNED = { wallet: 'Mints wait', issuer: 'No document can be issued' };
 
 function* deliveryProblems({ registries, subscriptions }: Observed): Iterable<Problem> {
   const sum = (key: 'waiting' | 'deadLetters'): number =>

@@ -1,6 +1,7 @@
 import { Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
+import type { RemoteSigner } from './signer-state';
 
 /** A transaction without its nonce. It transfers no currency. */
 export type UnnumberedTransaction = TransactionFees & {
@@ -26,29 +27,7 @@ export interface TransactionSigner {
    */
   sign(fields: TransactionFields): Promise<string>;
   /** Undefined if the key is in this process. */
-  readonly remote?: {
-    /**
-     * Asks whether the signer answers and has the key.
-     *
-     * @throws SignerError
-     */
-    check(this: void): Promise<void>;
-    report(this: void): SignerReport;
-  };
-}
-
-/** The state of a remote signer, for health and metrics. */
-export interface SignerReport {
-  /** Without its secrets. */
-  url: string;
-  /** `unknown`: it was not asked yet. */
-  state: 'unknown' | 'up' | 'failing';
-  /** Start of the state, in epoch milliseconds. */
-  since: number;
-  /** The code of the failure. */
-  code: string | undefined;
-  /** Answers since the start that were not the transaction that was to be signed. */
-  wrongAnswers: number;
+  readonly remote?: RemoteSigner;
 }
 
 /** Half the order of secp256k1. Nodes refuse a signature with a higher s (EIP-2). */

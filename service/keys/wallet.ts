@@ -2,19 +2,14 @@ import { readFileSync } from 'node:fs';
 import { toQuantity, Wallet } from 'ethers';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { systemClock } from '../base/clock';
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
 import type { RemoteKey, WalletKey } from '../config/settings';
 import { wrong } from '../config/setting-types';
-import {
-  requireSigned,
-  type SignerReport,
-  type TransactionFields,
-  type TransactionSigner,
-} from './transaction-signer';
+import { SignerState, type RemoteSigner } from './signer-state';
+import { requireSigned, type TransactionFields, type TransactionSigner } from './transaction-signer';
 
 /**
  * Opens the wallet that deploys, mints and administers registries.
@@ -23,7 +18,7 @@ import {
  * @throws ConfigurationError if a client certificate cannot be read.
  */
 export function openWallet(key: WalletKey, logger?: Logger): TransactionSigner {
-  if (!('privateKey' in key)) return new RemoteSigner(key, logger);
+  if (!('privateKey' in key)) return new JsonRpcSigner(key, logger);
   const wallet = new Wallet(key.privateKey);
   return { address: wallet.address, sign: (fields) => wallet.signTransaction(fields) };
 }
@@ -43,20 +38,16 @@ const ANSWER = z.object({
  * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
  * like a stranger's.
  */
-class RemoteSigner implements TransactionSigner {
+class JsonRpcSigner implements TransactionSigner {
   readonly address: string;
-  readonly remote = { check: () => this.#check(), report: (): SignerReport => ({ ...this.#report }) };
+  readonly remote: RemoteSigner;
   readonly #url: string;
   readonly #headers: Record<string, string>;
   readonly #dispatcher: Agent;
-  readonly #report: SignerReport;
-  /** Whether the last failure was about a transaction: only a signature ends it. */
-  #isOfSignature = false;
+  readonly #at: string;
+  readonly #state: SignerState;
 
-  constructor(
-    { address, url, token, certificate }: RemoteKey,
-    private readonly logger: Logger | undefined,
-  ) {
+  constructor({ address, url, token, certificate }: RemoteKey, logger: Logger | undefined) {
     this.address = address;
     const { url: bare, authorization } = splitCredentials(url);
     this.#url = bare;
@@ -70,35 +61,32 @@ class RemoteSigner implements TransactionSigner {
       key: pemOf('WALLET_SIGNER_CERTIFICATE_KEY', certificate.keyPath),
     };
     this.#dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
-    const [since, code] = [systemClock.now(), undefined];
-    this.#report = { url: printableUrl(url), state: 'unknown', since, code, wrongAnswers: 0 };
+    this.#at = printableUrl(url);
+    this.#state = new SignerState({ key: 'wallet', at: this.#at }, logger);
+    this.remote = {
+      check: () => this.#state.ofCheck(this.#check()),
+      report: () => this.#state.report(),
+    };
   }
 
-  async sign(fields: TransactionFields): Promise<string> {
-    try {
-      const answer = await this.#ask('eth_signTransaction', [callOf(this.address, fields)]);
-      const raw = requireSigned(answer, fields, this.address);
-      this.#answers();
-      return raw;
-    } catch (error) {
-      throw this.#fails(error as SignerError, true);
-    }
+  sign(fields: TransactionFields): Promise<string> {
+    return this.#state.ofSignature(this.#sign(fields));
+  }
+
+  async #sign(fields: TransactionFields): Promise<string> {
+    const answer = await this.#ask('eth_signTransaction', [callOf(this.address, fields)]);
+    return requireSigned(answer, fields, this.address);
   }
 
   async #check(): Promise<void> {
-    try {
-      const accounts = await this.#ask('eth_accounts', []).catch((error: unknown) => {
-        // Not every signer lists its accounts; this one answers.
-        if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return undefined;
-        throw error;
-      });
-      const isListed = (one: unknown): boolean => String(one).toLowerCase() === this.address.toLowerCase();
-      if (Array.isArray(accounts) && !accounts.some(isListed))
-        throw this.#refused('has no key of WALLET_ADDRESS');
-      if (!this.#isOfSignature) this.#answers();
-    } catch (error) {
-      throw this.#fails(error as SignerError, false);
-    }
+    const accounts = await this.#ask('eth_accounts', []).catch((error: unknown) => {
+      // Not every signer lists its accounts; this one answers.
+      if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return undefined;
+      throw error;
+    });
+    const isListed = (one: unknown): boolean => String(one).toLowerCase() === this.address.toLowerCase();
+    if (Array.isArray(accounts) && !accounts.some(isListed))
+      throw this.#refused('has no key of WALLET_ADDRESS');
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
@@ -131,34 +119,15 @@ class RemoteSigner implements TransactionSigner {
     return { status: answer.statusCode, body: await readBounded(answer.body, LARGEST_BYTES) };
   }
 
-  #answers(): void {
-    const { url, state } = this.#report;
-    if (state === 'up') return;
-    if (state === 'failing') this.logger?.info({ signer: url }, "the wallet's signer answers again");
-    Object.assign(this.#report, { state: 'up', since: systemClock.now(), code: undefined });
-  }
-
-  #fails(error: SignerError, isOfSignature: boolean): SignerError {
-    const { url, state, code } = this.#report;
-    const isWrong = error.code === 'SIGNER_ANSWER_WRONG';
-    if (isWrong) this.#report.wrongAnswers++;
-    this.#isOfSignature = isOfSignature && error.code !== 'SIGNER_UNREACHABLE';
-    if (isWrong) this.logger?.error({ signer: url, error }, "the wallet's signer gave a wrong answer");
-    else if (code !== error.code) this.logger?.warn({ signer: url, error }, "the wallet's signer fails");
-    const since = state === 'failing' ? this.#report.since : systemClock.now();
-    Object.assign(this.#report, { state: 'failing', since, code: error.code });
-    return error;
-  }
-
   #unreachable(problem: string, cause?: unknown): SignerError {
     const remedy = 'Start it, or correct WALLET_SIGNER_URL.';
-    const message = `The signer at ${this.#report.url} ${problem}. ${remedy}`;
+    const message = `The signer at ${this.#at} ${problem}. ${remedy}`;
     return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
   }
 
   #refused(problem: string): SignerError {
     const remedy = 'Correct its configuration, WALLET_ADDRESS, or what proves who asks.';
-    const message = `The signer at ${this.#report.url} ${problem}. ${remedy}`;
+    const message = `The signer at ${this.#at} ${problem}. ${remedy}`;
     return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
   }
 }

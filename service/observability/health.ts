@@ -68,13 +68,13 @@ function shownNodes(nodes: readonly NodeReport[] | undefined): object {
 }
 
 /** The report as JSON: amounts of wei become strings, which exceed JSON numbers, and times become text. */
-function shownIssuing({ mints, signing, nodes, signer, wallet }: IssuingReport): object {
+function shownIssuing({ mints, signing, nodes, signers, wallet }: IssuingReport): object {
   const failure = mints?.lastFailure;
   return {
     mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeOf(failure.at) } },
     signing,
     ...shownNodes(nodes),
-    signer: signer && { ...signer, since: timeOf(signer.since) },
+    signers: signers.map((signer) => ({ ...signer, since: timeOf(signer.since) })),
     wallet: wallet && {
       address: wallet.address,
       balanceWei: wallet.balanceWei.toString(),

@@ -4,7 +4,7 @@ import { shared } from '../base/shared-answers';
 import type { NodeReport } from '../chain/node-states';
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import type { MintFigures } from '../journal/read-issuances';
-import type { SignerReport } from '../keys/transaction-signer';
+import type { SignerReport } from '../keys/signer-state';
 
 /** The state of issuing. */
 export interface IssuingReport {
@@ -23,8 +23,8 @@ export interface IssuingReport {
   signing: { waiting: number; busy: number; threads: number };
   /** The states of the nodes; undefined if there is only one. */
   nodes?: readonly NodeReport[] | undefined;
-  /** The state of the wallet's remote signer; undefined if the key is in this process. */
-  signer?: SignerReport | undefined;
+  /** The states of the remote signers; empty if all keys are in this process. */
+  signers: readonly SignerReport[];
   /** Undefined until it was first read. */
   wallet: Awaited<ReturnType<ReturnType<typeof createWalletReading>>>;
 }
@@ -38,7 +38,7 @@ export function createIssuingReport(sources: {
   lastFailure: MintOutcomes['lastFailure'];
   signing: () => IssuingReport['signing'];
   nodes?: (() => IssuingReport['nodes']) | undefined;
-  signer?: (() => SignerReport) | undefined;
+  signers: () => readonly SignerReport[];
   wallet: () => Promise<IssuingReport['wallet']>;
   clock: Clock;
 }): (withinMs: number) => Promise<IssuingReport> {
@@ -49,7 +49,7 @@ export function createIssuingReport(sources: {
     const own = {
       signing: signing(),
       nodes: sources.nodes?.(),
-      signer: sources.signer?.(),
+      signers: sources.signers(),
       wallet: walletFigures,
     };
     if (figures === undefined) return { mints: undefined, ...own };

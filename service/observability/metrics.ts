@@ -72,8 +72,6 @@ const BY_REGISTRY: readonly Labelled[] = [
   ],
 ];
 
-const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
-
 /** The states of all nodes of all feeds and of issuing, the worst of each first. */
 const ofNodes =
   (valueOf: (node: NodeReport) => Value, worst: (...values: number[]) => number) =>
@@ -122,6 +120,22 @@ const BY_STATE: readonly Labelled[] = [
   ],
 ];
 
+const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
+
+/** Only with remote signers. */
+const BY_KEY: readonly Labelled[] = [
+  [
+    'etr_signer_up',
+    '1: the remote signer of the key answers. 0: it fails, and what it signs waits.',
+    ({ issuing }) => issuing?.signers.map(({ key, state }) => [key, SIGNER_UP[state]]) ?? [],
+  ],
+  [
+    'etr_signer_wrong_answers',
+    'Answers of the signer that were not the signature asked for, since the start.',
+    ({ issuing }) => issuing?.signers.map(({ key, wrongAnswers }) => [key, wrongAnswers]) ?? [],
+  ],
+];
+
 /** Name, help and value of gauges without a label. */
 const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
   [
@@ -141,16 +155,6 @@ const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
     ({ issuing }) => issuing?.signing.waiting,
   ],
   ['etr_signing_busy', 'Threads that are signing.', ({ issuing }) => issuing?.signing.busy],
-  [
-    'etr_signer_up',
-    "1: the wallet's remote signer answers. 0: it fails, and mints wait.",
-    ({ issuing }) => SIGNER_UP[issuing?.signer?.state ?? 'unknown'],
-  ],
-  [
-    'etr_signer_wrong_answers',
-    'Answers of the signer that were not the transaction asked for, since the start.',
-    ({ issuing }) => issuing?.signer?.wrongAnswers,
-  ],
   [
     'etr_wallet_balance_wei',
     'Balance of the wallet that mints.',
@@ -196,7 +200,7 @@ export function createMetrics() {
     [],
   );
   const labelledBy =
-    (label: 'registry' | 'state' | 'node') =>
+    (label: 'registry' | 'state' | 'node' | 'key') =>
     ([name, help, valuesOf]: Labelled) => {
       const gauge = new Gauge({ name, help, labelNames: [label], registers });
       return (measured: Measured): void => {
@@ -218,6 +222,7 @@ export function createMetrics() {
     ...BY_REGISTRY.map(labelledBy('registry')),
     ...BY_STATE.map(labelledBy('state')),
     ...BY_NODE.map(labelledBy('node')),
+    ...BY_KEY.map(labelledBy('key')),
     ...single,
   ];
   return {

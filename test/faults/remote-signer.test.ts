@@ -114,7 +114,7 @@ describe('a remote signer', () => {
       expect(signer.remote?.report()).to.include({ state: 'failing', code });
       return code;
     };
-    expect(signer.remote?.report()).to.include({ state: 'unknown', url: proxy.url });
+    expect(signer.remote?.report()).to.include({ state: 'unknown', key: 'wallet', at: proxy.url });
     proxy.answer(() => 'drop request');
     expect(await failing(signer.sign(fields))).to.equal('SIGNER_UNREACHABLE');
     expect(await failing(signer.remote?.check())).to.equal('SIGNER_UNREACHABLE');

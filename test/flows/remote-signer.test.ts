@@ -61,14 +61,14 @@ describe('WALLET_SIGNER_URL', () => {
       const isUp = (): Promise<unknown> => metricOf(url, 'etr_signer_up');
       await signer.refuse();
       await eventually('it fails', async () => (await isUp()) === 0);
-      const failing = { url: signer.url, state: 'failing', code: 'SIGNER_UNREACHABLE' };
-      expect((await issuing())?.signer).to.include(failing);
+      const failing = { key: 'wallet', at: signer.url, state: 'failing', code: 'SIGNER_UNREACHABLE' };
+      expect((await issuing())?.signers?.[0]).to.include(failing);
       const asked = create(url, { ...minimal, owner, holder: owner });
       await eventually('the mint waits', async () => (await issuing())?.mints?.waiting === 1);
       await signer.accept();
       expect((await asked).status).to.equal(200);
       await followed.allDeliveredOnce();
-      expect((await issuing())?.signer).to.include({ state: 'up' });
+      expect((await issuing())?.signers?.[0]).to.include({ state: 'up' });
       expect(await isUp()).to.equal(1);
     }));
 

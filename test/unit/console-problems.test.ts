@@ -35,6 +35,7 @@ const VIEW: RegistryView = {
 };
 
 const ISSUING: IssuingReport = {
+  signers: [],
   mints: { waiting: 0, inFlight: 0, mined: 0, oldestSeconds: undefined, lastFailure: undefined },
   signing: { waiting: 0, busy: 0, threads: 1 },
   wallet: { address: '0xw', balanceWei: 1n, mintsAffordable: 1_000, readAt: NOW },
@@ -77,8 +78,9 @@ function withNode(changed: Partial<NodeReport>): Observed {
 }
 
 function withFailingSigner(since: number): Observed {
-  const signer = { url: 'http://signer.example', code: 'SIGNER_UNREACHABLE', wrongAnswers: 0, since };
-  return { ...WELL, issuing: { ...ISSUING, signer: { ...signer, state: 'failing' } } };
+  const failing = { state: 'failing', code: 'SIGNER_UNREACHABLE', wrongAnswers: 0, since } as const;
+  const signers = [{ key: 'wallet', at: 'http://signer.example', ...failing } as const];
+  return { ...WELL, issuing: { ...ISSUING, signers } };
 }
 
 function withTroubled(id: string, state: 'active' | 'paused' | 'gone', failingSince?: number): Observed {

@@ -14,7 +14,14 @@ const wallet = {
   mintsAffordable: 42,
   readAt: 5_000,
 };
+const signer = { state: 'up', since: 6_000, code: undefined, wrongAnswers: 1 } as const;
+const signers = [
+  { ...signer, key: 'wallet', at: 'https://signer.example', state: 'failing' },
+  { ...signer, key: 'issuer', at: '/lib/module.so, token tdoc' },
+] as const;
 const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailure: undefined };
+
+const WHEN = '1970-01-01T00:00:06.000Z';
 
 const NOTHING = { feeds: [], outboxes: [], unfollowed: undefined, subscriptions: undefined };
 
@@ -29,33 +36,36 @@ async function valuesOf(
 }
 
 describe('the metrics of issuing', () => {
-  it('report mints, signing and the wallet', async () => {
+  it('report mints, signing, the wallet and remote signers', async () => {
     const metrics = createMetrics();
     const expected = {
       etr_mints: ['{state="waiting"} 3', '{state="in_flight"} 2', '{state="mined"} 1'],
       etr_mint_oldest_seconds: [' 90'],
       etr_signing_waiting: [' 4'],
       etr_signing_busy: [' 2'],
+      etr_signer_up: ['{key="wallet"} 0', '{key="issuer"} 1'],
+      etr_signer_wrong_answers: ['{key="wallet"} 1', '{key="issuer"} 1'],
       etr_wallet_balance_wei: [' 1500000000000000000'],
       etr_wallet_mints_affordable: [' 42'],
     };
     for (const [name, values] of Object.entries(expected)) {
-      const lines = await valuesOf(metrics, { mints, signing, wallet }, name);
+      const lines = await valuesOf(metrics, { mints, signing, signers, wallet }, name);
       expect(lines).to.deep.equal(values.map((value) => `${name}${value}`));
     }
   });
 
   it('have no value for unknown figures, and the age 0 when no mint is open', async () => {
     const metrics = createMetrics();
-    await metrics.text({ ...NOTHING, issuing: { mints, signing, wallet } });
+    await metrics.text({ ...NOTHING, issuing: { mints, signing, signers, wallet } });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
     const none: string[] = [];
-    const now = { mints: idle, signing, wallet: free };
+    const now = { mints: idle, signing, signers: [], wallet: free };
     const age = await valuesOf(metrics, now, 'etr_mint_oldest_seconds');
     expect(age).to.deep.equal(['etr_mint_oldest_seconds 0']);
     expect(await valuesOf(metrics, now, 'etr_wallet_mints_affordable')).to.deep.equal(none);
-    const away = { mints: undefined, signing, wallet: undefined };
+    expect(await valuesOf(metrics, now, 'etr_signer_up')).to.deep.equal(none);
+    const away = { mints: undefined, signing, signers: [], wallet: undefined };
     for (const name of ['etr_mints', 'etr_mint_oldest_seconds', 'etr_wallet_balance_wei'])
       expect(await valuesOf(metrics, away, name)).to.deep.equal(none);
     for (const name of ['etr_mints', 'etr_signing_waiting', 'etr_signing_busy'])
@@ -86,6 +96,7 @@ describe('the report of issuing', () => {
     mints: async () => ({ waiting: 1, inFlight: 0, mined: 0, oldestAddedAt: 1_000 }),
     lastFailure: () => ({ code: 'MINT_REVERTED', at: 3_000 }),
     signing: () => signing,
+    signers: () => signers,
     wallet: async () => wallet,
     clock: { now: () => 4_500 },
   };
@@ -102,6 +113,10 @@ describe('the report of issuing', () => {
         lastFailure: { code: 'MINT_REVERTED', at: '1970-01-01T00:00:03.000Z' },
       },
       signing,
+      signers: [
+        { key: 'wallet', at: 'https://signer.example', state: 'failing', since: WHEN, wrongAnswers: 1 },
+        { key: 'issuer', at: '/lib/module.so, token tdoc', state: 'up', since: WHEN, wrongAnswers: 1 },
+      ],
       wallet: {
         ...wallet,
         balanceWei: '1500000000000000000',
@@ -119,8 +134,10 @@ describe('the report of issuing', () => {
     const failing = { ...sources, mints: async () => Promise.reject(new Error('the database is away')) };
     const hanging = { ...sources, mints: () => new Promise<never>(() => undefined) };
     for (const one of [failing, hanging]) {
-      const report = await createIssuingReport({ ...one, wallet: async () => undefined })(5);
-      expect(await shown(report)).to.deep.equal({ signing });
+      const report = await createIssuingReport({ ...one, signers: () => [], wallet: async () => undefined })(
+        5,
+      );
+      expect(await shown(report)).to.deep.equal({ signing, signers: [] });
     }
   });
 });

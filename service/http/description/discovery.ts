@@ -93,16 +93,18 @@ const ISSUING = z.strictObject({
     .optional(),
   signing: z.strictObject({ waiting: COUNT, busy: COUNT, threads: COUNT }),
   ...NODES,
-  signer: z
-    .strictObject({
-      url: TEXT.meta({ description: 'Without its secrets.' }),
-      state: z.enum(['unknown', 'up', 'failing']),
-      since: TIME,
-      code: TEXT.optional().meta({ description: 'Why it fails.' }),
-      wrongAnswers: COUNT.meta({ description: 'Answers that were not the transaction asked for.' }),
-    })
-    .optional()
-    .meta({ description: 'With WALLET_SIGNER_URL only.' }),
+  signers: z
+    .array(
+      z.strictObject({
+        key: z.enum(['wallet', 'issuer']).meta({ description: 'The key that it signs with.' }),
+        at: TEXT.meta({ description: 'Its URL without secrets, or the module and its token.' }),
+        state: z.enum(['unknown', 'up', 'failing']),
+        since: TIME,
+        code: TEXT.optional().meta({ description: 'Why it fails.' }),
+        wrongAnswers: COUNT.meta({ description: 'Answers that were not the signature asked for.' }),
+      }),
+    )
+    .meta({ description: 'The remote signers. Empty if all keys are in the process.' }),
   wallet: z
     .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
     .optional(),
