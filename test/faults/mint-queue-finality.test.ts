@@ -31,7 +31,13 @@ const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
 const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
 /** The key of the node's account 2. */
 const SECOND_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
+/** Options of a queue whose wallet is another one. */
+const NEXT: QueueOptions = { wallet: openWallet({ privateKey: SECOND_KEY }) };
 const GWEI = 1_000_000_000n;
+
+/** Estimates without the waiting transactions, as geth does. Hardhat would include them. */
+const likeGeth: Answerer = (method, params, forward) =>
+  method === 'eth_estimateGas' ? forward([params[0], 'latest']) : 'none';
 
 describe('a mint on a public network', () => {
   let local: LocalSetup;
@@ -256,7 +262,7 @@ describe('a mint on a public network', () => {
 
   const restarts: [what: string, options: QueueOptions, transactions: number][] = [
     ['sent again', {}, 1],
-    ['minted by the next wallet', { wallet: openWallet({ privateKey: SECOND_KEY }) }, 2],
+    ['minted by the next wallet', NEXT, 2],
   ];
   for (const [what, options, transactions] of restarts)
     it(`is ${what} when its block disappeared while the queue was stopped`, async () => {
@@ -271,6 +277,26 @@ describe('a mint on a public network', () => {
         await mine(1 + CONFIRMATIONS);
         await untilState('final');
         expect(journal.transactions).to.have.length(transactions);
+      });
+    });
+
+  for (const [what, known, mints] of [
+    ['sent', THROUGH, 2],
+    ['signed, and no node has', (method) => (method === SEND ? 'drop request' : 'none'), 1],
+  ] as [string, Answerer, number][])
+    it(`is made once under the next wallet when the former wallet ${what} its transaction`, async () => {
+      const journal = createMemoryJournal();
+      await withMint({ journal, answerer: known }, () =>
+        eventually('it is sent', () => journal.transactions.length === 1),
+      );
+      if (known === THROUGH) await untilPending();
+      await withMint({ journal, answerer: likeGeth, ...NEXT }, async ({ outcome, untilState }) => {
+        await untilPending(mints);
+        await mine();
+        const hash = await outcome;
+        expect((await local.client.getTransactionReceipt(hash))?.status).to.equal(1);
+        await mine(CONFIRMATIONS);
+        await untilState('final');
       });
     });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
@@ -155,14 +156,16 @@ describe('Idempotency-Key', () => {
     expect(['{"status":"signed"}', '{"status":"submitted"}']).to.include(answer.text);
   }
 
-  it('still identifies its request after a restart', async () => {
+  it('still identifies its request after a restart, with another wallet too', async () => {
     const [key, body] = [randomUUID(), bodyOf('RESTART')];
     const answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
       answers.push(await issue(key, body));
-      await service.stop();
-      service = await startService(settings);
-      answers.push(await issue(key, body));
+      for (const WALLET_PRIVATE_KEY of [Wallet.createRandom().privateKey, settings.WALLET_PRIVATE_KEY ?? '']) {
+        await service.stop();
+        service = await startService({ ...settings, WALLET_PRIVATE_KEY });
+        answers.push(await issue(key, body));
+      }
     });
     expectSame(answers);
     expect(tokens).to.have.length(1);

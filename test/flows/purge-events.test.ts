@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { openSqliteBesideService } from '../../service/database/open-sqlite';
+import { createDatabaseJournal } from '../../service/journal/journal';
 import { healthOf } from '../helpers/processes/health-and-metrics';
+import { preparedDocument } from '../helpers/database/prepared-documents';
 import { eventually } from '../helpers/eventually';
 import { tdoc } from '../helpers/processes/command-output';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -81,22 +83,29 @@ describe('old events', () => {
     await came(EVENTS_OF_A_MINT + 1);
   });
 
-  it('are purged after EVENT_RETENTION_DAYS', async () => {
+  it('are purged after EVENT_RETENTION_DAYS, and documents after DOCUMENT_RETENTION_DAYS', async () => {
     await settle();
     await service?.stop();
     service = undefined;
     await age(2 * DAY_MS);
-    service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1' });
+    service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1', DOCUMENT_RETENTION_DAYS: '1' });
     const { log } = service;
-    await eventually('it is removed', () => log.find(({ msg }) => msg === 'old events removed'));
+    for (const what of ['events', 'issued documents'])
+      await eventually(`${what} are removed`, () => log.find(({ msg }) => msg === `old ${what} removed`));
     expect(await problemOf('deliveries', '--event', String(receiver.deliveries.at(-1)?.event.id))).to.match(
       /EVENT_UNKNOWN/,
     );
   });
 
-  /** Moves the times of all events and attempts into the past. */
+  /** Moves the times of all events and attempts into the past, and adds a document that failed then. */
   async function age(ms: number): Promise<void> {
     const database = await openSqliteBesideService(settings.DATA_DIR ?? '');
+    const { registryAddress } = local;
+    const scope = { chainId: 31337, registryAddress, issuer: 'did:web:localhost%3A3000' };
+    const journal = createDatabaseJournal(database, scope, { now: () => Date.now() - ms });
+    const document = preparedDocument();
+    await journal.add(document);
+    await journal.failed(document.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
     await database.db
       .updateTable('events')
       .set((eb) => ({ recorded_at: eb('recorded_at', '-', ms) }))
