@@ -161,7 +161,10 @@ describe('Idempotency-Key', () => {
     const answers: CreateAnswer[] = [];
     const tokens = await tokensMadeBy(async () => {
       answers.push(await issue(key, body));
-      for (const WALLET_PRIVATE_KEY of [Wallet.createRandom().privateKey, settings.WALLET_PRIVATE_KEY ?? '']) {
+      for (const WALLET_PRIVATE_KEY of [
+        Wallet.createRandom().privateKey,
+        settings.WALLET_PRIVATE_KEY ?? '',
+      ]) {
         await service.stop();
         service = await startService({ ...settings, WALLET_PRIVATE_KEY });
         answers.push(await issue(key, body));
