@@ -12,7 +12,7 @@ import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '..
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
-const REQUESTS = 60;
+const REQUESTS = 40;
 const AT_ONCE = 30;
 const BLOCK_EVERY_MS = 200;
 

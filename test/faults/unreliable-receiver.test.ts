@@ -12,7 +12,7 @@ import { startService } from '../helpers/processes/running-service';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const TOKENS = 20;
+const TOKENS = 10;
 const CONCURRENCY = 8;
 const LONGEST_ANSWER_MS = 20;
 const TIMEOUT_MS = 1_000;

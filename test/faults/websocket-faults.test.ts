@@ -34,7 +34,7 @@ describe('the service with a node over WebSocket', () => {
   it('delivers each event once when the connection is cut repeatedly meanwhile', () =>
     throughTcp((proxy, RPC_URL) =>
       whileFollowing(local, { settings: { RPC_URL } }, async (followed) => {
-        for (let round = 0; round < 4; round++) {
+        for (let round = 0; round < 2; round++) {
           await followed.caughtUp();
           const traffic = makeTraffic(local, { tokens: 2, rounds: 2 });
           for (let cuts = 0; cuts < 3; cuts++)

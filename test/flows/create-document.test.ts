@@ -3,7 +3,6 @@ import { tokenIdOf, validUntilOf } from '../../service/issuance/credential';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
@@ -117,25 +116,18 @@ describe('POST /create/{documentId}', () => {
     expect(body.signedW3CDocument.renderMethod[0].templateName).to.equal('BILL_OF_LADING');
   });
 
-  const documents = {
-    'with the required terms only': () => minimal.credentialSubject,
-    'with every term and non-ASCII text': () => full.credentialSubject,
-    'with a file of 5 MB attached': () => ({ ...minimal.credentialSubject, attachments: [attachmentOf(7)] }),
-  };
-  for (const [name, subject] of Object.entries(documents)) {
-    it(`signs a Bill of Lading ${name}, and a derived credential verifies`, async () => {
-      const credentialSubject = subject();
-      const { status, body } = await create(service.url, { credentialSubject, owner, holder });
-      expect(status).to.equal(200);
-      expect(body.signedW3CDocument.credentialSubject).to.deep.equal(credentialSubject);
+  it('signs a Bill of Lading with a file of 5 MB attached, and a derived credential verifies', async () => {
+    const credentialSubject = { ...minimal.credentialSubject, attachments: [attachmentOf(7)] };
+    const { status, body } = await create(service.url, { credentialSubject, owner, holder });
+    expect(status).to.equal(200);
+    expect(body.signedW3CDocument.credentialSubject).to.deep.equal(credentialSubject);
 
-      const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
-      expect(derived.credentialSubject).to.deep.equal(credentialSubject);
-      const result = await verify(derived, await didDocument());
-      expect(result.error?.errors ?? []).to.deep.equal([]);
-      expect(result.verified).to.equal(true);
-    });
-  }
+    const derived = await derive(body.signedW3CDocument, ['/credentialSubject']);
+    expect(derived.credentialSubject).to.deep.equal(credentialSubject);
+    const result = await verify(derived, await didDocument());
+    expect(result.error?.errors ?? []).to.deep.equal([]);
+    expect(result.verified).to.equal(true);
+  });
 
   it('signs subjects that break the strict rules for a Bill of Lading', async () => {
     for (const credentialSubject of [
@@ -147,25 +139,6 @@ describe('POST /create/{documentId}', () => {
       expect(status).to.equal(200);
       expect(body.signedW3CDocument.credentialSubject).to.deep.equal(credentialSubject);
       expect(body.txHash).to.match(/^0x[0-9a-f]{64}$/);
-    }
-  });
-
-  it('mints a token for each of twenty requests at once, on a chain that mines every second', async () => {
-    const before = await local.client.getTransactionCount(await local.account(0));
-    await local.client.send('evm_setAutomine', [false]);
-    await local.client.send('evm_setIntervalMining', [1_000]);
-    try {
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => create(service.url, { ...minimal, owner, holder })),
-      );
-      expect(answers.map(({ status }) => status)).to.deep.equal(Array<number>(20).fill(200));
-      const tokens = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
-      expect(new Set(tokens).size).to.equal(20);
-      expect(new Set(answers.map(({ body }) => body.txHash)).size).to.equal(20);
-      expect(await local.client.getTransactionCount(await local.account(0))).to.equal(before + 20);
-    } finally {
-      await local.client.send('evm_setIntervalMining', [0]);
-      await local.client.send('evm_setAutomine', [true]);
     }
   });
 });

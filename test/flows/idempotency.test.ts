@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
@@ -12,12 +11,8 @@ import { withoutMining } from '../helpers/chain/mine-blocks';
 import { mintedTokens, triedTokens } from '../helpers/chain/minted-tokens';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { sendTransaction } from '../helpers/chain/transactions';
-import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
-const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
-const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
 const SEND = 'eth_sendRawTransaction';
 const AT_ONCE_MS = 5_000;
 /** Larger than a document that is held in memory until its mint is mined. */
@@ -71,16 +66,6 @@ describe('Idempotency-Key', () => {
     expect(body.error).to.have.all.keys('message');
     expect(body.error?.message).to.match(message);
   }
-
-  it('gives the same request the same answer, byte for byte, and mints once', async () => {
-    const [key, body] = [randomUUID(), bodyOf('AGAIN')];
-    const answers: CreateAnswer[] = [];
-    const tokens = await tokensMadeBy(async () => {
-      for (let time = 0; time < 3; time++) answers.push(await issue(key, body));
-    });
-    expectSame(answers);
-    expect(tokens).to.deep.equal(answers.slice(0, 1).map(tokenOf));
-  });
 
   for (const [what, bodyWith] of Object.entries({
     'a document': bodyOf,
@@ -175,21 +160,6 @@ describe('Idempotency-Key', () => {
     expectError(await issue(key, bodyOf('OTHER')), 422, /Idempotency-Key/);
   });
 
-  it('can be used again after the registry refused the mint', async () => {
-    const [key, body] = [randomUUID(), bodyOf('PAUSED')];
-    await callRegistry(PAUSE);
-    try {
-      expectError(await issue(key, body), 500, /^Internal server error$/);
-    } finally {
-      await callRegistry(UNPAUSE);
-    }
-    await expectIssuedOnce(key, body);
-  });
-
-  async function callRegistry(data: string): Promise<void> {
-    await sendTransaction(local.client, { from: DEPLOYER, to: local.registryAddress, data });
-  }
-
   for (const [size, vessel] of Object.entries({ small: 'x', large: 'x'.repeat(70_000) }))
     it(`can be used again after a ${size} request with an invalid field`, async () => {
       const key = randomUUID();
@@ -226,30 +196,4 @@ describe('Idempotency-Key', () => {
     expectSame(answers);
     expect(tokens).to.have.length(1);
   }
-
-  it('is separate from the same key of another registry in the same database', async function () {
-    const [key, body] = [randomUUID(), bodyOf('REGISTRIES')];
-    const TOKEN_REGISTRY_ADDRESS = await local.makeRegistry();
-    const here = await issue(key, body);
-    await service.stop();
-    service = await startService({ ...settings, TOKEN_REGISTRY_ADDRESS });
-    try {
-      const there = await issue(key, body);
-      expect([here.status, there.status]).to.deep.equal([200, 200]);
-      const { tokenId, tokenRegistry } = there.body.signedW3CDocument.credentialStatus;
-      expect(tokenRegistry).to.equal(TOKEN_REGISTRY_ADDRESS);
-      expect([...(await mintedTokens(local, 0, TOKEN_REGISTRY_ADDRESS)).keys()]).to.deep.equal([tokenId]);
-      const hidden = await fetchDocument(service.url, tokenOf(here));
-      expect(hidden.status, 'the document of the other registry').to.equal(404);
-      expectSame([there, await issue(key, body)]);
-    } finally {
-      await service.stop();
-      service = await startService(settings);
-    }
-    expectSame([here, await issue(key, body)]);
-  });
 });
-
-function tokenOf({ body }: CreateAnswer): string {
-  return body.signedW3CDocument.credentialStatus.tokenId;
-}

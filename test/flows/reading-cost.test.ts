@@ -10,7 +10,7 @@ import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const TOKENS = 250;
+const TOKENS = 75;
 /** As many as the gas limit of a block allows. */
 const MINTS_OF_A_BLOCK = 25;
 const DAY_MS = 86_400_000;

@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { publishedKeys } from '../../receiver/verify';
 import type { Jwks } from '../../service/base/signing-keys';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { eventually } from '../helpers/eventually';
+import { serve, type TestServer } from '../helpers/http-server';
 import { create } from '../helpers/processes/create-call';
 import { forwardTo } from '../helpers/processes/https-front';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { startReceiver, type RunningReceiver } from '../helpers/receiver/running-receiver';
-import { track } from '../helpers/resources';
 
 const HOUR_MS = 3_600_000;
 const EVENTS_OF_A_MINT = 5;
@@ -25,25 +23,22 @@ describe('a change of the key that signs webhooks', () => {
   let local: LocalSetup;
   let service: RunningService;
   let receiver: RunningReceiver;
-  let front: Server;
-  let untrack: () => void;
+  let front: TestServer;
 
   before(async () => {
     local = await createLocalSetup();
     const forward = forwardTo(() => receiver.url);
-    front = createServer((request, response) => {
+    front = await serve((request, response) => {
       (isPassing ? passed : refused).push(request.headers['x-service-key-id']);
       if (isPassing) forward(request, response);
       else response.writeHead(503).end();
     });
-    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
-    untrack = track('the front of the receiver');
     service = await startService(
       {
         ...local.settings,
         SIGNING_PRIVATE_KEY_NEXT: randomBytes(32).toString('base64'),
         SIGNING_KEY_SWITCH_AT: new Date(Date.now() + HOUR_MS).toISOString().replace(/\.\d+/, ''),
-        WEBHOOK_URL: `http://127.0.0.1:${(front.address() as AddressInfo).port}/`,
+        WEBHOOK_URL: `${front.url}/`,
       },
       { deliveryClock: { now: () => Date.now() + aheadMs } },
     );
@@ -53,9 +48,7 @@ describe('a change of the key that signs webhooks', () => {
   after(async () => {
     await service?.stop();
     await receiver?.close();
-    front.closeAllConnections();
-    await new Promise((resolve) => front.close(resolve));
-    untrack();
+    await front?.close();
     await local?.stop();
   });
 

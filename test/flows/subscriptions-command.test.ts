@@ -81,21 +81,6 @@ describe('tdoc subscriptions', () => {
     expect(await api.call('GET', `/subscriptions/${id}`)).to.include({ status: 404 });
   });
 
-  it('pauses and resumes `default`, and changes nothing else of it', async () => {
-    for (const state of ['paused', 'active']) {
-      const shown = await json<ShownSubscription>('update', 'default', fileOf({ config: { state } }));
-      expect(shown.config.state).to.equal(state);
-      const { body } = await api.call<ShownSubscription>('GET', '/subscriptions/default');
-      expect(body.config.state).to.equal(state);
-    }
-    for (const args of [
-      ['update', 'default', fileOf({ sink: 'x' })],
-      ['delete', 'default'],
-      ['test', 'default'],
-    ])
-      expect((await run(...args)).stderr).to.contain('SUBSCRIPTION_IN_SETTINGS');
-  });
-
   it('names an unknown subscription and a wrong member', async () => {
     const unknown = '0192f3c8-5a00-7000-8000-000000000009';
     for (const args of [['show'], ['delete'], ['test'], ['deliveries'], ['redeliver', '--dead']]) {

@@ -8,12 +8,12 @@ export interface TestServer {
   url: string;
   port: number;
   /** Closes open connections too. */
-  close(): Promise<void>;
+  close(this: void): Promise<void>;
 }
 
-/** Starts a server on a free port. */
-export async function serve(listener: RequestListener): Promise<TestServer> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
+/** Starts a server, on a free port unless one is given. */
+export async function serve(listener: RequestListener, atPort = 0): Promise<TestServer> {
+  const server = createServer(listener).listen(atPort, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;

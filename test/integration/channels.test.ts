@@ -4,14 +4,13 @@ import { sql, type Transaction } from 'kysely';
 import type { Schema } from '../../service/database/schema';
 import { noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
-import type { ClaimedDelivery, ClaimedQueue } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
 import { fillChannel } from '../../service/outbox/refill';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
-import { takeTurn, type Settlement } from '../../service/outbox/settle-queues';
+import { takeTurn } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
@@ -19,7 +18,7 @@ import {
   removeSubscription,
   replaceSubscription,
 } from '../../service/subscriptions/stored-subscriptions';
-import { attempt, emptyOutbox } from '../helpers/database/empty-outbox';
+import { attempt, emptyOutbox, type ClaimedHead } from '../helpers/database/empty-outbox';
 import { ENGINES } from '../helpers/database/engines';
 import { eventIn, hashOf, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { eventually } from '../helpers/eventually';
@@ -55,32 +54,18 @@ for (const engine of ENGINES) {
       return channel.channel;
     }
     /** Delivers all that waits in a channel; returns the events. */
-    async function deliver(channel: number): Promise<CloudEvent[]> {
-      const events: CloudEvent[] = [];
-      for (;;) {
-        const queues = await outbox.claimQueues(100, 32, channel);
-        if (queues.length === 0) return events;
-        const deliveries = queues.flatMap((queue) => queue.deliveries);
-        events.push(...deliveries.map(({ body }) => JSON.parse(body) as CloudEvent));
-        const settlements = queues.map((queue): Settlement => ({
-          queue,
-          delivered: queue.deliveries.map((delivery) => ({ delivery, attempt: attempt(outbox.now) })),
-        }));
-        expect(await outbox.settle(...settlements)).to.deep.equal([]);
-      }
-    }
+    const deliver = async (channel: number): Promise<CloudEvent[]> =>
+      (await outbox.deliverAll(channel)).map(({ body }) => JSON.parse(body) as CloudEvent);
     const blocksIn = (events: readonly CloudEvent[]): number[] => events.map(({ data }) => data.blockNumber);
-    /** Claims the only queue of a channel that is due, with its first event. */
-    async function claimOne(channel: number): Promise<{ queue: ClaimedQueue; delivery: ClaimedDelivery }> {
-      const [queue, ...others] = await outbox.claimQueues(100, 32, channel);
-      const [delivery] = queue?.deliveries ?? [];
-      if (queue === undefined || delivery === undefined || others.length > 0)
-        throw new Error('one queue should be due');
-      return { queue, delivery };
+    /** Claims the first event of the only queue of a channel that is due. */
+    async function claimOne(channel: number): Promise<ClaimedHead> {
+      const [head, ...others] = await outbox.claim(100, channel);
+      if (head === undefined || others.length > 0) throw new Error('one queue should be due');
+      return head;
     }
     /** The first event of the only queue that is due fails, and is tried again at a time. */
     async function fail(channel: number, nextAttemptAt?: number, isGone = false): Promise<void> {
-      const { queue, delivery } = await claimOne(channel);
+      const { queue, ...delivery } = await claimOne(channel);
       const failed = { delivery, attempt: attempt(outbox.now, 'answered 500'), nextAttemptAt, isGone };
       await outbox.settle({ queue, delivered: [], failed });
     }
@@ -249,7 +234,7 @@ for (const engine of ENGINES) {
       await store(1, [eventIn(1, 7n)]);
       const before = outbox.now;
       const gone = async (changedAt: number): Promise<string | undefined> => {
-        const { queue, delivery } = await claimOne(second);
+        const { queue, ...delivery } = await claimOne(second);
         const failed = { delivery, attempt: attempt(outbox.now, 'answered 410'), isGone: true };
         const settlement = { queue, delivered: [], failed: { ...failed, nextAttemptAt: outbox.now } };
         const nothing = { lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
@@ -271,7 +256,7 @@ for (const engine of ENGINES) {
 
     it('does not wait for what a former sink asked for, if its answer comes after the change', async () => {
       await store(1, [eventIn(1, 7n)]);
-      const { queue, delivery } = await claimOne(second);
+      const { queue, ...delivery } = await claimOne(second);
       const moved = { ...subscriptionWith({ sink: 'https://new.example/' }), id: name };
       await replaceSubscription(outbox.database, name, () => moved, cipher, outbox.now + 5);
       const failed = { delivery, attempt: attempt(outbox.now, 'answered 503') };
@@ -347,7 +332,7 @@ for (const engine of ENGINES) {
     it('stops a channel without deadlock while its subscription is changed', async function () {
       if (engine === 'SQLite') return this.skip();
       await store(1, [eventIn(1, 7n)]);
-      const { queue, delivery } = await claimOne(second);
+      const { queue, ...delivery } = await claimOne(second);
       const failure = { delivery, attempt: attempt(outbox.now, 'answered 410'), nextAttemptAt: outbox.now };
       await whileChanging(
         () => outbox.settle({ queue, delivered: [], failed: { ...failure, isGone: true } }),

@@ -376,7 +376,7 @@ describeOnEngines('the journal', (on) => {
     });
 
     it('leaves a document that is being stored whole, or interrupts it with an error', async () => {
-      const slow = preparedDocument(20 * MEGABYTE);
+      const slow = preparedDocument(8 * MEGABYTE);
       const adding = codeThrownBy(journal.add(slow));
       await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
       // The machine slept for two hours.
@@ -386,7 +386,7 @@ describeOnEngines('the journal', (on) => {
       expect(await journal.find(slow.tokenId)).to.equal(undefined);
       expect(await rowsOf('document_parts')).to.equal(0);
 
-      const quick = preparedDocument(20 * MEGABYTE);
+      const quick = preparedDocument(8 * MEGABYTE);
       const added = journal.add(quick);
       await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
       await journal.purge(now);
@@ -427,8 +427,8 @@ describeOnEngines('the journal', (on) => {
     });
   });
 
-  it('stores 40 MB byte for byte while others are served', async () => {
-    const prepared = preparedDocument(40 * MEGABYTE);
+  it('stores 12 MB byte for byte while others are served', async () => {
+    const prepared = preparedDocument(12 * MEGABYTE);
     let turns = 0;
     let isOver = false;
     const count = (): void => {
@@ -442,7 +442,7 @@ describeOnEngines('the journal', (on) => {
     expect(await journal.find(prepared.tokenId), 'the small one did not wait').to.equal(undefined);
     await adding;
     isOver = true;
-    expect(turns).to.be.greaterThan(100);
+    expect(turns).to.be.greaterThan(30);
     await expectStored(prepared);
     await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
     await journal.purge(now + 1);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import { AUTHORIZATION, API_KEY } from '../helpers/processes/documents-call';
 import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
@@ -19,21 +18,17 @@ interface Listed {
   createdAt: string;
 }
 
-for (const engine of ENGINES)
-  describe(`GET /documents on ${engine}`, () => {
-    let state: State | undefined;
-    let database: Database;
+describeOnEngines(
+  'GET /documents',
+  (on) => {
     let journal: Journal;
     let app: RunningHttpApp;
     let now = START;
     /** The tokens in the order in which they were made. */
     const tokens: string[] = [];
 
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      database = await openState(state);
-      journal = createDatabaseJournal(database, SCOPE, { now: () => now });
+    before(async () => {
+      journal = createDatabaseJournal(on.database, SCOPE, { now: () => now });
       for (; tokens.length < DOCUMENTS; now += 1_000) {
         const document = preparedDocument(10);
         await journal.add(document);
@@ -44,12 +39,7 @@ for (const engine of ENGINES)
       app = await startHttpApp({ apiKey: API_KEY, issuedDocuments: journal });
     });
 
-    after(async () => {
-      if (state === undefined) return;
-      await app.close();
-      await database.close();
-      await state.remove();
-    });
+    after(() => app?.close());
 
     const get = (query: string, headers: Record<string, string> = AUTHORIZATION): Promise<Response> =>
       fetch(`${app.url}/documents${query}`, { headers });
@@ -79,8 +69,11 @@ for (const engine of ENGINES)
     });
 
     it('lists documents once that were added at the same time', async () => {
-      const positions = await database.db.selectFrom('issuances').select(['token_id', 'position']).execute();
-      const all = database.db.updateTable('issuances');
+      const positions = await on.database.db
+        .selectFrom('issuances')
+        .select(['token_id', 'position'])
+        .execute();
+      const all = on.database.db.updateTable('issuances');
       await all.set({ position: 2 }).where('token_id', 'in', tokens.slice(1, 5)).execute();
       for (const limit of [1, 2, 3])
         expect((await tokensOf(`?limit=${limit}`)).sort()).to.deep.equal([...tokens].sort());
@@ -117,7 +110,7 @@ for (const engine of ENGINES)
     });
 
     it('goes on beyond documents that are not selected, and that were removed', async () => {
-      const positions = database.db.updateTable('issuances');
+      const positions = on.database.db.updateTable('issuances');
       await positions
         .set((eb) => ({ position: eb('position', '+', GAP) }))
         .where('token_id', 'in', tokens.slice(3))
@@ -130,7 +123,7 @@ for (const engine of ENGINES)
 
     it('does not list documents of another issuer', async () => {
       const other = createDatabaseJournal(
-        database,
+        on.database,
         { ...SCOPE, issuer: 'did:web:other.example' },
         { now: () => now },
       );
@@ -174,4 +167,6 @@ for (const engine of ENGINES)
       expect((await get(`/${tokens[1]}`)).status).to.equal(200);
       expect((await get(`/${'0'.repeat(64)}`)).status).to.equal(404);
     });
-  });
+  },
+  { isSharedByTests: true },
+);

@@ -1,38 +1,27 @@
 import { expect } from 'chai';
-import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { tdoc } from '../helpers/processes/command-output';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
 const DAY_MS = 86_400_000;
 
-for (const engine of ENGINES) {
-  describe(`npx tdoc purge-documents on ${engine}`, () => {
-    let state: State | undefined;
-    let database: Database;
+describeOnEngines(
+  'npx tdoc purge-documents',
+  (on) => {
     let journal: Journal;
     let settings: Record<string, string>;
     let now = 0;
 
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      database = await openState(state);
-      journal = createDatabaseJournal(database, SCOPE, { now: () => now });
+    before(() => {
+      journal = createDatabaseJournal(on.database, SCOPE, { now: () => now });
       settings = {
-        ...state.settings,
-        ENV_FILE: `${state.settings.DATA_DIR}/none.env`,
+        ...on.state.settings,
+        ENV_FILE: `${on.state.settings.DATA_DIR}/none.env`,
         NET: '31337',
         TOKEN_REGISTRY_ADDRESS: SCOPE.registryAddress,
       };
-    });
-
-    after(async () => {
-      if (state === undefined) return;
-      await database.close();
-      await state.remove();
     });
 
     /** An issuance that was mined so many days ago. */
@@ -54,11 +43,11 @@ for (const engine of ENGINES) {
     it('removes old documents while the service runs, after a confirmation, and reports them', async () => {
       const [old, recent] = [await issued(40), await issued(20)];
       const issuer = 'did:web:other.example';
-      const ofAnotherIssuer = createDatabaseJournal(database, { ...SCOPE, issuer }, { now: () => now });
+      const ofAnotherIssuer = createDatabaseJournal(on.database, { ...SCOPE, issuer }, { now: () => now });
       const oldWallets = await issued(40, ofAnotherIssuer);
       const registryAddress = `0x${'cc'.repeat(20)}`;
       const ofAnotherTenant = createDatabaseJournal(
-        database,
+        on.database,
         { ...SCOPE, registryAddress },
         { now: () => now },
       );
@@ -110,5 +99,6 @@ for (const engine of ENGINES) {
       expect(await problemOf('--token', 'nonsense')).to.match(/is not a token id/);
       expect(await problemOf('--older-than', '1', '--registry', '0x12')).to.match(/is not an address/);
     });
-  });
-}
+  },
+  { isSharedByTests: true },
+);

@@ -1,14 +1,13 @@
 import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
 import { registryName } from '../../service/base/registry-name';
-import type { Database } from '../../service/database/database';
 import { createDatabaseJournal } from '../../service/journal/journal';
 import { mintingRightOf } from '../../service/journal/issuance';
 import { createMetrics } from '../../service/observability/metrics';
 import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
 import { openFeed } from '../../service/outbox/feeds';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
-import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
+import { describeOnEngines, openState } from '../helpers/database/engines';
 import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import {
   eventIn,
@@ -25,15 +24,11 @@ const REGISTRY = registryName(31337, SAMPLE_REGISTRY.registryAddress);
 const DELIVERED = registryName(31337, `0x${'7d'.repeat(20)}`);
 const ISSUED_IN = registryName(SCOPE.chainId, SCOPE.registryAddress);
 
-for (const engine of ENGINES) {
-  describe(`the list of unfollowed registries on ${engine}`, () => {
-    let state: State | undefined;
-    let database: Database;
-
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      database = await openState(state);
+describeOnEngines(
+  'the list of unfollowed registries',
+  (on, engine) => {
+    before(async () => {
+      const { database } = on;
       const feed = await openSampleFeed(database);
       await record(database, feed, 3, [eventIn(1, 1n), eventIn(2, 1n), eventIn(3, 2n)], 0);
       await openFeed(database.db, `${DELIVERED}:0123456789abcdef`, 7, 1);
@@ -44,13 +39,8 @@ for (const engine of ENGINES) {
       await journal.failed(failed.tokenId, { code: 'MINT_REVERTED', message: 'no' });
     });
 
-    after(async () => {
-      await database?.close();
-      await state?.remove();
-    });
-
     it('has every registry with its undelivered events, next block and unfinished issuances', async () => {
-      expect(await unfollowedOf(database, NONE)).to.deep.equal({
+      expect(await unfollowedOf(on.database, NONE)).to.deep.equal({
         deliveries: [
           { registry: REGISTRY, undelivered: 3, nextBlock: 4 },
           { registry: DELIVERED, undelivered: 0, nextBlock: 7 },
@@ -61,44 +51,45 @@ for (const engine of ENGINES) {
 
     it('has nothing that a setting follows, but has another issuer of the same registry', async () => {
       const registries = [REGISTRY, DELIVERED, ISSUED_IN];
-      expect(await unfollowedOf(database, { ...NONE, registries, scope: SCOPE })).to.deep.equal(NOTHING);
+      expect(await unfollowedOf(on.database, { ...NONE, registries, scope: SCOPE })).to.deep.equal(NOTHING);
       const scope = { ...SCOPE, issuer: 'did:web:other.example' };
-      const { deliveries, issuances } = await unfollowedOf(database, { ...NONE, registries, scope });
+      const { deliveries, issuances } = await unfollowedOf(on.database, { ...NONE, registries, scope });
       expect([deliveries.length, issuances.length]).to.deep.equal([0, 1]);
     });
 
     it('has nothing of a local network that NET does not name', async () => {
-      expect(await unfollowedOf(database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
+      expect(await unfollowedOf(on.database, { ...NONE, chainId: 80002 })).to.deep.equal(NOTHING);
     });
 
     it('has nothing of a registry that was given up, until it is not given up any more', async () => {
       const { registryAddress: address, chainId } = SAMPLE_REGISTRY;
       const registry = { chainId, address, network: 'localhost' };
-      const giveUp = (isForced: boolean) => giveUpRegistry(database, registry, { isForced, now: 1 });
+      const giveUp = (isForced: boolean) => giveUpRegistry(on.database, registry, { isForced, now: 1 });
       expect(await giveUp(false)).to.deep.equal({ isGivenUp: false, undelivered: 3 });
-      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
+      expect((await unfollowedOf(on.database, NONE)).deliveries).to.have.length(2);
       expect(await giveUp(true)).to.deep.equal({ isGivenUp: true, undelivered: 3 });
-      const { deliveries } = await unfollowedOf(database, NONE);
+      const { deliveries } = await unfollowedOf(on.database, NONE);
       expect(deliveries.map((one) => one.registry)).to.deep.equal([DELIVERED]);
       const again = { ...registry, startBlock: undefined, confirmations: undefined, addedAt: 2 };
-      await storeRegistry(database, again);
-      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
+      await storeRegistry(on.database, again);
+      expect((await unfollowedOf(on.database, NONE)).deliveries).to.have.length(2);
     });
 
     // Only one process uses a database of SQLite.
     if (engine === 'SQLite') return;
 
     it('has nothing that another process works on', async () => {
-      const other = await openState(state as State);
+      const other = await openState(on.state);
       const held = [await other.takeRight(SAMPLE_FEED), await other.takeRight(mintingRightOf(SCOPE))];
-      const { deliveries, issuances } = await unfollowedOf(database, NONE);
+      const { deliveries, issuances } = await unfollowedOf(on.database, NONE);
       expect([deliveries.map(({ registry }) => registry), issuances]).to.deep.equal([[DELIVERED], []]);
       for (const right of held) await right?.release();
-      expect((await unfollowedOf(database, NONE)).deliveries).to.have.length(2);
+      expect((await unfollowedOf(on.database, NONE)).deliveries).to.have.length(2);
       await other.close();
     });
-  });
-}
+  },
+  { isSharedByTests: true },
+);
 
 describe('the metrics of unfollowed registries', () => {
   const text = (unfollowed: Parameters<ReturnType<typeof createMetrics>['text']>[0]['unfollowed']) =>

@@ -77,8 +77,9 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]) {
       if (rewound === 'in flight') throw new Error('nothing should be in flight');
       return rewound;
     },
-    /** Claims the next event of each due queue. */
-    claim: async (limit = 100): Promise<ClaimedHead[]> => (await outbox.claimQueues(limit, 1)).map(headOf),
+    /** Claims the next event of each due queue, of `default` unless another channel is given. */
+    claim: async (limit = 100, channel = opened().channel): Promise<ClaimedHead[]> =>
+      (await outbox.claimQueues(limit, 1, channel)).map(headOf),
     /** Claims whole queues, of `default` unless another channel is given. */
     claimQueues: (limit = 100, perQueue = 32, channel = opened().channel): Promise<ClaimedQueue[]> => {
       const { database } = opened();
@@ -93,13 +94,14 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]) {
       return (await takeTurn(opened().database, { settlements, claim: nothing, mayBeDue: true })).lost;
     },
     /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
-    deliverAll: async (): Promise<ClaimedHead[]> => {
+    deliverAll: async (channel = opened().channel): Promise<ClaimedHead[]> => {
       const all: ClaimedHead[] = [];
-      for (let heads = await outbox.claim(); heads.length > 0; heads = await outbox.claim()) {
+      for (;;) {
+        const heads = await outbox.claim(100, channel);
+        if (heads.length === 0) return all;
         all.push(...heads);
         expect(await outbox.settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
       }
-      return all;
     },
     /** Sends stored events again, to `default` unless another channel is given. */
     redeliver: (selection: Selection, channel = opened().channel): ReturnType<typeof redeliver> =>

@@ -48,26 +48,31 @@ export interface OnEngine {
 }
 
 /**
- * Runs a suite on each engine that is installed. Each test has new, empty state, opened as the service does;
- * the suite reads it from `on` in its hooks and tests.
+ * Runs a suite on each engine that is installed. Each test, or the suite as a whole, has new, empty state,
+ * opened as the service does; the suite reads it from `on` in its hooks and tests.
  */
-export function describeOnEngines(name: string, suite: (on: OnEngine) => void): void {
+export function describeOnEngines(
+  name: string,
+  suite: (on: OnEngine, engine: Engine) => void,
+  { isSharedByTests = false } = {},
+): void {
+  const [begin, end] = isSharedByTests ? [before, after] : [beforeEach, afterEach];
   for (const engine of ENGINES)
     describe(`${name} on ${engine}`, () => {
       const on: { state?: State | undefined; database?: Database | undefined } = {};
 
-      beforeEach(async function () {
+      begin(async function () {
         on.state = await newState(engine);
         if (on.state === undefined) return this.skip();
         on.database = await openState(on.state);
       });
 
-      afterEach(async () => {
+      end(async () => {
         await on.database?.close();
         await on.state?.remove();
         on.database = on.state = undefined;
       });
 
-      suite(on as OnEngine);
+      suite(on as OnEngine, engine);
     });
 }

@@ -4,7 +4,7 @@ import type { ServiceEvent } from '../../../client/events';
 import type { Database } from '../../../service/database/database';
 import { addChannels, channelsOf } from '../../../service/outbox/channels';
 import { subscriptionWith } from '../subscription-body';
-import { dead, delivered, failed, headOf, type ClaimedHead, type EmptyOutbox } from './empty-outbox';
+import { dead, delivered, failed, type ClaimedHead, type EmptyOutbox } from './empty-outbox';
 
 /** Adds a subscription with these members. */
 export async function addSubscription(
@@ -64,8 +64,7 @@ export type Subscriber = ReturnType<typeof subscriberOf>;
 
 /** Acts as the delivery worker of a channel. */
 export function subscriberOf(outbox: EmptyOutbox, channel: number) {
-  const nextOfEach = async (): Promise<ClaimedHead[]> =>
-    (await outbox.claimQueues(100, 1, channel)).map(headOf);
+  const nextOfEach = (): Promise<ClaimedHead[]> => outbox.claim(100, channel);
   const takeNext = async (): Promise<ServiceEvent[]> => {
     const heads = await nextOfEach();
     await outbox.settle(...heads.map((head) => delivered(head, outbox.now)));
@@ -78,11 +77,8 @@ export function subscriberOf(outbox: EmptyOutbox, channel: number) {
     /** Delivers the next event of each queue. */
     takeNext,
     /** Delivers all that is due, in rounds of one event of each queue, and returns the events. */
-    async takeAll(): Promise<ServiceEvent[]> {
-      const all: ServiceEvent[] = [];
-      for (let taken = await takeNext(); taken.length > 0; taken = await takeNext()) all.push(...taken);
-      return all;
-    },
+    takeAll: async (): Promise<ServiceEvent[]> =>
+      (await outbox.deliverAll(channel)).map(({ body }) => JSON.parse(body) as ServiceEvent),
     /** Attempts the next event of each queue and fails. */
     async refuse(): Promise<void> {
       await outbox.settle(...(await nextOfEach()).map((head) => failed(head, outbox.now)));

@@ -1,12 +1,10 @@
 import { createPublicKey } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { readBody } from '../../../receiver/receiver';
 import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify';
 import type { CloudEvent } from '../../../service/events/cloud-event';
-import { track } from '../resources';
+import { serve } from '../http-server';
 import { checkEvent } from './schema-problems';
 
 /** One request, successful or not. */
@@ -63,22 +61,10 @@ export async function startRecordingReceiver(
     await answerNow(delivery, response);
   }
 
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     // A sender that dies in the middle of a request leaves nothing to record.
     receive(request, response).catch(() => request.socket.destroy());
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const untrack = track(`recording receiver on ${url}`);
-  return {
-    url,
-    deliveries,
-    answerWith: (next) => void (answerNow = next),
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-      untrack();
-    },
-  };
+  }, port);
+  const { close } = server;
+  return { url: `${server.url}/`, deliveries, answerWith: (next) => void (answerNow = next), close };
 }
