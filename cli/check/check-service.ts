@@ -126,8 +126,10 @@ async function checkIssuer(): Promise<Finding[]> {
   });
 }
 
-const RESTORE_KEY = 'Restore the key pair, or make one with `npx tdoc did` (`--force` if it is damaged).';
-const REWRITE_DID = 'Remove the file, and run `npx tdoc did`: it writes the document of the key.';
+const RESTORE_KEY =
+  'Restore the key pair, or make one with `npx tdoc did` (`--rotate` if there were earlier ones).';
+const REWRITE_DID =
+  'Restore the file from a copy. If the key is the first one, remove the file and run `npx tdoc did`.';
 const SERVE_DID = 'Verifiers trust this document: let DOMAIN lead to the service, which serves did.json.';
 const START_SERVICE = 'Start the service, and let DOMAIN lead to it.';
 

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { answering } from '../answer';
-import { examples, JSON_FLAG } from './arguments';
+import { answering, type Answer, type Say } from '../answer';
+import { examples, JSON_FLAG, YES } from './arguments';
 
 const keys = () => require('../keys/make-keys') as typeof import('../keys/make-keys');
 const did = () => require('../keys/check-did') as typeof import('../keys/check-did');
+const rotation = () => require('../keys/rotate-did') as typeof import('../keys/rotate-did');
 const check = () => require('../check/check-service') as typeof import('../check/check-service');
 
 const PROGRAMS = {
@@ -13,6 +14,27 @@ const PROGRAMS = {
   receiver: 'start the reference receiver of webhooks',
   devnet: 'start a local chain, the service and the receiver, for tests',
 } as const;
+
+interface DidOptions {
+  rotate?: true;
+  revoke?: string;
+  check?: true;
+  force?: true;
+  yes?: true;
+}
+
+/** An option of `tdoc did` that excludes the others. */
+function didOption(flags: string, description: string): Option {
+  const option = new Option(flags, description);
+  const others = ['rotate', 'revoke', 'check', 'force'].filter((name) => name !== option.attributeName());
+  return option.conflicts(others);
+}
+
+function answerDid({ rotate, revoke, check: isCheck, force, yes }: DidOptions, say: Say): Promise<Answer> {
+  if (rotate) return rotation().rotateDidKey();
+  if (revoke !== undefined) return rotation().revokeDidKey(revoke, { yes }, say);
+  return isCheck ? did().checkDid() : keys().makeDidKey({ ...(force && { force }) });
+}
 
 /** `tdoc setup`, `check`, `did` and `signing-key`, and the programs that `tdoc` starts. */
 export function addSetupCommands(program: Command): void {
@@ -40,20 +62,18 @@ export function addSetupCommands(program: Command): void {
     .action(answering((options: { sendTestEvent?: true }) => () => check().checkService(options)));
   program
     .command('did')
-    .summary("make the issuer's did:web key pair, or check it")
+    .summary("make, replace, revoke and check the issuer's did:web keys")
     .description(
       "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document (did.json) for DOMAIN.",
     )
-    .option('--force', 'replace an existing key: credentials that it signed will no longer verify')
-    .option('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and the document that DOMAIN serves')
+    .addOption(didOption('--rotate', 'make the next key; earlier ones stay in did.json for their documents'))
+    .addOption(didOption('--revoke <key>', 'take a key out of did.json: its documents no longer verify'))
+    .addOption(didOption('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves'))
+    .addOption(didOption('--force', 'begin anew with one key: documents of others will no longer verify'))
+    .option(...YES)
     .option(...JSON_FLAG)
-    .addHelpText('after', examples('did', 'did --check'))
-    .action(
-      answering(
-        (options: { force?: true; check?: true }) => () =>
-          options.check ? did().checkDid(options) : keys().makeDidKey(options),
-      ),
-    );
+    .addHelpText('after', examples('did', 'did --rotate', 'did --revoke keys-1', 'did --check'))
+    .action(answering((options: DidOptions) => (say) => answerDid(options, say)));
   program
     .command('signing-key')
     .summary('make the key pair that signs webhooks')

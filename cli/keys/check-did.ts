@@ -2,14 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
-import { parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
+import { keyNumberOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { messageOf } from '../../service/base/errors';
 import { pointerStep } from '../../service/base/json';
 import type { Settings } from '../../service/config/settings';
 import type { Answer } from '../answer';
-import { invalid } from '../errors';
 import { printable } from '../terminal/printable';
-import { didDocumentOf, issuerOf, publicKeyOf } from './did-key';
+import { didDocumentOf, issuerOf, keysIn, publicKeyOf, type VerificationMethod } from './did-key';
 
 /** One of the three parts that must agree: its problem, or why it could not be read. */
 export interface Part {
@@ -33,8 +32,7 @@ const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
  * @param environment passed in by tests.
  * @throws ConfigurationError if DOMAIN is missing.
  */
-export async function checkDid({ force }: { force?: true }, environment?: Settings): Promise<Answer> {
-  if (force) throw invalid('--check changes nothing: leave --force out.');
+export async function checkDid(environment?: Settings): Promise<Answer> {
   const { did, parts } = await compareDid(environment);
   return report(did, parts);
 }
@@ -49,11 +47,34 @@ export async function compareDid(environment?: Settings): Promise<{ did: string;
   const did = issuerOf(envFile, settings);
   const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
   const file = readDocument(pathsOf(envFile, settings).didDocumentPath);
-  // Without a key, did.json is what DOMAIN should serve.
-  const expected = keyPair ? didDocumentOf(keyPair) : file.document;
-  const fileDifferences = [...file.part.differences, ...differencesOf(file.document, expected)];
+  const expectedOf = (document: unknown): unknown =>
+    keyPair && didDocumentOf(keyPair, earlierKeysIn(document, keyPair));
+  // Without a key, did.json is what DOMAIN should serve. Without did.json, DOMAIN alone has the earlier keys.
+  const expectedAtDomain = (served: unknown): unknown =>
+    keyPair ? expectedOf(file.document ?? served) : file.document;
+  const fileDifferences = [
+    ...file.part.differences,
+    ...(keyPair ? laterKeysIn(file.document, keyPair) : []),
+    ...differencesOf(file.document, expectedOf(file.document)),
+  ];
   const filePart = { ...file.part, differences: fileDifferences };
-  return { did, parts: [keyPart, filePart, await checkServed(did, expected)] };
+  return { did, parts: [keyPart, filePart, await checkServed(did, expectedAtDomain)] };
+}
+
+/** The keys of a DID document, except the present one. */
+function earlierKeysIn(document: unknown, { id, controller }: DidKeyPair): VerificationMethod[] {
+  return keysIn(document, controller).filter((key) => key.id !== id);
+}
+
+/** A rotation publishes a key before it writes the private one. */
+function laterKeysIn(document: unknown, { id, controller }: DidKeyPair): string[] {
+  const numberOf = (key: string): number => keyNumberOf(key, controller) ?? 0;
+  const later = keysIn(document, controller).filter((key) => numberOf(key.id) > numberOf(id));
+  return later.map(
+    (key) =>
+      `publishes ${key.id}, which is later than the key of DID_KEY_PAIRS: a rotation was interrupted, or ` +
+      'DID_KEY_PAIRS was restored from an old copy. Restore the later one, or run `npx tdoc did --rotate`',
+  );
 }
 
 /** `keyPair`: the key pair that the documents should publish, if it is known. */
@@ -83,7 +104,8 @@ function problemOfPair({ publicKeyMultibase, secretKeyMultibase }: DidKeyPair): 
 
 function readDocument(path: string): { document?: unknown; part: Part } {
   const part = (...differences: string[]): Part => ({ name: path, differences });
-  if (!existsSync(path)) return { part: part('does not exist; `npx tdoc did` makes it') };
+  if (!existsSync(path))
+    return { part: part('does not exist; `npx tdoc did` makes it, with the key of DID_KEY_PAIRS only') };
   try {
     const document = JSON.parse(readFileSync(path, 'utf8')) as unknown;
     return { document, part: part(...secretsIn(document)) };
@@ -94,7 +116,7 @@ function readDocument(path: string): { document?: unknown; part: Part } {
   }
 }
 
-async function checkServed(did: string, expected: unknown): Promise<Part> {
+async function checkServed(did: string, expectedFor: (served: unknown) => unknown): Promise<Part> {
   const url = didWebUrl(did);
   if (url === undefined)
     return { name: did, differences: ['is not a did:web identifier that can be resolved'] };
@@ -107,6 +129,7 @@ async function checkServed(did: string, expected: unknown): Promise<Part> {
       : { name, differences: [fetched.problem] };
   }
   const { json, contentType } = fetched;
+  const expected = expectedFor(json);
   const differences = [
     ...transferProblems(url, name, contentType),
     ...secretsIn(json),
@@ -128,7 +151,9 @@ function transferProblems(url: URL, end: string, contentType: string): string[] 
 
 function secretsIn(document: unknown): string[] {
   return findSecretKeys(document).map(
-    (pointer) => `${pointer} PUBLISHES A SECRET KEY: replace the key with \`npx tdoc did --force\``,
+    (pointer) =>
+      `${pointer} PUBLISHES A SECRET KEY: make another with \`npx tdoc did --rotate\`, then revoke this ` +
+      'one with `npx tdoc did --revoke`',
   );
 }
 
@@ -176,7 +201,7 @@ function differencesBetween(expected: unknown, actual: unknown, pointer = ''): s
 }
 
 /** Pointers to secret keys in a public document. */
-function findSecretKeys(document: unknown, pointer = ''): string[] {
+export function findSecretKeys(document: unknown, pointer = ''): string[] {
   if (typeof document === 'string') return document.search(SECRET_VALUE) < 0 ? [] : [pointer];
   if (!isContainer(document)) return [];
   const isJwk = 'kty' in document && 'd' in document;

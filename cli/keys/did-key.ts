@@ -2,7 +2,14 @@ import { createECDH } from 'node:crypto';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import { constants as did } from 'did-context';
 import { decodeBase58, encodeBase58, toBeArray } from 'ethers';
-import { didWebOf, newP256Key, P256_PUBLIC_PREFIX, type DidKeyPair } from '../../service/base/did-key-pair';
+import { z } from 'zod';
+import {
+  didWebOf,
+  keyNumberOf,
+  MULTIKEY_CONTEXT_URL,
+  newP256Key,
+  P256_PUBLIC_PREFIX,
+} from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { settingOf, type Settings } from '../../service/config/settings';
 
@@ -20,28 +27,78 @@ export function issuerOf(envFile: string, settings: Settings): string {
   throw new ConfigurationError('NOT_CONFIGURED', 'DOMAIN is not set.', { remedy });
 }
 
+const methodSchema = z.object({
+  id: z.string(),
+  type: z.literal('Multikey'),
+  controller: z.string(),
+  publicKeyMultibase: z.string(),
+});
+
+/** The public half of an issuer's key, as a DID document publishes it. */
+export type VerificationMethod = z.infer<typeof methodSchema>;
+
 /** The DID document that the service serves (docs/specification.md 3.9). */
 export interface DidDocument {
   '@context': string[];
   id: string;
-  verificationMethod: { id: string; type: string; controller: string; publicKeyMultibase: string }[];
+  verificationMethod: VerificationMethod[];
   authentication: string[];
   assertionMethod: string[];
   capabilityInvocation: string[];
   capabilityDelegation: string[];
 }
 
-/** Builds the DID document of a key pair: the public half only, allowed for every purpose. */
-export function didDocumentOf({ id, type, controller, publicKeyMultibase }: DidKeyPair): DidDocument {
+/**
+ * Builds the DID document of an issuer. The present key is allowed for every purpose. The earlier ones verify
+ * what they signed, so `assertionMethod` names them too. They are good for nothing else: whoever
+ * authenticates or acts as the issuer must have the present key.
+ */
+export function didDocumentOf(
+  present: VerificationMethod,
+  earlier: readonly VerificationMethod[] = [],
+): DidDocument {
+  const { id, controller } = present;
+  const numberOf = (method: VerificationMethod): number => keyNumberOf(method.id, controller) ?? 0;
+  const methods = [...earlier, methodSchema.parse(present)].sort((one, two) => numberOf(one) - numberOf(two));
   return {
     '@context': [did.DID_CONTEXT_URL, multikey.CONTEXT_URL],
     id: controller,
-    verificationMethod: [{ id, type, controller, publicKeyMultibase }],
+    verificationMethod: methods,
     authentication: [id],
-    assertionMethod: [id],
+    assertionMethod: methods.map((method) => method.id),
     capabilityInvocation: [id],
     capabilityDelegation: [id],
   };
+}
+
+const methodsSchema = z.object({ verificationMethod: z.array(z.unknown()) });
+
+/** The issuer's keys in a DID document, in its order. Entries of another form or another DID are left out. */
+export function keysIn(document: unknown, issuer: string): VerificationMethod[] {
+  const parsed = methodsSchema.safeParse(document);
+  const entries = parsed.success ? parsed.data.verificationMethod : [];
+  const keys = entries.flatMap((entry) => {
+    const { data } = methodSchema.safeParse(entry);
+    const isKey = data?.controller === issuer && keyNumberOf(data.id, issuer) !== undefined;
+    return isKey ? [data] : [];
+  });
+  return keys.filter(({ id }, index) => keys.findIndex((key) => key.id === id) === index);
+}
+
+/**
+ * Makes a key of the issuer: the public half, and the setting that has the private one.
+ *
+ * @param id its verification method.
+ */
+export function makeIssuerKey(
+  id: string,
+  controller: string,
+): { method: VerificationMethod; setting: 'DID_KEY_PAIRS'; value: string } {
+  const secretKeyMultibase = newSecretKey();
+  const publicKeyMultibase = publicKeyOf(secretKeyMultibase) ?? '';
+  const method = { id, type: 'Multikey' as const, controller, publicKeyMultibase };
+  const value = JSON.stringify({ '@context': MULTIKEY_CONTEXT_URL, ...method, secretKeyMultibase });
+  return { method, setting: 'DID_KEY_PAIRS', value };
 }
 
 /** The multicodec prefix of a secret key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */

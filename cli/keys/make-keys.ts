@@ -1,12 +1,7 @@
 import { createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import {
-  keyIdOf,
-  MULTIKEY_CONTEXT_URL,
-  parseDidKeyPair,
-  type DidKeyPair,
-} from '../../service/base/did-key-pair';
+import { keyIdOf, nextKeyIdOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { parseSigningKey } from '../../service/base/signing-keys';
 import { pathsOf, readSettings } from '../../service/config/config';
@@ -17,7 +12,7 @@ import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
-import { didDocumentOf, issuerOf, newSecretKey, publicKeyOf, type DidDocument } from './did-key';
+import { didDocumentOf, issuerOf, keysIn, makeIssuerKey } from './did-key';
 
 /**
  * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists the
@@ -91,10 +86,11 @@ export async function makeDidKey({ force }: { force?: true }, environment?: Sett
   const key: PublishedKey<DidKeyPair> = {
     setting,
     publicFile,
-    create: () => newDidKeyPair(did),
+    create: () => makeIssuerKey(nextKeyIdOf(did, [textOf(publicFile), settings[setting] ?? '']), did).value,
     read: (text) => {
       const parsed = parseDidKeyPair(text);
-      if ('problem' in parsed) throw keyExists(`${setting} ${parsed.problem}. Restore the one you had`);
+      if ('problem' in parsed)
+        throw keyExists(`${setting} ${parsed.problem}. Restore the one you had`, '--rotate');
       const { controller } = parsed.keyPair;
       if (controller === did) return parsed.keyPair;
       throw keyExists(
@@ -103,35 +99,38 @@ export async function makeDidKey({ force }: { force?: true }, environment?: Sett
     },
     nameOf: ({ id }) => `The key ${id}`,
     publish: (keyPair) => `${JSON.stringify(didDocumentOf(keyPair), null, 2)}\n`,
-    isPublishedIn: (text, { publicKeyMultibase }) => publishedKeyOf(text) === publicKeyMultibase,
+    isPublishedIn: publishesKey,
+    rebuilt: ({ id }) =>
+      id === keyIdOf(did, 1)
+        ? []
+        : [`It has no earlier key: documents that one signed no longer verify. Restore the file if you can.`],
     made: [
       `issuer         ${did}`,
       `key pair       ${setting} in ${envFile} (secret)`,
       `DID document   ${publicFile} (public; the service serves it at /.well-known/did.json)`,
     ],
-    replaced: 'The previous key was replaced: credentials signed with it no longer verify.',
+    renewal: '--rotate',
+    replaced: `${publicFile} has the new key only: credentials signed with an earlier one no longer verify.`,
   };
   return makeKey(key, force, environment);
 }
 
-function newDidKeyPair(did: string): string {
-  const secretKeyMultibase = newSecretKey();
-  return JSON.stringify({
-    '@context': MULTIKEY_CONTEXT_URL,
-    id: keyIdOf(did, 1),
-    type: 'Multikey',
-    controller: did,
-    publicKeyMultibase: publicKeyOf(secretKeyMultibase),
-    secretKeyMultibase,
-  });
+/** The content of a file. Empty if it cannot be read. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
-/** The key that a did.json file publishes. Undefined if the file has another form. */
-function publishedKeyOf(text: string): string | undefined {
+/** Whether a did.json file publishes the key. */
+function publishesKey(text: string, { id, controller, publicKeyMultibase }: DidKeyPair): boolean {
   try {
-    return (JSON.parse(text) as Partial<DidDocument>).verificationMethod?.[0]?.publicKeyMultibase;
+    const published = keysIn(JSON.parse(text), controller).find((key) => key.id === id);
+    return published?.publicKeyMultibase === publicKeyMultibase;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
@@ -166,10 +165,12 @@ export async function makeSigningKey(
     nameOf: () => 'A webhook signing key',
     publish: publicKeyPem,
     isPublishedIn: (text, privateKey) => text.trim() === publicKeyPem(privateKey).trim(),
+    rebuilt: () => [],
     made: [
       `private key    ${setting} in ${envFile} (secret)`,
       `public key     ${publicFile} (give it to the subscribers)`,
     ],
+    renewal: '--force',
     replaced: 'The previous key was replaced: restart the service, and give subscribers the new public key.',
   };
   return makeKey(key, force, environment);
@@ -186,6 +187,8 @@ function publicKeyPem(key: KeyObject): string {
  * - `read`: reads one; throws KEY_EXISTS if it cannot be used.
  * - `nameOf`: begins a sentence about the key.
  * - `publish`: the content of the file.
+ * - `rebuilt`: lines about a file that was missing.
+ * - `renewal`: the option that makes another key.
  * - `made`, `replaced`: lines about a new key, and about the loss of another.
  */
 interface PublishedKey<Key> {
@@ -196,6 +199,8 @@ interface PublishedKey<Key> {
   nameOf: (key: Key) => string;
   publish: (key: Key) => string;
   isPublishedIn: (content: string, key: Key) => boolean;
+  rebuilt: (key: Key) => string[];
+  renewal: '--rotate' | '--force';
   made: readonly string[];
   replaced: string;
 }
@@ -219,20 +224,23 @@ async function makeKey<Key>(
     if (isMissing) writeFileAtomically(publicFile, key.publish(found), PUBLIC_MODE);
     else if (!key.isPublishedIn(readFileSync(publicFile, 'utf8'), found))
       throw keyExists(
-        `${publicFile} publishes another key than the one in ${setting}. Delete the file to rebuild it`,
+        `${publicFile} does not publish the key in ${setting}. Restore the file, or delete it to rebuild it`,
       );
     const kept = `${key.nameOf(found)} is already in ${setting}`;
     const line = isMissing
       ? `${kept}; ${publicFile} was missing and was rebuilt from it.`
-      : `${kept}, and its public half in ${publicFile}: nothing was written. --force makes a new key.`;
+      : `${kept}, and its public half in ${publicFile}: nothing was written. ${key.renewal} makes a new key.`;
     return {
-      lines: [line],
+      lines: [line, ...(isMissing ? key.rebuilt(found) : [])],
       json: { key: 'kept', ...names, isPublicFileWritten: isMissing, warning: null },
       isYes: true,
     };
   }
   if (!force && existsSync(publicFile))
-    throw keyExists(`${publicFile} is there, but its private key is not in ${setting}. Restore the key`);
+    throw keyExists(
+      `${publicFile} is there, but its private key is not in ${setting}. Restore the key`,
+      key.renewal,
+    );
   const value = key.create();
   // The private key comes first: nothing can be signed for a public key that is published without it.
   refuseUnwritable(publicFile);
@@ -256,6 +264,6 @@ async function makeKey<Key>(
  * The error for an existing key that only the user may decide to replace. `problem` ends with the way to keep
  * the key, without a full stop.
  */
-function keyExists(problem: string): ConfigurationError {
-  return new ConfigurationError('KEY_EXISTS', `${problem}, or make a new key with --force.`);
+function keyExists(problem: string, option: '--rotate' | '--force' = '--force'): ConfigurationError {
+  return new ConfigurationError('KEY_EXISTS', `${problem}, or make a new key with ${option}.`);
 }

@@ -25,6 +25,18 @@ export function keyIdOf(did: string, number: number): string {
   return `${did}#keys-${number}`;
 }
 
+/**
+ * The id of an issuer's next key. Not even the fragment of a damaged or lost key is used again: documents
+ * name it, and somebody may have its key.
+ *
+ * @param texts everything that may name earlier keys of the issuer, damaged or not.
+ */
+export function nextKeyIdOf(did: string, texts: readonly string[]): string {
+  const named = texts.flatMap((text) => text.split(`${did}#keys-`).slice(1));
+  const numbers = named.map((rest) => Number(/^\d{1,9}/.exec(rest)?.[0] ?? '0'));
+  return keyIdOf(did, Math.max(0, ...numbers) + 1);
+}
+
 /** The number of an issuer's key. Undefined if the id has another form, or belongs to another DID. */
 export function keyNumberOf(id: string, did: string): number | undefined {
   const number = Number(/#keys-(\d{1,9})$/.exec(id)?.[1] ?? '0');

@@ -394,7 +394,7 @@ function timeOf(given: string): number | undefined {
 function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {
   const read = parseDidKeyPair(given);
   if ('keyPair' in read) return read.keyPair;
-  const remedy = 'Restore the pair you had, or make a new one with `npx tdoc did --force`.';
+  const remedy = 'Restore the pair you had, or make the next one with `npx tdoc did --rotate`.';
   return refuse(context, read.problem, read.remedy ?? remedy);
 }
 

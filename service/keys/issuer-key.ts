@@ -25,7 +25,7 @@ export async function openIssuerKey(key: IssuerKey): Promise<IssuerSigner> {
     const pair = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...key });
     return pair.signer();
   } catch (cause) {
-    const remedy = 'Restore the pair you had, or make a new one with `npx tdoc did --force`.';
+    const remedy = 'Restore the pair you had, or make the next one with `npx tdoc did --rotate`.';
     const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
     throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
   }

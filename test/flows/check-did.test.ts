@@ -7,6 +7,7 @@ import { checkDid } from '../../cli/keys/check-did';
 import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
 import { freePort } from '../../devnet/place';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { tdoc } from '../helpers/processes/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -57,7 +58,7 @@ describe('npx tdoc did --check', () => {
       DID_KEY_PAIRS: JSON.stringify(keyPair),
       ...more,
     };
-    const { isYes: areEqual, lines, json } = await checkDid({}, settings);
+    const { isYes: areEqual, lines, json } = await checkDid(settings);
     const printed = JSON.stringify(json);
     const text = lines.join('\n');
     expect(text + printed).not.to.contain(keyPair.secretKeyMultibase);
@@ -236,9 +237,9 @@ describe('npx tdoc did --check', () => {
   it('refuses to run without DOMAIN or with --force, and creates no file', async () => {
     const error = await check({ DOMAIN: '' }).catch((thrown: unknown) => thrown);
     expect(error).to.include({ code: 'NOT_CONFIGURED' });
-    expect(await checkDid({ force: true }).catch((thrown: unknown) => thrown)).to.include({
-      code: 'ARGUMENT_INVALID',
-    });
+    const both = await askTdocInProcess(['did', '--check', '--force'], {});
+    expect(both).to.include({ code: 2 });
+    expect(both.stderr).to.contain("option '--check' cannot be used with option '--force'");
     expect(existsSync(join(folder.path, 'none.env'))).to.equal(false);
   });
 });

@@ -246,7 +246,7 @@ describe('npx tdoc check', () => {
       code: 1,
       statuses: { DID: 'fault' },
     });
-    expect(changed.text).to.contain('Remove the file, and run `npx tdoc did`');
+    expect(changed.text).to.contain('Restore the file from a copy.');
     rmSync(path);
     await tdocInProcess(['did'], settings);
     expect((await check()).code).to.equal(0);

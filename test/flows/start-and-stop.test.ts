@@ -67,7 +67,7 @@ describe('the service at start and stop', () => {
     const { settings } = readSettings(local.settings);
     const DID_KEY_PAIRS = settings.DID_KEY_PAIRS?.replace(/(z42\w+)\w{6}"/, '$1"') ?? '';
     expect(await refusal({ ...local.settings, DID_KEY_PAIRS }))
-      .to.match(/^DID_KEY_PAIRS is damaged: .*npx tdoc did --force/m)
+      .to.match(/^DID_KEY_PAIRS is damaged: .*npx tdoc did --rotate/m)
       .and.not.match(/z42\w/);
   });
 

@@ -176,13 +176,20 @@ describe('npx tdoc signing-key', () => {
   });
 });
 
-for (const { command, setting, publicName, advice } of [
-  { command: 'did', setting: 'DID_KEY_PAIRS', publicName: 'did.json', advice: 'no longer verify' },
+for (const { command, setting, publicName, advice, renewal } of [
+  {
+    command: 'did',
+    setting: 'DID_KEY_PAIRS',
+    publicName: 'did.json',
+    advice: 'no longer verify',
+    renewal: '--rotate',
+  },
   {
     command: 'signing-key',
     setting: 'SIGNING_PRIVATE_KEY',
     publicName: 'acme.webhook-public-key.pem',
     advice: 'give subscribers the new public key',
+    renewal: '--force',
   },
 ] as const)
   describe(`npx tdoc ${command}, run again`, () => {
@@ -239,7 +246,7 @@ for (const { command, setting, publicName, advice } of [
       rmSync(envFile);
       expect(await refusal(run()))
         .to.contain('KEY_EXISTS')
-        .and.to.contain('--force');
+        .and.to.contain(renewal);
       expect(readFileSync(publicFile, 'utf8')).to.equal(before);
       expect(existsSync(envFile)).to.equal(false);
     });
