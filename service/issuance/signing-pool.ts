@@ -48,6 +48,8 @@ export interface SigningPoolOptions {
   waitMs?: number;
   /** The longest time in milliseconds that a thread may take for a document. */
   longestMs?: number;
+  /** The time in milliseconds that a thread continues after all callers have left. */
+  abandonedMs?: number;
 }
 
 /** Compiled: a thread that loads TypeScript needs twice the processor time. */
@@ -92,6 +94,7 @@ export async function createSigningPool(
     waiting = MOST_WAITING,
     waitMs = LONGEST_WAIT_MS,
     longestMs = LONGEST_SIGNING_MS,
+    abandonedMs = ABANDONED_MS,
   }: SigningPoolOptions = {},
 ): Promise<SigningPool> {
   await openIssuerKey(settings.issuerKey);
@@ -135,7 +138,12 @@ export async function createSigningPool(
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
         left.throwIfAborted();
-        const outcome = await answerOf(pool, preparation, { left, longestMs, alive: alive.signal });
+        const outcome = await answerOf(pool, preparation, {
+          left,
+          longestMs,
+          abandonedMs,
+          alive: alive.signal,
+        });
         if ('error' in outcome) throw fromTransferredError(outcome.error);
         return outcome.prepared;
       } finally {
@@ -168,11 +176,12 @@ async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<numbe
 async function answerOf(
   pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
-  { left, longestMs, alive }: { left: AbortSignal; longestMs: number; alive: AbortSignal },
+  limits: { left: AbortSignal; longestMs: number; abandonedMs: number; alive: AbortSignal },
 ): Promise<PreparationOutcome> {
+  const { left, alive } = limits;
   const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const task = { ...preparation, body: withBufferOfItsOwn(preparation.body), begun };
-  const { end, cancel } = endInTime(left, longestMs, begun);
+  const { end, cancel } = endInTime(limits, begun);
   try {
     const options = { transferList: [task.body.buffer], signal: end };
     return await untilAborted(alive, pool.run(task, options));
@@ -188,8 +197,7 @@ async function answerOf(
  * begun its task may still be loading, and terminating it then would end the process.
  */
 function endInTime(
-  left: AbortSignal,
-  longestMs: number,
+  { left, longestMs, abandonedMs }: { left: AbortSignal; longestMs: number; abandonedMs: number },
   begun: Int32Array,
 ): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();
@@ -197,7 +205,7 @@ function endInTime(
   const abandon = (): void => {
     clearTimeout(timer);
     const hasBegun = Atomics.load(begun, 0) === 1;
-    timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), ABANDONED_MS);
+    timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), abandonedMs);
   };
   left.addEventListener('abort', abandon, { once: true });
   const limit = setTimeout(abandon, longestMs);

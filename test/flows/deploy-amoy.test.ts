@@ -12,7 +12,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
-import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { eventually } from '../helpers/eventually';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
@@ -96,6 +96,14 @@ describe('npx hardhat deploy on Amoy', () => {
       expect(await deploy()).to.contain('already deployed');
       expect(amoy.registry()).to.equal(before);
       expect(await transactions()).to.equal(1);
+    });
+
+    it('names RPC_URL, but not its key, when the key is refused', async () => {
+      proxy.answer(() => ({ status: 401, body: `invalid key ${KEY}` }));
+      const { code, stdout, stderr } = await amoy.deploy(['--new'], { RPC_URL: `${proxy.url}/v3/${KEY}` });
+      expect(code).to.equal(1);
+      expect(stderr).to.contain('RPC_KEY_REFUSED').and.contain('status 401').and.contain('key in RPC_URL');
+      expect(stdout + stderr).not.to.contain(KEY);
     });
 
     it('fails, and sends nothing, when TOKEN_REGISTRY_ADDRESS cannot be read', async () => {
@@ -218,54 +226,6 @@ describe('npx hardhat deploy on Amoy', () => {
       expect(stdout).to.contain('The contracts published on amoy are used');
       expect(await transactions()).to.equal(count + 1);
     });
-  });
-
-  // The secrets are marked, so that the output can be searched for them.
-  describe('when its provider fails', () => {
-    // A transaction that was signed for one test must not be resumed in another.
-    beforeEach(startAgain);
-
-    /** Deploys with marked secrets, and expects that none is printed. */
-    async function deploy(): Promise<CommandAnswer> {
-      const answer = await amoy.deploy(['--show-stack-traces', '--new'], {
-        RPC_URL: `${proxy.url.replace('//', '//marked-user:marked-password@')}/v3/${KEY}?marked=${KEY}`,
-        NETWORK_A_API_KEY: 'marked-stability-key',
-        API_KEY: 'marked-api-key-of-the-issuer',
-      });
-      const output = answer.stdout + answer.stderr;
-      expect(output).not.to.contain('marked');
-      expect(output).not.to.contain(amoy.wallet.privateKey.slice(2));
-      return answer;
-    }
-
-    /** Expects the command to fail and to print all of these texts. */
-    async function expectFailure(answerer: Answerer, ...says: string[]): Promise<void> {
-      proxy.answer(answerer);
-      const { code, stderr } = await deploy();
-      expect(code).to.equal(1);
-      for (const text of says) expect(stderr).to.contain(text);
-    }
-
-    it('names RPC_URL when the key is refused', () =>
-      expectFailure(
-        () => ({ status: 401, body: `invalid key ${KEY}` }),
-        'RPC_KEY_REFUSED',
-        'status 401',
-        'Check the key in RPC_URL',
-      ));
-
-    it('reports a failed deployment when the balance is answered without JSON', () =>
-      expectFailure(
-        (method) => (method === 'eth_getBalance' ? { status: 502, body: `<html>${KEY}` } : 'none'),
-        'DEPLOYMENT_FAILED',
-      ));
-
-    it('reports a refused transaction, but not the key in its message', () =>
-      expectFailure(
-        (method) => (method === 'eth_sendRawTransaction' ? failure(`refused for ${KEY}`) : 'none'),
-        'DEPLOYMENT_FAILED',
-        'refused for',
-      ));
   });
 
   // Blocks come at intervals, as on Amoy: a run can be interrupted between sending and mining.
@@ -392,19 +352,18 @@ describe('npx hardhat deploy on Amoy', () => {
         .and.to.contain(`then delete ${await stepFile()}`);
     });
 
-    for (const content of ['', '{"hashes":'])
-      it(`sends nothing while the file of the transaction is damaged: '${content}'`, async () => {
-        proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
-        expect((await deploy()).code).to.equal(1);
-        proxy.answer(THROUGH);
-        writeFileSync(await stepFile(), content);
-        const { code, stderr } = await deploy();
-        expect(code).to.equal(1);
-        expect(stderr)
-          .to.contain('DEPLOYMENT_FAILED')
-          .and.to.contain(`${await stepFile()} is damaged`);
-        expect(await pending()).to.equal(0);
-      });
+    it('sends nothing while the file of the transaction is damaged', async () => {
+      proxy.answer((method) => (method === SEND ? 'drop request' : 'none'));
+      expect((await deploy()).code).to.equal(1);
+      proxy.answer(THROUGH);
+      writeFileSync(await stepFile(), '{"hashes":');
+      const { code, stderr } = await deploy();
+      expect(code).to.equal(1);
+      expect(stderr)
+        .to.contain('DEPLOYMENT_FAILED')
+        .and.to.contain(`${await stepFile()} is damaged`);
+      expect(await pending()).to.equal(0);
+    });
 
     it('makes one registry when two commands run at once', async () => {
       let allow = (): void => undefined;
@@ -475,7 +434,3 @@ describe('npx hardhat deploy on Amoy', () => {
     });
   });
 });
-
-function failure(message: string): { error: { code: number; message: string } } {
-  return { error: { code: -32000, message } };
-}

@@ -5,14 +5,12 @@ import type { ContractTransactionResponse } from 'ethers';
 import { freePort } from '../../devnet/place';
 import type { JsonObject } from '../../service/issuance/credential';
 import { tokenIdAsUint256 } from '../helpers/token-id';
-import { verifyCredential } from '../../service/verification/verify-credential';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
 import { create } from '../helpers/processes/create-call';
 import { escrowOf } from '../helpers/chain/direct-mint';
 import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
-import { realSources } from '../helpers/credentials/real-sources';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -122,20 +120,5 @@ describe('an issued credential', () => {
     const { code, stdout } = await run(['verify-credential', file]);
     expect(code).to.equal(1);
     expect(stdout).to.contain('document integrity: VALID').and.contain('document status: INVALID');
-  });
-
-  it('is INVALID when the chain does not have its token or its registry', async () => {
-    const own = credential.credentialStatus as JsonObject;
-    for (const credentialStatus of [
-      { ...own, tokenId: 'ab'.repeat(32) },
-      { ...own, tokenRegistry: await local.account(5) },
-      { ...own, tokenRegistry: await registry.titleEscrowFactory() },
-    ]) {
-      const { documentStatus } = await verifyCredential(
-        { ...credential, credentialStatus },
-        realSources(local),
-      );
-      expect(documentStatus.outcome, JSON.stringify(documentStatus.checks)).to.equal('invalid');
-    }
   });
 });

@@ -1,6 +1,8 @@
+import crypto from 'node:crypto';
 import { devNull } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { request } from 'undici';
 import { BusyError, RequestError } from '../../service/base/errors';
@@ -82,7 +84,10 @@ const ERRORS: [status: number, code: string, request: string, message?: RegExp][
   [400, 'IDEMPOTENCY_KEY_INVALID', withIdempotencyKey('a\r\nIdempotency-Key: a'), ONE_TO_255],
   [400, 'SUBSCRIPTION_INVALID', creating({}, 'POST /create/WRONG'), /^\/a~1b\/0 is wrong\. Correct it\.$/],
   [401, 'API_KEY_WRONG', asking(CREATE), /Authorization: Bearer/],
+  [401, 'API_KEY_WRONG', withKey('Bearer ')],
   [401, 'API_KEY_WRONG', withKey('Bearer wrong')],
+  [401, 'API_KEY_WRONG', withKey(`Bearer ${API_KEY.slice(0, -1)}`)],
+  [401, 'API_KEY_WRONG', withKey(`Bearer ${API_KEY}r`)],
   [401, 'API_KEY_WRONG', withKey(API_KEY)],
   [401, 'API_KEY_WRONG', withKey(`Basic ${API_KEY}`)],
   [404, 'NOT_FOUND', asking('GET /nothing'), NOTHING_HERE],
@@ -204,6 +209,19 @@ describe('the answers of the HTTP API', () => {
         status !== 405 ? null : bytes.includes('/create') ? 'POST' : 'HEAD, GET',
       );
     });
+
+  it('compare every wrong key in constant time, whatever its length', async () => {
+    const { mock: comparisons } = mock.method(crypto, 'timingSafeEqual');
+    try {
+      for (const [, , bytes] of ERRORS.filter(([, code]) => code === 'API_KEY_WRONG')) {
+        comparisons.resetCalls();
+        await answerTo(bytes);
+        expect(comparisons.callCount(), shown(bytes)).to.equal(1);
+      }
+    } finally {
+      comparisons.restore();
+    }
+  });
 
   it('have the headers of every answer whose names are documented', () => {
     expect(CORS_HEADERS).to.deep.equal({

@@ -1,28 +1,17 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { fetchJson } from '../../service/did/fetch-json';
-import { track } from '../helpers/resources';
+import { serve, type TestServer } from '../helpers/http-server';
 
 describe('fetching published documents', () => {
-  let server: Server;
-  let untrack: () => void;
-  let port: number;
+  let server: TestServer;
 
   before(async () => {
-    server = createServer((request, response) => {
+    server = await serve((request, response) => {
       if (request.url === '/away') response.writeHead(302, { Location: 'http://elsewhere.example/' }).end();
       else response.end(request.url === '/large' ? `"${'x'.repeat(2_000_000)}"` : '{"a": 1}');
     });
-    untrack = track('server of JSON');
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ({ port } = server.address() as AddressInfo);
   });
-  after(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    untrack();
-  });
+  after(() => server.close());
 
   const problem = async (url: string): Promise<string> => {
     const answer = await fetchJson(new URL(url));
@@ -37,12 +26,12 @@ describe('fetching published documents', () => {
       'ftp://a.example/',
     ])
       expect(await problem(url), url).to.equal('refused: is not https://');
-    expect(await problem(`https://localhost:${port}/`)).to.equal('json');
-    expect(await problem(`http://127.0.0.1:${port}/`)).to.equal('json');
+    expect(await problem(`https://localhost:${server.port}/`)).to.equal('json');
+    expect(await problem(`http://127.0.0.1:${server.port}/`)).to.equal('json');
   });
 
   it('refuses redirects to plain HTTP elsewhere, and answers that are too large', async () => {
-    expect(await problem(`http://localhost:${port}/away`)).to.contain('refused: redirects to http://');
-    expect(await problem(`http://localhost:${port}/large`)).to.contain('refused: is larger than');
+    expect(await problem(`http://localhost:${server.port}/away`)).to.contain('refused: redirects to http://');
+    expect(await problem(`http://localhost:${server.port}/large`)).to.contain('refused: is larger than');
   });
 });

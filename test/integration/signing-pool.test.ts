@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
@@ -20,7 +18,6 @@ import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/issuance/transferred-error';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
-import { bundledScript } from '../helpers/processes/bundled-script';
 import { eventually } from '../helpers/eventually';
 import { track } from '../helpers/resources';
 import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
@@ -30,7 +27,6 @@ const THREADS = 2;
 /** Signing so many numbers takes a thread some seconds, and many seconds. */
 const SOME_NUMBERS = 3_000;
 const MANY_NUMBERS = 15_000;
-const SLOW_TO_LOAD = Math.max(6, 3 * availableParallelism());
 
 describe('the signing pool', () => {
   let issuer: TestIssuer;
@@ -246,25 +242,22 @@ describe('the signing pool', () => {
   });
 
   /** Starts a pool, whose threads still load; `wereLoaded`: which ones were loaded when they ended. */
-  async function startOther(count: number): Promise<{ other: SigningPool; wereLoaded: Promise<boolean[]> }> {
+  async function startOther(): Promise<{ other: SigningPool; wereLoaded: Promise<boolean[]> }> {
     const before = new Set(threads);
-    const other = await createSigningPool(settingsOf(issuer), { threads: count });
+    const other = await createSigningPool(settingsOf(issuer), { threads: THREADS, abandonedMs: 1 });
     const started = await eventually('the threads start', () => {
       const others = threads.filter((thread) => !before.has(thread));
-      return others.length === count ? others : undefined;
+      return others.length === THREADS ? others : undefined;
     });
     const ends = started.map((thread) => once(thread, 'exit').then(() => loaded.has(thread)));
     return { other, wereLoaded: Promise.all(ends) };
   }
 
   it('ends no thread that is still loading when callers leave', async () => {
-    // So many threads take longer to load than an abandoned document may take.
-    const { other, wereLoaded } = await startOther(SLOW_TO_LOAD);
-    const abandoned = Array.from({ length: SLOW_TO_LOAD }, (_, number) =>
-      abandon(other, preparationOf(slow(MANY_NUMBERS), number)),
-    );
+    const { other, wereLoaded } = await startOther();
+    const abandoned = [1, 2].map((number) => abandon(other, preparationOf(slow(MANY_NUMBERS), number)));
     for (const outcome of await Promise.all(abandoned)) expect(outcome).to.be.instanceOf(CallerLeftError);
-    expect(await wereLoaded).to.deep.equal(Array.from({ length: SLOW_TO_LOAD }, () => true));
+    expect(await wereLoaded).to.deep.equal([true, true]);
     expect((await other.prepare(preparationOf(bodyWith()))).document).not.to.be.empty;
     await eventually('all are replaced', () => threads.every((thread) => loaded.has(thread)));
     await other.destroy();
@@ -281,7 +274,7 @@ describe('the signing pool', () => {
   });
 
   it('ends no thread that is still loading when it is destroyed: that would end the process', async () => {
-    const { other, wereLoaded } = await startOther(2);
+    const { other, wereLoaded } = await startOther();
     await other.destroy();
     expect(await wereLoaded).to.deep.equal([true, true]);
   });
@@ -292,38 +285,6 @@ describe('the signing pool', () => {
     const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), issuerKey }));
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(threads).to.have.lengthOf(running);
-  });
-});
-
-/** Starts the compiled pool, prepares one document, and does not destroy the pool. */
-const PROGRAM = `
-  import { createSigningPool } from './service/issuance/signing-pool';
-  process.once('message', async ({ settings, preparation }) => {
-    const pool = await createSigningPool(settings, { threads: 2 });
-    const body = new TextEncoder().encode(preparation.body);
-    const { document } = await pool.prepare({ ...preparation, body });
-    console.log(Buffer.from(document).toString('utf8'));
-    process.disconnect();
-  });
-`;
-
-describe('the signing pool, compiled', () => {
-  it('prepares a document, and does not keep the process from ending', async () => {
-    const issuer = await createTestIssuer();
-    const program = bundledScript(PROGRAM);
-    const child = spawn(process.execPath, [program.path], {
-      cwd: PROJECT_ROOT,
-      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-    });
-    const untrack = track('the compiled pool');
-    const output: string[] = [];
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => output.push(text));
-    const preparation = { ...preparationOf('{}'), body: bodyWith({ blNumber: 'COMPILED' }) };
-    child.send({ settings: settingsOf(issuer), preparation });
-    const [code] = (await once(child, 'exit').finally(program.remove)) as [number | null];
-    untrack();
-    expect(code).to.equal(0);
-    expect(output.join('')).to.contain('"blNumber":"COMPILED"');
   });
 });
 

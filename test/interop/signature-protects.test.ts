@@ -5,7 +5,7 @@ import type { SignedCredential } from '../../service/issuance/sign';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
 import { derive } from '../helpers/credentials/derive-and-verify';
 import { forgeProof } from '../helpers/credentials/forged-proof';
-import { randomSubject } from '../helpers/credentials/random-subjects';
+import { oddString, randomSubject, type Members } from '../helpers/credentials/random-subjects';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 import {
   inOneForm,
@@ -14,7 +14,6 @@ import {
   withoutProof,
   type CredentialJson,
 } from '../helpers/credentials/statements';
-import { tamper } from '../helpers/credentials/tamper';
 import {
   CONTEXT_URL,
   createUncheckedIssuer,
@@ -83,11 +82,10 @@ describe('the signature of a derived credential', () => {
         const signed = await issuer.sign(credential, new Date());
         const derived = await deriveAndCheck(signed, somePointers(credential, random));
         for (let n = 0; n < TAMPERINGS; n++) {
-          const tampering = tamper(derived, random);
-          if (!tampering) continue;
-          const changed = JSON.stringify(withoutProof(tampering.changed));
-          what = `${tampering.name}: ${changed} of ${JSON.stringify(derived.credentialSubject)}`;
-          await protects(derived, tampering.changed);
+          const changed = tamper(derived, random);
+          if (!changed) continue;
+          what = `${JSON.stringify(withoutProof(changed))} of ${JSON.stringify(derived.credentialSubject)}`;
+          await protects(derived, changed);
           counts.tried++;
         }
       } catch (error) {
@@ -123,4 +121,99 @@ function somePointers({ credentialSubject }: UnsignedCredential, random: SeededR
   const chosen = members.filter(() => random.chance(0.5)).map(([key]) => `/credentialSubject/${key}`);
   const isAll = random.chance(0.7) || chosen.length === 0;
   return [isAll ? '/credentialSubject' : '', ...(isAll ? [] : chosen), '/renderMethod'].filter(Boolean);
+}
+
+/** The place of a value in a document. */
+interface Slot {
+  holder: Members;
+  key: string;
+  value: unknown;
+}
+
+const EDITS: ((text: string, at: number, random: SeededRandom) => string)[] = [
+  (text, at) => text.slice(0, at) + text.slice(at + 1),
+  (text, at, random) => text.slice(0, at) + oddString(random) + text.slice(at),
+  (text) => text.normalize('NFC'),
+  (text) => text.replaceAll(/\p{Cc}/gu, ''),
+  (text) => `${text}"@en`,
+];
+
+/** The edits that the cryptosuite is known not to notice. */
+function withoutNotice(text: string): string {
+  const other = text.replaceAll(/\p{Surrogate}/gu, '\udbff').replace(/_:\S*/, '_:other');
+  return other.replace(/<urn:bnid:([^>\s]*)>/, '_:$1');
+}
+
+/** Other forms of a value, some of which mean the same. */
+const FORMS: ((value: unknown) => unknown)[] = [
+  (value) => [value],
+  (value) => [value, structuredClone(value)],
+  (value) => [[value]],
+  (value) => ({ '@value': value, '@index': 'x' }),
+  (value) => ({ '@list': [value] }),
+  (value) => ({ id: value }),
+  (value) => (Array.isArray(value) ? value.flat().reverse() : String(value)),
+  (value) => (typeof value === 'number' ? Number(value.toPrecision(16)) : Number(value)),
+];
+
+const VALUES: unknown[] = ['', null, true, 0, 'x', [], {}, { paid: null }, '_:b0', 'urn:x:added'];
+const KEYS =
+  'vessel description id type @index @vocab @none @context __proto__ paid:in-full packagesWeight'.split(' ');
+
+/** Makes a change of an attacker in a copy, but not in its proof. Undefined if nothing changed. */
+function tamper(credential: SignedCredential, random: SeededRandom): CredentialJson | undefined {
+  const changed = structuredClone(credential) as unknown as Members;
+  const everywhere = slotsOf(changed).filter(({ key }) => key !== 'proof' && key !== 'proofValue');
+  const inSubject = slotsOf(changed.credentialSubject as Members);
+  const slots = inSubject.length > 0 && random.chance(0.7) ? inSubject : everywhere;
+  const [slot, other] = [random.pick(slots), random.pick(slots)];
+  const blind = slots.filter(
+    (one) => typeof one.value === 'string' && withoutNotice(one.value) !== one.value,
+  );
+  const newKeys = [...KEYS, `https://example.com/terms#${slot.key}`];
+  const edit = (): void => {
+    const text = String(slot.value);
+    const edited = EDITS.map((one) => one(text, random.below(text.length + 1), random));
+    put(slot, random.pick(edited.filter((one) => one !== text)));
+  };
+  const moveToIssuer = (): void => {
+    const { description, ...subject } = changed.credentialSubject as Members;
+    changed.issuer = { id: changed.issuer, description };
+    changed.credentialSubject = subject;
+  };
+  // Copies, because a value may be moved into itself.
+  const [value, otherValue] = [structuredClone(slot.value), structuredClone(other.value)];
+  random.pick([
+    edit,
+    edit,
+    () => blind.forEach((one) => put(one, withoutNotice(one.value as string))),
+    () => (changed['@context'] as unknown[]).push(random.pick([{}, { paid: null }, { vessel: '@index' }])),
+    moveToIssuer,
+    moveToIssuer,
+    () => put(slot, random.pick(FORMS)(value)),
+    () => put(slot, random.pick(VALUES)),
+    () => put({ ...slot, key: random.pick(KEYS) }, random.pick(VALUES)),
+    () => takeAway(slot),
+    () => (takeAway(slot), put({ ...slot, key: random.pick(newKeys) }, value)),
+    () => (takeAway(slot), put({ ...other, key: slot.key }, value)),
+    () => (put(slot, otherValue), put(other, value)),
+  ])();
+  return JSON.stringify(changed) === JSON.stringify(credential) ? undefined : changed;
+}
+
+function slotsOf(holder: Members): Slot[] {
+  return Object.entries(holder).flatMap(([key, value]) => [
+    { holder, key, value },
+    ...(typeof value === 'object' && value !== null ? slotsOf(value as Members) : []),
+  ]);
+}
+
+/** Makes an own property, even if its name is `__proto__`. */
+function put({ holder, key }: Slot, value: unknown): void {
+  Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+function takeAway({ holder, key }: Slot): void {
+  if (Array.isArray(holder)) holder.splice(Number(key), 1);
+  else delete holder[key];
 }

@@ -1,18 +1,17 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Browser, Page } from 'playwright-core';
-import { startDevnet, type Devnet } from '../../devnet/start-devnet';
+import type { Devnet } from '../../devnet/start-devnet';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { findChromium, startBrowser } from '../helpers/pages/browser';
-import { temporaryFolder } from '../helpers/temporary-folder';
+import {
+  chooseCredential,
+  startConsoleInBrowser,
+  type ConsoleInBrowser,
+} from '../helpers/pages/console-in-browser';
 
 // `npm run screenshots` makes the pictures of docs/console.md: each page of the console, light and dark.
 
 const FOLDER = join(PROJECT_ROOT, 'docs/console');
-/** A refused event is a dead letter after a moment. */
-const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
-
 /** So long a token is transferred to and fro, for the plots. */
 const BUSY_MS = 60_000;
 const FILTERED = {
@@ -58,22 +57,14 @@ async function deadLetter({ serviceUrl, adminApiKey }: Devnet): Promise<string> 
   }
 }
 
-async function take(devnet: Devnet, browser: Browser, colorScheme: 'light' | 'dark'): Promise<void> {
-  const { tokenId, credential, eventId } = await prepared;
-  const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height: 1200 } });
-  const open = (hash: string): Promise<unknown> => page.goto(`${devnet.serviceUrl}/console#/${hash}`);
-  await open('overview');
-  await page.getByLabel('Key').fill(devnet.adminApiKey);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  const shoot = async (name: string): Promise<void> => {
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.mouse.move(0, 0);
-    // The first figures come within a second.
-    await page.waitForTimeout(1_500);
-    await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
-  };
-  await shoot('overview');
+async function take(
+  { devnet, logIn, open }: ConsoleInBrowser,
+  colorScheme: 'light' | 'dark',
+  { tokenId, credential, eventId }: Awaited<ReturnType<typeof prepare>>,
+): Promise<void> {
+  const page = await logIn(devnet.adminApiKey, { colorScheme, viewport: { width: 1280, height: 1200 } });
   for (const [name, hash] of [
+    ['overview', 'overview'],
     ['issue', 'issue'],
     ['token', `token?id=${tokenId}`],
     ['deliveries', 'deliveries'],
@@ -81,36 +72,29 @@ async function take(devnet: Devnet, browser: Browser, colorScheme: 'light' | 'da
     ['subscriptions', 'subscriptions'],
     ['verify', 'verify'],
   ] as const) {
-    await open(hash);
-    if (name === 'verify') await verify(page, credential);
-    await shoot(name);
+    await open(page, hash);
+    if (name === 'verify') {
+      await chooseCredential(page, credential);
+      await page.getByRole('region', { name: 'Document integrity' }).waitFor();
+    }
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.mouse.move(0, 0);
+    // The first figures come within a second.
+    await page.waitForTimeout(1_500);
+    await page.screenshot({ path: join(FOLDER, `${name}-${colorScheme}.png`) });
   }
-  await page.close();
+  await page.context().close();
 }
-
-async function verify(page: Page, credential: object): Promise<void> {
-  const buffer = Buffer.from(JSON.stringify(credential));
-  const file = { name: 'bill-of-lading.json', mimeType: 'application/json', buffer };
-  await page.locator('input[type=file]').setInputFiles(file);
-  await page.getByRole('region', { name: 'Document integrity' }).waitFor();
-}
-
-let prepared: ReturnType<typeof prepare>;
 
 async function main(): Promise<void> {
-  const path = findChromium();
-  if (path === undefined) throw new Error('Chromium is not installed, or not on the PATH.');
-  const folder = temporaryFolder();
-  writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
   mkdirSync(FOLDER, { recursive: true });
-  const [devnet, browser] = await Promise.all([startDevnet({ folder: folder.path }), startBrowser(path)]);
+  const inBrowser = await startConsoleInBrowser();
+  if (inBrowser === undefined) throw new Error('Chromium is not installed, or not on the PATH.');
   try {
-    prepared = prepare(devnet);
-    for (const colorScheme of ['light', 'dark'] as const) await take(devnet, browser, colorScheme);
+    const prepared = await prepare(inBrowser.devnet);
+    for (const colorScheme of ['light', 'dark'] as const) await take(inBrowser, colorScheme, prepared);
   } finally {
-    await browser.close();
-    await devnet.stop();
-    folder.remove();
+    await inBrowser.stop();
   }
 }
 

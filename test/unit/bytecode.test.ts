@@ -67,25 +67,4 @@ describe('bytecode of the registry’s contracts', () => {
       }
     });
   }
-
-  it('differs if one byte outside the metadata differs', () => {
-    const code = codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode');
-    const changed = Buffer.from(code);
-    changed.writeUInt8(changed.readUInt8(1000) ^ 1, 1000);
-    expect(mask(changed).masked.equals(mask(code).masked)).to.equal(false);
-  });
-
-  it('differs if the compiler version differs', () => {
-    const code = codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode');
-    const changed = Buffer.from(code);
-    const patch = changed.length - 3;
-    changed.writeUInt8(changed.readUInt8(patch) + 1, patch);
-    expect(mask(changed).masked.equals(mask(code).masked)).to.equal(false);
-  });
-
-  it('is refused if metadata states a wrong length', () => {
-    const code = Buffer.from(codeOf(OURS, 'TitleEscrow.sol/TitleEscrow', 'bytecode'));
-    code.writeUInt16BE(50, code.length - 2);
-    expect(() => mask(code)).to.throw('length of the metadata');
-  });
 });

@@ -1,11 +1,12 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import { existsSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { source as axeSource, type AxeResults } from 'axe-core';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import type { Devnet } from '../../../devnet/start-devnet';
+import { inheritedEnvironment } from '../../../service/config/config';
 import { runningDevnet } from '../processes/running-devnet';
+import { track } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
-import { findChromium, startBrowser } from './browser';
-import { collectPageErrors, type PageErrors } from './page-errors';
 
 /** A receiver that refuses gets 50 attempts in a moment, and then the event is a dead letter. */
 const GIVE_UP_SOON = { webhook: { retry: { initialDelayMs: 1, maxDelayMs: 1, giveUpAfterMs: 0 } } };
@@ -21,9 +22,9 @@ export interface ConsoleInBrowser {
   /** Messages of dialogs that a script of a page opened. */
   alerts: readonly string[];
   /** Opens the console where nobody is logged in: a page of its own, with its own cookies. */
-  newPage(this: void): Promise<Page>;
+  newPage(this: void, options?: BrowserContextOptions): Promise<Page>;
   /** Such a page, logged in with a key. */
-  logIn(this: void, key: string): Promise<Page>;
+  logIn(this: void, key: string, options?: BrowserContextOptions): Promise<Page>;
   /** Shows the page of this hash, for example `token?id=1`. */
   open(this: void, page: Page, hash: string): Promise<void>;
   stop(this: void): Promise<void>;
@@ -55,8 +56,8 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
     const open = async (page: Page, hash: string): Promise<void> => {
       await page.goto(`${devnet.serviceUrl}/console#/${hash}`);
     };
-    const newPage = async (): Promise<Page> => {
-      const context = await browser.newContext({ acceptDownloads: true });
+    const newPage = async (options?: BrowserContextOptions): Promise<Page> => {
+      const context = await browser.newContext({ acceptDownloads: true, ...options });
       context.setDefaultTimeout(PATIENCE_MS);
       const page = await context.newPage();
       errors.watch(page);
@@ -70,8 +71,8 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
       await page.getByLabel('Key').waitFor();
       return page;
     };
-    const logIn = async (key: string): Promise<Page> => {
-      const page = await newPage();
+    const logIn = async (key: string, options?: BrowserContextOptions): Promise<Page> => {
+      const page = await newPage(options);
       await page.getByLabel('Key').fill(key);
       await page.getByRole('button', { name: 'Log in' }).click();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -89,4 +90,93 @@ export async function chooseCredential(page: Page, credential: unknown): Promise
   const buffer = Buffer.from(JSON.stringify(credential));
   const file = { name: 'credential.json', mimeType: 'application/json', buffer };
   await page.getByLabel('Credential file').setInputFiles(file);
+}
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+
+/** The Chromium of this machine; undefined if there is none. */
+function findChromium(): string | undefined {
+  const folders = (inheritedEnvironment().PATH ?? '').split(delimiter);
+  return folders
+    .flatMap((folder) => NAMES.map((name) => join(folder, name)))
+    .find((path) => existsSync(path));
+}
+
+/** Starts it without a window. The caller must close it. */
+async function startBrowser(executablePath: string): Promise<Browser> {
+  const browser = await chromium.launch({ executablePath, args: ['--disable-gpu'] });
+  const untrack = track('a browser');
+  browser.on('disconnected', untrack);
+  return browser;
+}
+
+/**
+ * The serious findings of axe on a page, as text. Axe runs in a world of its own, so that the policy of the
+ * page stays in force.
+ */
+export async function seriousFindings(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  try {
+    const { frameTree } = await session.send('Page.getFrameTree');
+    const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+    });
+    const expression = `${axeSource}; axe.run();`;
+    const how = { contextId, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, ...how });
+    if (exceptionDetails) throw new Error(`axe failed: ${exceptionDetails.text}`);
+    const { violations } = result.value as AxeResults;
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+  } finally {
+    await session.detach();
+  }
+}
+
+/** Errors of pages: uncaught ones, and what the browser logs as errors, such as violations of the policy. */
+interface PageErrors {
+  /** Notes the errors of this page from now on. */
+  watch(this: void, page: Page): void;
+  /** Names an error that the test provokes, as `unexpected` would name it. */
+  provoke(this: void, error: string | RegExp): void;
+  /** Names errors that depend on the moment. */
+  tolerate(this: void, errors: RegExp): void;
+  /** The errors that no test provoked: the path of what failed, and the browser's words. */
+  unexpected(this: void): string[];
+  /** Provoked errors that did not happen. */
+  missing(this: void): string[];
+}
+
+/** Begins without any. */
+function collectPageErrors(): PageErrors {
+  const seen: string[] = [];
+  const provoked: (string | RegExp)[] = [];
+  const tolerated: RegExp[] = [];
+  const isOne = (error: string, one: string | RegExp): boolean =>
+    typeof one === 'string' ? one === error : one.test(error);
+  return {
+    watch(page) {
+      page.on('pageerror', (error) => seen.push(String(error.stack ?? error)));
+      page.on('console', (message) => {
+        if (message.type() !== 'error') return;
+        const { url } = message.location();
+        seen.push(`${URL.canParse(url) ? `${new URL(url).pathname}: ` : ''}${message.text()}`);
+      });
+    },
+    provoke: (error) => void provoked.push(error),
+    tolerate: (errors) => void tolerated.push(errors),
+    unexpected: () => seen.filter((error) => ![...provoked, ...tolerated].some((one) => isOne(error, one))),
+    missing: () => provoked.filter((one) => !seen.some((error) => isOne(error, one))).map(String),
+  };
+}
+
+/** Chromium's words for an answer that is no success. */
+export function answeredError(path: string, status: string): string {
+  return `${path}: Failed to load resource: the server responded with a status of ${status}`;
+}
+
+/** Chromium's words for a request that a test aborted. */
+export function abortedError(path: string): string {
+  return `${path}: Failed to load resource: net::ERR_FAILED`;
 }
