@@ -17,7 +17,7 @@ import {
 } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const KILLS: Record<Engine, number> = { SQLite: 5, PostgreSQL: 3 };
+const KILLS: Record<Engine, number> = { SQLite: 4, PostgreSQL: 2 };
 /** The moments of the kills, and the requests. The timing within them is real, and differs in each run. */
 const SEED = 1;
 /** About as long as a service takes to start. */

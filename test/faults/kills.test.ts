@@ -22,7 +22,7 @@ import {
 } from '../helpers/processes/service-process';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
-const KILLS = 6;
+const KILLS = 4;
 /** The moments of the kills. The timing within them is real, and differs in each run. */
 const SEED = 1;
 /** About as long as a service takes to start. */

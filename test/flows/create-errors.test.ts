@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { missingForIssuing } from '../../service/config/warnings';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
@@ -126,7 +127,7 @@ describe('POST /create/{documentId}, when a request fails', () => {
     }
   });
 
-  it('fails when settings are missing, and logs their names', async () => {
+  it('fails when settings are missing, and logs their names; health has no issuing', async () => {
     const missing = { WALLET_PRIVATE_KEY: '', TOKEN_REGISTRY_ADDRESS: '' };
     const DATA_DIR = `${local.folder}/partial`;
     const partial = await startService({ ...local.settings, ...missing, DATA_DIR });
@@ -136,6 +137,10 @@ describe('POST /create/{documentId}, when a request fails', () => {
       expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
       expect(failureOf(partial, answer)).to.include({ code: 'NOT_CONFIGURED' });
       for (const name of Object.keys(missing)) expect(failureOf(partial, answer).message).to.contain(name);
+      const health = await healthOf(partial.url);
+      expect(health).to.include({ status: 'ok' }).and.not.to.have.property('issuing');
+      for (const metric of ['etr_mints', 'etr_signing_busy'])
+        expect(await metricOf(partial.url, metric)).to.equal(undefined);
     } finally {
       await partial.stop();
     }

@@ -62,7 +62,7 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
   it('has the balance of the wallet and the mints that it can pay for, once they are read', async () => {
     await withService({}, async (service) => {
       const first = await issuingOf(service);
-      expect(first).to.have.keys('mints', 'signing');
+      expect(first).to.have.keys('mints', 'signing', 'signers');
       expect(first.mints).to.deep.equal(NO_MINTS);
       expect(first.signing).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
       const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
@@ -120,15 +120,5 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
       await proxy.close();
       await (await registry.unpause('0x')).wait();
     }
-  });
-
-  it('is absent while settings are missing', async () => {
-    await withService({ WALLET_PRIVATE_KEY: '' }, async (service) => {
-      expect(await healthOf(service.url))
-        .to.include({ status: 'ok' })
-        .and.not.to.have.property('issuing');
-      expect(await metricOf(service.url, 'etr_mints')).to.equal(undefined);
-      expect(await metricOf(service.url, 'etr_signing_busy')).to.equal(undefined);
-    });
   });
 });

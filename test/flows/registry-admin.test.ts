@@ -253,14 +253,6 @@ describe('registry admin commands', () => {
       expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`burn +"${REMARK}"`));
     });
 
-    it('can be neither burned nor restored after it was burned', async () => {
-      for (const args of [
-        ['burn', file, '--yes'],
-        ['restore', file],
-      ])
-        expect(await refused(args)).to.contain('no operation is possible any more');
-    });
-
     it('refuses a --credential that is redundant, or of another token or registry', async () => {
       const nonce = await local.client.getTransactionCount(DEPLOYER);
       const key = ['--remark', REMARK, '--credential', file];

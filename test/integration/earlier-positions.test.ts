@@ -79,7 +79,7 @@ for (const engine of ENGINES) {
       expect(saidBy(deliveries)).to.deep.equal(['one', 'two', 'three']);
     });
 
-    for (const already of [0, 1, 2, 3, 4, 5]) {
+    for (const already of [0, 2, 5]) {
       it(`are completed, each delivered once, when ${already} of 5 were delivered`, async () => {
         const said = ['one', 'two', 'three', 'four', 'five'];
         await storeAsEarlier(said);
@@ -128,7 +128,7 @@ for (const engine of ENGINES) {
       expect(placesOf(deliveries)).to.deep.equal([8]);
     });
 
-    for (const already of [0, 1, 2, 3]) {
+    for (const already of [0, 3]) {
       it(`stay distinct when their content is equal and ${already} of 4 were delivered`, async () => {
         const said = ['same', 'same', 'same', 'same'];
         await storeAsEarlier(said);

@@ -256,29 +256,6 @@ for (const engine of ENGINES) {
       }
     });
 
-    it('keeps to a pause of a day that the receiver asked for', async () => {
-      const day = 24 * 3_600_000;
-      await store(1, 1);
-      await settle(failedAfter(await claimOne(), 0, outbox.now, outbox.now + day));
-      await outbox.store(2, [eventIn(2, 8n)]);
-      const sent: number[] = [];
-      const clock = { now: () => outbox.now };
-      const worker = startWorker(
-        outbox.database,
-        outbox.channel,
-        (body) => (sent.push(...blocksOf([{ body }])), 200),
-        { clock },
-      );
-      try {
-        await eventually('the other token is sent', () => sent.length > 0);
-      } finally {
-        await worker.stop();
-      }
-      expect(sent).to.deep.equal([2]);
-      const [waiting] = await outbox.waiting();
-      expect(waiting).to.include({ tokenId: '7', attempts: 1, nextAttemptAt: outbox.now + day });
-    });
-
     it('sends nothing more after a 410, drops nothing, and goes on when the channel is resumed', async () => {
       const { database, channel } = outbox;
       outbox.now = systemClock.now();

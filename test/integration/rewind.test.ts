@@ -9,7 +9,6 @@ import {
   dead,
   delivered,
   emptyOutbox,
-  LEASE_MS,
   failed,
   type ClaimedHead,
 } from '../helpers/database/empty-outbox';
@@ -159,15 +158,6 @@ for (const engine of ENGINES) {
       ]);
       // The delivery of token 7 was not affected.
       expect(await settle(delivered(ofToken('7'), outbox.now))).to.deep.equal([]);
-    });
-
-    it('does not wait for the delivery of a process that died', async () => {
-      await store(2, [eventIn(2, 8n)]);
-      await claim();
-      outbox.now += LEASE_MS + 1;
-      const rewound = await rewoundTo(1);
-      expect(rewound).to.deep.include({ withdrawn: 1 });
-      expect(rewound.orphaned.map(({ outcome }) => outcome)).to.deep.equal(['attempted']);
     });
 
     it('withdraws dead letters, and deliveries that were to be repeated', async () => {

@@ -69,7 +69,9 @@ export async function createLocalSetup({
   await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
   return {
     folder: folder.path,
-    node,
+    get node() {
+      return chain.node;
+    },
     client,
     publicKeyFile,
     settings,
