@@ -6,7 +6,6 @@ import { type HardhatNode, nodeClient } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { askHardhat } from '../helpers/processes/command-answer';
-import { hre } from '../helpers/chain/in-process-chain';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
@@ -122,14 +121,6 @@ describe('npx hardhat deploy', () => {
       expect(code).to.equal(0);
       expect(output).to.contain('The service needs WALLET_PRIVATE_KEY').and.to.contain(DEPLOYER);
     });
-
-    it('refuses a wallet that cannot pay', async () => {
-      const { code, output } = await run(['--network', 'localhost'], {
-        WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey,
-      });
-      expect(code).to.equal(1);
-      expect(output).to.contain('WALLET_NOT_FUNDED');
-    });
   });
 
   describe('on a local chain with the infrastructure', () => {
@@ -156,17 +147,6 @@ describe('npx hardhat deploy', () => {
       expect(code).to.equal(1);
       expect(output).to.contain('REGISTRY_DIFFERS').and.to.contain(address).and.to.contain('--new');
       expect(await deploy('--token-name', 'Bills')).to.equal(address);
-    });
-
-    it('gives each env file its own registry on the same infrastructure', async () => {
-      const address = await deploy();
-      const other = join(folder.path, 'other.env');
-      const { output } = await run(['--network', 'localhost'], { ENV_FILE: other });
-      expect(output).to.match(/deployer +0x\w{40} +already there/);
-      const second = readSettings({ ENV_FILE: other }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
-      expect(second).not.to.equal(address);
-      await expectUsable(second);
-      expect(await deploy()).to.equal(address);
     });
 
     it('says when NET is not the chain of the registry', async () => {
@@ -313,17 +293,5 @@ describe('npx hardhat deploy', () => {
     it('refuses a public network with a published wallet key', async () => {
       expect(await refusal(['--network', 'amoy'], {})).to.contain('WALLET_KEY_PUBLISHED');
     });
-
-    it('refuses a public network without the provider’s key', async () => {
-      const output = await refusal(['--network', 'amoy'], { RPC_URL: '' });
-      expect(output).to.contain('PROVIDER_API_KEY');
-    });
-  });
-});
-
-describe('Hardhat in tests', () => {
-  it('is on the in-process chain, whatever NET is', async () => {
-    expect(hre.network.name).to.equal('hardhat');
-    expect(await hre.network.provider.send('web3_clientVersion')).to.match(/^HardhatNetwork/);
   });
 });

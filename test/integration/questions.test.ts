@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createClient, type components } from '../../client/create-client';
 import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
+import { OPERATIONS } from '../../service/http/description/openapi';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { eventually } from '../helpers/eventually';
@@ -395,5 +396,47 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     expect((await call('issuer', 'GET', `/tokens/${tokenId}`)).status).to.equal(200);
     expect(await coded('admin', 'GET', '/deliveries')).to.deep.equal([404, 'NOT_FOUND']);
     await api.restart();
+  });
+
+  // After the others, because these add documents and subscriptions.
+  describe('of the examples of the API description', () => {
+    /** The example with a sink, or a credential, of this test: the proof of the example is cut short. */
+    async function here(example: object): Promise<object> {
+      if ('verifiableCredential' in example) return { ...example, verifiableCredential: credential };
+      return 'sink' in example ? { ...example, sink: (await api.sink()).url } : example;
+    }
+
+    for (const { id, method, path, answers, access, body } of OPERATIONS)
+      for (const [name, example] of Object.entries(body?.examples ?? {}))
+        it(`get the described answer of ${id}: ${name}`, async () => {
+          const { id: subscription } = await api.subscribe(await api.sink());
+          const target = path.replace('{documentId}', 'BILL_OF_LADING').replace('{id}', subscription);
+          const who = access === 'admin' ? 'admin' : 'issuer';
+          const answer = await call(who, method.toUpperCase(), target, await here(example));
+          expect(answer.message).to.equal('');
+          expect(Object.keys(answers).map(Number)).to.include(answer.status);
+        });
+
+    it('work with the client that is made from it', async () => {
+      const client = createClient({ url: api.service.url, apiKey: API_KEY, adminApiKey: ADMIN_API_KEY });
+      const account = await api.local.account(1);
+      const created = await client.POST('/create/{documentId}', {
+        params: { path: { documentId: 'BILL_OF_LADING' }, header: { Prefer: 'respond-async' } },
+        body: {
+          owner: account,
+          holder: account,
+          credentialSubject: { type: ['BillOfLading'], scac: 'MAEU', blNumber: '1' },
+        },
+      });
+      expect(created.response.status).to.equal(202);
+      const id = created.response.headers.get('Location')?.split('/').at(-1) ?? '';
+      const listed = await client.GET('/documents', { params: { query: { limit: 10 } } });
+      expect(listed.data?.map((one) => one.tokenId)).to.include(id);
+      const { data: subscriptions } = await client.GET('/subscriptions');
+      expect(subscriptions?.[0]?.id).to.equal('default');
+      const refused = await client.POST('/registries', { body: { network: 'none', address: '0x' } });
+      expect(refused.response.status).to.equal(400);
+      expect(refused.error?.error.message).to.match(/^\/network is not a known network/);
+    });
   });
 });

@@ -14,7 +14,7 @@ describe('npx tdoc validate', () => {
 
   it('exits with 0 for a valid file, whose path is relative to the working directory', async () => {
     const cwd = join(PROJECT_ROOT, 'test/fixtures');
-    const { code, stdout } = await askTdoc(
+    const { code, stdout } = await askTdocInProcess(
       ['validate', '../fixtures/bill-of-lading-minimal.json'],
       {},
       { cwd },

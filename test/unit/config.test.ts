@@ -91,12 +91,6 @@ describe('configuration', () => {
     );
   });
 
-  it('accepts NET as an id or a name, and refuses an unknown one', () => {
-    expect(load({ NET: 'LOCALHOST' }).network.chainId).to.equal(31337);
-    expect(load({ NET: '31337' }).network.name).to.equal('localhost');
-    expect(problemOf({ NET: 'mumbai' })).to.match(/NET "mumbai" is not a known network.*amoy \(80002\)/);
-  });
-
   it('names a missing provider key, which RPC_URL makes unnecessary', () => {
     expect(problemOf({ NET: '80002' })).to.match(/PROVIDER_API_KEY is needed to reach amoy/);
     expect(problemOf({ NET: 'stability' })).to.match(/NETWORK_A_API_KEY is needed/);
@@ -389,15 +383,5 @@ describe('configuration', () => {
       SECRETS_KEY,
       secret,
     ]);
-  });
-
-  it('has no gas station if GAS_STATION_URL is none', () => {
-    const { gasStationUrl, secrets } = load({
-      NET: 'amoy',
-      PROVIDER_API_KEY: 'k-1234567',
-      GAS_STATION_URL: 'none',
-    });
-    expect(gasStationUrl).to.equal(undefined);
-    expect(secrets).not.to.include('none');
   });
 });

@@ -1,9 +1,12 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import { createDiscloseCryptosuite, createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import * as digitalBazaar from '@digitalbazaar/vc';
 import { getDocumentLoader } from '@trustvc/w3c-context';
 import * as trustVc from '@trustvc/w3c-vc';
 import { expect } from 'chai';
+import type { ContractTransactionResponse } from 'ethers';
 import { freePort } from '../../devnet/place';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
@@ -11,9 +14,11 @@ import type { SignedCredential } from '../../service/issuance/sign';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import full from '../fixtures/bill-of-lading-full.json';
-import { create } from '../helpers/processes/create-call';
+import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { escrowOf, mintDirectly } from '../helpers/chain/direct-mint';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
@@ -26,10 +31,12 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
 type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
 
-describe('third-party libraries', () => {
+describe('an issued credential', () => {
   let local: LocalSetup;
   let service: RunningService;
+  let answer: CreateAnswer['body'];
   let credential: SignedCredential;
+  let registry: TradeTrustTokenStandard;
   let theirLoader: TheirLoader;
 
   before(async () => {
@@ -37,8 +44,12 @@ describe('third-party libraries', () => {
     local = await createLocalSetup({ domain: `localhost:${port}` });
     service = await startService({ ...local.settings, PORT: String(port) });
     const [owner, holder] = [await local.account(1), await local.account(2)];
-    const { body } = await create(service.url, { ...full, owner, holder });
-    credential = body.signedW3CDocument;
+    ({ body: answer } = await create(service.url, { ...full, owner, holder }));
+    credential = answer.signedW3CDocument;
+    registry = TradeTrustTokenStandard__factory.connect(
+      local.registryAddress,
+      await local.client.getSigner(0),
+    );
     theirLoader = await getDocumentLoader(await whatTheyWouldFetch());
   });
 
@@ -172,10 +183,6 @@ describe('third-party libraries', () => {
       const escrow = await local.escrowAs(1, await escrowOf(local, tokenId));
       await (await escrow.returnToIssuer('0x')).wait();
       expect(await verifyInPortal(other)).to.deep.equal(VALID);
-      const registry = TradeTrustTokenStandard__factory.connect(
-        local.registryAddress,
-        await local.client.getSigner(0),
-      );
       await (await registry.burn(tokenId, '0x')).wait();
       expect(await verifyInPortal(other)).to.deep.equal(VALID);
       expect((await verifyOurs(other)).documentStatus.outcome).to.equal('invalid');
@@ -218,6 +225,100 @@ describe('third-party libraries', () => {
       expect((await verify(hidden)).error?.message).to.contain('credentialSubject');
       const late = { checkStatus, now: new Date(Date.parse(credential.validUntil) + 301_000) };
       expect((await verify(derived, late)).error?.message).to.contain('validUntil');
+    });
+  });
+
+  // The last: it shreds the token.
+  describe('npx tdoc', () => {
+    let file: string;
+    let tokenId: bigint;
+
+    before(() => {
+      file = join(local.folder, 'answer.json');
+      writeFileSync(file, JSON.stringify(answer));
+      tokenId = BigInt(`0x${credential.credentialStatus.tokenId}`);
+    });
+
+    const run = (
+      args: string[],
+      settings: Record<string, string> = {},
+      ask = askTdocInProcess,
+    ): Promise<CommandAnswer> =>
+      ask(args, {
+        NET: '31337',
+        RPC_URL: local.node.url,
+        ENV_FILE: join(local.folder, 'none.env'),
+        ...settings,
+      });
+    const sent = async (transaction: Promise<ContractTransactionResponse>): Promise<void> =>
+      void (await (await transaction).wait());
+
+    it('is VALID as POST /create returned it, without any settings of the issuer', async () => {
+      const { code, stdout, stderr } = await run(['verify-credential', file], {}, askTdoc);
+      expect(stderr).to.equal('');
+      expect(code).to.equal(0);
+      for (const line of ['document integrity: VALID', 'issuer identity: VALID', 'document status: VALID'])
+        expect(stdout.split('\n')).to.include(line);
+      expect(stdout).to.contain(`holder ${await local.account(2)}`);
+      expect(stdout).to.contain(`context fetched: ${credential['@context'].at(-1)}`);
+    });
+
+    it('is VALID in a derived version that shows only the chosen values', async () => {
+      const derived = join(local.folder, 'derived.json');
+      const names = ['/credentialSubject/blNumber', '/credentialSubject/packages/0/packagesWeight'];
+      await run(['derive', file, '--reveal', ...names, '--out', derived]);
+      const shown = JSON.parse(readFileSync(derived, 'utf8')) as JsonObject;
+      const { blNumber, packages } = full.credentialSubject;
+      const [{ packagesWeight } = { packagesWeight: '' }] = packages;
+      expect(shown.credentialSubject).to.deep.equal({
+        type: ['BillOfLading'],
+        blNumber,
+        packages: [{ packagesWeight }],
+      });
+
+      const { code, stdout } = await run(['verify-credential', derived, '--json']);
+      expect(code).to.equal(0);
+      const report = JSON.parse(stdout) as JsonObject;
+      expect(Object.keys(report)).to.deep.equal([
+        'outcome',
+        'documentIntegrity',
+        'issuerIdentity',
+        'documentStatus',
+        'contextsFetched',
+      ]);
+      expect(report.outcome).to.equal('valid');
+      expect(report).to.have.nested.property('documentStatus.token.tokenId', tokenId.toString());
+      expect(report).to.have.nested.property('issuerIdentity.issuer', credential.issuer);
+    });
+
+    it('is derived as plain JSON to standard output; a wrong pointer is an error', async () => {
+      const { stdout } = await run(['derive', file, '--reveal', '/credentialSubject/scac']);
+      expect(JSON.parse(stdout)).to.have.nested.property(
+        'credentialSubject.scac',
+        full.credentialSubject.scac,
+      );
+      const wrong = await run(['derive', file, '--reveal', '/credentialSubject/scax']);
+      expect(wrong.code).to.equal(2);
+      expect(wrong.stderr).to.contain('/credentialSubject/scax').and.contain('POINTER_MATCHES_NOTHING');
+      expect(wrong.stdout.trim()).to.equal('');
+    });
+
+    it('is COULD NOT TELL, with exit code 2, when the node cannot be reached', async () => {
+      const nowhere = `http://127.0.0.1:${await freePort(0)}`;
+      const { code, stdout } = await run(['verify-credential', file], { RPC_URL: nowhere });
+      expect(code).to.equal(2);
+      expect(stdout).to.contain('document integrity: VALID').and.contain('document status: COULD NOT TELL');
+    });
+
+    it('is INVALID, with exit code 1, once its token is shredded', async () => {
+      const escrow = await escrowOf(local, tokenId);
+      await sent((await local.escrowAs(2, escrow)).transferHolder(await local.account(1), '0x'));
+      await sent((await local.escrowAs(1, escrow)).returnToIssuer('0x'));
+      expect((await run(['verify-credential', file])).stdout).to.contain('returned to the issuer');
+      await sent(registry.burn(tokenId, '0x'));
+      const { code, stdout } = await run(['verify-credential', file]);
+      expect(code).to.equal(1);
+      expect(stdout).to.contain('document integrity: VALID').and.contain('document status: INVALID');
     });
   });
 });
