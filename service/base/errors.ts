@@ -40,17 +40,28 @@ export class SigningError extends ServiceError {}
 /** The chain refused, or could not be reached. */
 export class ChainError extends ServiceError {}
 
-/** The remote signer of the wallet does not answer, refuses, or gives a wrong answer. Nothing was sent. */
+/** The remote signer of a key does not answer, refuses, or gives a wrong answer. Nothing was sent. */
 export class SignerError extends ServiceError {}
 
-/** Too many requests are waiting already. */
-export class BusyError extends ServiceError {
+/** It cannot be done now, and can be later. Its message is sent to the caller. */
+export class UnavailableError extends ServiceError {
   /** Milliseconds after which to ask again. */
   readonly retryAfterMs: number;
 
-  constructor(message: string, retryAfterMs: number) {
-    super('BUSY', message, { retryable: true });
+  constructor(
+    code: string,
+    message: string,
+    { retryAfterMs, cause }: { retryAfterMs: number; cause?: unknown },
+  ) {
+    super(code, message, { retryable: true, cause });
     this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Too many requests are waiting already. */
+export class BusyError extends UnavailableError {
+  constructor(message: string, retryAfterMs: number) {
+    super('BUSY', message, { retryAfterMs });
   }
 }
 

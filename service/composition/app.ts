@@ -20,7 +20,7 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
-import { confirmationsOf, startIssuing } from './issuing';
+import { type CallerTiming, confirmationsOf, startIssuing } from './issuing';
 import type { MintTiming } from '../minting/mint';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
@@ -33,10 +33,12 @@ export type App = Awaited<ReturnType<typeof startApp>>;
 
 /**
  * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
- * delivery, and the times of minting, of the contradiction check, and between two log lines about a catch-up.
+ * delivery, and the times of minting, of callers, of the contradiction check, and between two log lines about
+ * a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
+  callerTiming?: CallerTiming;
   checkTiming?: Parameters<typeof startObserving>[1]['timing'];
   progressEveryMs?: number;
   deliveryClock?: Clock;
@@ -74,10 +76,19 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => database.close());
     const metrics = createMetrics();
     const outcomes = createMintOutcomes(metrics, systemClock);
-    const { mintTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
+    const { mintTiming, callerTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
     const issuing = await waitFor(
       'the threads that sign',
-      startIssuing(config, { client, checkChain, nodes: report, database, outcomes, logger, mintTiming }),
+      startIssuing(config, {
+        client,
+        checkChain,
+        nodes: report,
+        database,
+        outcomes,
+        logger,
+        mintTiming,
+        callerTiming,
+      }),
     );
     open.push(() => issuing.stop());
 

@@ -14,7 +14,7 @@ import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
-import type { RemoteSigner, SignerReport } from '../keys/signer-state';
+import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/mint';
@@ -24,6 +24,12 @@ import { createMintSimulation } from '../registry/simulate-mint';
 
 /** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
 export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
+
+/** How long a caller waits at most, in milliseconds. Missing values have defaults. */
+export interface CallerTiming {
+  mintMs?: number;
+  signerMs?: number;
+}
 
 /** The longest time a caller waits for a mint. Most callers have given up by then. */
 const LONGEST_WAIT_MS = 10 * 60_000;
@@ -49,6 +55,7 @@ export async function startIssuing(
     logger: Logger;
     /** Times that tests shorten. */
     mintTiming?: Partial<MintTiming> | undefined;
+    callerTiming?: CallerTiming | undefined;
   },
 ) {
   const { walletKey, tokenRegistryAddress: registryAddress } = config;
@@ -62,6 +69,7 @@ export async function startIssuing(
       stop: async () => undefined,
     };
   const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
+  const { mintMs = LONGEST_WAIT_MS, signerMs } = parts.callerTiming ?? {};
   const { network } = config;
   const wallet = openWallet(walletKey, logger);
   const { address: walletAddress } = wallet;
@@ -96,7 +104,8 @@ export async function startIssuing(
       simulate: createMintSimulation(client, { registryAddress, walletAddress }),
       journal,
       queue,
-      waitMs: LONGEST_WAIT_MS,
+      signers: { wallet: wallet.remote && createReadiness(wallet.remote, signerMs) },
+      waitMs: mintMs,
       checkChain,
     },
     journal,

@@ -1,7 +1,15 @@
 import type { Clock } from '../base/clock';
-import { ChainError, ConfigurationError, RequestError, ServiceError } from '../base/errors';
+import {
+  ChainError,
+  ConfigurationError,
+  RequestError,
+  ServiceError,
+  SignerError,
+  UnavailableError,
+} from '../base/errors';
 import type { DocumentBytes, IdempotentRequest, Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
+import type { SignerReadiness } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import { type DocumentType, findDocumentType } from './credential';
 import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
@@ -13,6 +21,8 @@ export interface IssueRequest {
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
   request: IdempotentRequest | undefined;
+  /** Whether the caller waits for the mint: then the wallet's signer must be ready. */
+  isMintAwaited: boolean;
   /** Called when the document is in the journal and the request holds no large data in memory any more. */
   stored: () => void;
   /**
@@ -49,7 +59,8 @@ export interface KeptDocument {
    * Waits for the mint, but not for ever.
    *
    * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; ChainError
-   *   MINT_STILL_WAITING (retryable) when it is not mined in time; the mint's own error.
+   *   MINT_STILL_WAITING (retryable) when it is not mined in time, or UnavailableError with the code of the
+   *   wallet's signer if that fails then; the mint's own error.
    */
   minted(this: void): Promise<MintedDocument>;
 }
@@ -68,6 +79,8 @@ export interface Issuer {
   simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
   queue: Pick<MintQueue, 'mint'>;
+  /** The remote signers. A key without one is in this process. */
+  signers: { readonly wallet?: SignerReadiness | undefined; readonly issuer?: SignerReadiness | undefined };
   /** Milliseconds that a caller waits for the mint. */
   waitMs: number;
   /** Rejects when the node belongs to another chain than NET, or does not answer. */
@@ -81,7 +94,7 @@ interface Running extends IdempotentRequest {
 }
 
 /** A request, and everybody who waits for its document. */
-interface Asked extends Pick<IssueRequest, 'request' | 'stored'> {
+interface Asked extends Pick<IssueRequest, 'request' | 'isMintAwaited' | 'stored'> {
   preparation: Preparation;
   callers: Callers;
 }
@@ -104,10 +117,10 @@ export function createAcceptDocument(
     const documentType = documentTypeOf(documentId);
     // 2. and 3. The configuration and the network.
     if ('missing' in issuer) throw notConfigured(issuer.missing);
-    const issueAccepted: IssueDocument = async ({ body, request, stored, left }) => {
+    const issueAccepted: IssueDocument = async ({ body, request, isMintAwaited, stored, left }) => {
       const callers = new Callers(left);
       const preparation = { documentType, body, uuid: newUuid(), issuedAt: clock.now() };
-      const asked: Asked = { preparation, request, stored, callers };
+      const asked: Asked = { preparation, request, isMintAwaited, stored, callers };
       if (request === undefined) return issue(issuer, asked);
       const { key } = request;
       const earlier = running.get(key);
@@ -142,14 +155,10 @@ const HELD_BYTES = 64 * 1024;
 
 async function issue(issuer: Issuer, asked: Asked): Promise<KeptDocument> {
   const { preparation, request, callers } = asked;
-  // 4. and 5. The credential, signed.
-  const prepared = await issuer.prepare(preparation, callers.allLeft);
-  // Checked after the request itself, so that an invalid request is reported even while no node answers.
-  await issuer.checkChain();
-  callers.allLeft.throwIfAborted();
+  const prepared = await prepareMintable(issuer, asked).catch((error: unknown) => {
+    throw error instanceof SignerError ? signerAway(error) : error;
+  });
   const { document, ...mint } = prepared;
-  // 6. to 8. A mint that the registry would refuse is not started.
-  await issuer.simulate(mint);
   callers.keep();
   const earlier = await issuer.journal.add(prepared, request);
   if (earlier && request) return outcomeOf(issuer, asked, earlier, request);
@@ -167,6 +176,26 @@ async function issue(issuer: Issuer, asked: Asked): Promise<KeptDocument> {
   return keptDocument(issuer, issuance, length > HELD_BYTES ? undefined : { length, parts: [document] });
 }
 
+/** 4. to 8. Nothing is stored while a signer is away, so that the request may be sent again. */
+async function prepareMintable(
+  issuer: Issuer,
+  { preparation, isMintAwaited, callers: { allLeft } }: Asked,
+): Promise<PreparedDocument> {
+  const { wallet, issuer: issuerSigner } = issuer.signers;
+  // Its check runs beside the preparation.
+  if (isMintAwaited) void wallet?.failure();
+  await issuerSigner?.ready(allLeft);
+  // 4. and 5. The credential, signed.
+  const prepared = await issuer.prepare(preparation, allLeft);
+  // Checked after the request itself, so that an invalid request is reported even while no node answers.
+  await issuer.checkChain();
+  allLeft.throwIfAborted();
+  // 6. to 8. A mint that the registry would refuse is not started.
+  await issuer.simulate(prepared);
+  if (isMintAwaited) await wallet?.ready(allLeft);
+  return prepared;
+}
+
 /** The result of an earlier request with the same key. */
 function outcomeOf(
   issuer: Issuer,
@@ -181,7 +210,12 @@ function outcomeOf(
 
 /** 9. and 10. Hands the document to the mint queue. */
 export function keptDocument(
-  { queue, journal, waitMs }: Pick<Issuer, 'queue' | 'waitMs'> & { journal: Pick<Journal, 'documentOf'> },
+  {
+    queue,
+    journal,
+    signers: { wallet },
+    waitMs,
+  }: Pick<Issuer, 'queue' | 'signers' | 'waitMs'> & { journal: Pick<Journal, 'documentOf'> },
   issuance: Issuance,
   held?: DocumentBytes,
 ): KeptDocument {
@@ -195,8 +229,8 @@ export function keptDocument(
     mint,
     async minted() {
       const patience = AbortSignal.timeout(waitMs);
-      const txHash = await untilAborted(patience, mint).catch((cause: unknown) => {
-        throw patience.aborted ? stillWaiting(tokenId, waitMs, cause) : cause;
+      const txHash = await untilAborted(patience, mint).catch(async (cause: unknown) => {
+        throw patience.aborted ? stillWaiting(tokenId, waitMs, cause, await wallet?.failure()) : cause;
       });
       const document = held ?? (await journal.documentOf(tokenId));
       if (document) return { txHash, document };
@@ -278,10 +312,29 @@ function notConfigured(missing: string[]): ConfigurationError {
   return new ConfigurationError('NOT_CONFIGURED', `${message} ${remedy}`, { remedy });
 }
 
-function stillWaiting(tokenId: string, waitMs: number, cause: unknown): ChainError {
-  const message = `The mint of token ${tokenId} was not mined within ${waitMs} ms.`;
+/** @param ofSigner the code of the wallet's signer, if it fails. */
+function stillWaiting(
+  tokenId: string,
+  waitMs: number,
+  cause: unknown,
+  ofSigner: string | undefined,
+): ServiceError {
   const remedy =
     'The mint continues: ask for the document later, ' +
     'or send the request again with the same Idempotency-Key.';
+  if (ofSigner !== undefined) {
+    const message = `The document of token ${tokenId} is stored, and is minted when the signer is back.`;
+    return new UnavailableError(ofSigner, `${message} ${remedy}`, { retryAfterMs: SIGNER_AWAY_MS, cause });
+  }
+  const message = `The mint of token ${tokenId} was not mined within ${waitMs} ms.`;
   return new ChainError('MINT_STILL_WAITING', message, { cause, remedy, retryable: true });
+}
+
+/** A caller comes back after this time. */
+const SIGNER_AWAY_MS = 10_000;
+
+/** The signer's own message says where it is, which is not for callers. */
+function signerAway(cause: SignerError): UnavailableError {
+  const message = 'Nothing was stored: a signer of the service does not sign. Send the request again later.';
+  return new UnavailableError(cause.code, message, { retryAfterMs: SIGNER_AWAY_MS, cause });
 }

@@ -3,6 +3,7 @@ import {
   ConfigurationError,
   RequestError,
   ServiceError,
+  SignerError,
   SigningError,
   messageOf,
 } from '../base/errors';
@@ -19,7 +20,10 @@ export interface TransferredError extends Pick<
 }
 
 const CLASSES = new Map(
-  [ServiceError, ConfigurationError, RequestError, SigningError, ChainError].map((each) => [each.name, each]),
+  [ServiceError, ConfigurationError, RequestError, SignerError, SigningError, ChainError].map((each) => [
+    each.name,
+    each,
+  ]),
 );
 
 const NOT_OURS = { name: 'Error', code: '', retryable: false, remedy: undefined, reason: undefined };

@@ -1,13 +1,15 @@
-import { systemClock } from '../base/clock';
-import type { SignerError } from '../base/errors';
+import { type Clock, systemClock } from '../base/clock';
+import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
+import { shared } from '../base/shared-answers';
+import { pause, untilAborted } from '../base/waiting';
 
 /** A signer outside this process: its key is in another program, or in a module. */
 export interface RemoteSigner {
   /**
    * Asks whether the signer answers and has the key.
    *
-   * @throws SignerError
+   * @throws SignerError, also for some time after a wrong answer.
    */
   check(this: void): Promise<void>;
   report(this: void): SignerReport;
@@ -29,19 +31,26 @@ export interface SignerReport {
   wrongAnswers: number;
 }
 
+/**
+ * How long a signature that failed outweighs successful checks. A waiting mint is signed again within this
+ * time; after it, nothing may be left to sign.
+ */
+const REMEMBERED_MS = 30_000;
+
 /** Follows the state of a remote signer from its answers, and logs when it begins to fail and to answer. */
 export class SignerState {
   readonly #report: SignerReport;
   readonly #name: string;
-  /** Whether the last failure was about a signature: only a signature ends it. */
-  #isOfSignature = false;
+  /** The last signature that failed, until one succeeds. */
+  #unsigned: { error: SignerError; at: number } | undefined;
 
   constructor(
     { key, at }: Pick<SignerReport, 'key' | 'at'>,
     private readonly logger: Logger | undefined,
+    private readonly clock: Clock = systemClock,
   ) {
     this.#name = `the ${key}'s signer`;
-    this.#report = { key, at, state: 'unknown', since: systemClock.now(), code: undefined, wrongAnswers: 0 };
+    this.#report = { key, at, state: 'unknown', since: clock.now(), code: undefined, wrongAnswers: 0 };
   }
 
   report(): SignerReport {
@@ -49,42 +58,112 @@ export class SignerState {
   }
 
   /** Follows a signature. Its error passes through. */
-  ofSignature<T>(asked: Promise<T>): Promise<T> {
-    return this.#follow(asked, true);
-  }
-
-  /** Follows a check. Its error passes through. */
-  ofCheck(asked: Promise<void>): Promise<void> {
-    return this.#follow(asked, false);
-  }
-
-  async #follow<T>(asked: Promise<T>, isSignature: boolean): Promise<T> {
+  async ofSignature<T>(asked: Promise<T>): Promise<T> {
     try {
-      const answer = await asked;
-      if (isSignature || !this.#isOfSignature) this.#answers();
-      return answer;
+      const signature = await asked;
+      this.#answers();
+      return signature;
     } catch (error) {
-      this.#fails(error as SignerError, isSignature);
-      throw error;
+      throw this.#fails(error as SignerError, true);
     }
+  }
+
+  /**
+   * Follows a check. Its error passes through.
+   *
+   * @throws SignerError of a signature, if that was a wrong answer lately: a liar answers checks too.
+   */
+  async ofCheck(asked: Promise<void>): Promise<void> {
+    await asked.catch((error: unknown) => {
+      throw this.#fails(error as SignerError, false);
+    });
+    const { error, at } = this.#unsigned ?? { error: undefined, at: -Infinity };
+    if (this.clock.now() - at >= REMEMBERED_MS) this.#answers();
+    else if (error?.code === 'SIGNER_ANSWER_WRONG') throw error;
   }
 
   #answers(): void {
     const { at, state } = this.#report;
+    this.#unsigned = undefined;
     if (state === 'up') return;
     if (state === 'failing') this.logger?.info({ signer: at }, `${this.#name} answers again`);
-    this.#isOfSignature = false;
-    Object.assign(this.#report, { state: 'up', since: systemClock.now(), code: undefined });
+    Object.assign(this.#report, { state: 'up', since: this.clock.now(), code: undefined });
   }
 
-  #fails(error: SignerError, isSignature: boolean): void {
+  #fails(error: SignerError, isOfSignature: boolean): SignerError {
     const { at, state, code } = this.#report;
+    const now = this.clock.now();
     const isWrong = error.code === 'SIGNER_ANSWER_WRONG';
     if (isWrong) this.#report.wrongAnswers++;
-    this.#isOfSignature = isSignature && error.code !== 'SIGNER_UNREACHABLE';
+    if (isOfSignature) this.#unsigned = { error, at: now };
     if (isWrong) this.logger?.error({ signer: at, error }, `${this.#name} gave a wrong answer`);
     else if (code !== error.code) this.logger?.warn({ signer: at, error }, `${this.#name} fails`);
-    const since = state === 'failing' ? this.#report.since : systemClock.now();
+    const since = state === 'failing' ? this.#report.since : now;
     Object.assign(this.#report, { state: 'failing', since, code: error.code });
+    return error;
   }
+}
+
+/** Whether a remote signer is ready now. Callers share its checks. */
+export interface SignerReadiness {
+  /**
+   * Waits until the signer is ready.
+   *
+   * @throws SignerError of the last check when it is not ready in time; the reason of `left` when it aborts.
+   */
+  ready(this: void, left: AbortSignal): Promise<void>;
+  /** The code of the signer's failure, after a check that takes a moment at most. Undefined if it is up. */
+  failure(this: void): Promise<string | undefined>;
+}
+
+/** The longest wait for a signing thread, too. */
+const LONGEST_WAIT_MS = 60_000;
+const CHECK_EVERY_MS = 1_000;
+const MOMENT_MS = 3_000;
+/** Callers keep a document in memory while they wait. */
+const MOST_WAITING = 1_000;
+
+/** @param waitMs longest wait of a caller, in milliseconds. */
+export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGEST_WAIT_MS): SignerReadiness {
+  const outcomeOfCheck = async () => ({
+    failure: await check().then(
+      () => undefined,
+      (error: unknown) => error as SignerError,
+    ),
+  });
+  const ask = shared(outcomeOfCheck, { clock: systemClock, leastMs: CHECK_EVERY_MS });
+  let waiting = 0;
+
+  async function ready(left: AbortSignal): Promise<void> {
+    const until = performance.now() + (waiting < MOST_WAITING ? waitMs : 0);
+    let failure: SignerError | undefined;
+    waiting++;
+    try {
+      for (;;) {
+        const restMs = Math.max(until - performance.now(), 0);
+        // A check that hangs is not asked again, and the one before it failed.
+        const answer = await untilAborted(left, ask(restMs));
+        if (answer !== undefined && answer.failure === undefined) return;
+        failure = answer?.failure ?? failure ?? noAnswer(report());
+        if (performance.now() >= until) throw failure;
+        await pause(Math.min(CHECK_EVERY_MS, restMs), left);
+      }
+    } finally {
+      waiting--;
+    }
+  }
+
+  async function failure(): Promise<string | undefined> {
+    await ask(MOMENT_MS);
+    const { state, code } = report();
+    return state === 'failing' ? code : undefined;
+  }
+
+  return { ready, failure };
+}
+
+function noAnswer({ at }: SignerReport): SignerError {
+  return new SignerError('SIGNER_UNREACHABLE', `The signer at ${at} does not answer in time.`, {
+    retryable: true,
+  });
 }

@@ -5,11 +5,13 @@ import { expect } from 'chai';
 import { readSettings } from '../../service/config/config';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { mintDirectly } from '../helpers/chain/direct-mint';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { eventually } from '../helpers/eventually';
 import { askTdoc } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
@@ -39,6 +41,8 @@ describe('WALLET_SIGNER_URL', () => {
     await local?.stop();
   });
 
+  const body = () => ({ ...minimal, owner, holder: owner });
+
   const settingsOf = (folder: string): Record<string, string> => ({
     ...local.settings,
     ...remote,
@@ -47,36 +51,76 @@ describe('WALLET_SIGNER_URL', () => {
 
   it('signs a document’s mint from POST /create to the webhook', () =>
     whileFollowing(local, { settings: remote }, async (followed) => {
-      const { status, text } = await create(followed.service.url, { ...minimal, owner, holder: owner });
+      const { status, text } = await create(followed.service.url, body());
       expect(status, text).to.equal(200);
       await followed.allDeliveredOnce();
       expect(followed.accepted.map(({ type }) => type)).to.include('com.service.etr.minted');
       expect(signer.counts()).to.include({ [SIGN]: 1 });
     }));
 
-  it('is named by /health and the metrics while it is away, and signs what waits when it is back', () =>
-    whileFollowing(local, { settings: remote }, async (followed) => {
-      const { url } = followed.service;
+  it('may be away at the start: no document is stored, all else goes on until it is back', async () => {
+    await signer.refuse();
+    const following = { settings: { ...remote, API_KEY }, callerTiming: { signerMs: 100 } };
+    await whileFollowing(local, following, async ({ service: { url }, ...followed }) => {
       const issuing = async () => (await healthOf(url)).issuing;
-      const isUp = (): Promise<unknown> => metricOf(url, 'etr_signer_up');
-      await signer.refuse();
-      await eventually('it fails', async () => (await isUp()) === 0);
+      const refused = await create(url, body(), { headers: AUTHORIZATION });
+      expect([refused.status, refused.errorCode]).to.deep.equal([503, 'SIGNER_UNREACHABLE']);
+      expect(refused.text).not.to.contain(signer.url);
+      expect(refused.headers.get('Retry-After')).to.equal('10');
+      expect(refused.headers.get('X-Token-Id')).to.equal(null);
       const failing = { key: 'wallet', at: signer.url, state: 'failing', code: 'SIGNER_UNREACHABLE' };
-      expect((await issuing())?.signers?.[0]).to.include(failing);
-      const asked = create(url, { ...minimal, owner, holder: owner });
-      await eventually('the mint waits', async () => (await issuing())?.mints?.waiting === 1);
+      expect((await issuing())?.signers[0]).to.include(failing);
+      expect(await metricOf(url, 'etr_signer_up')).to.equal(0);
+      expect((await issuing())?.mints).to.include({ waiting: 0, inFlight: 0 });
+      const accepted = await create(url, body(), { headers: { ...AUTHORIZATION, Prefer: 'respond-async' } });
+      expect(accepted.status, accepted.text).to.equal(202);
+      const { tokenId } = JSON.parse(accepted.text) as { tokenId: string };
+      const direct = await mintDirectly(local, owner);
+      await eventually('the event of another mint is delivered', () =>
+        followed.accepted.some(({ data }) => data.tokenId === String(direct.tokenId)),
+      );
+      expect((await issuing())?.mints).to.include({ waiting: 1 });
       await signer.accept();
-      expect((await asked).status).to.equal(200);
+      await eventually('it is minted', async () => (await fetchDocument(url, tokenId)).status === 200);
+      const { status, text } = await create(url, body(), { headers: AUTHORIZATION });
+      expect(status, text).to.equal(200);
       await followed.allDeliveredOnce();
-      expect((await issuing())?.signers?.[0]).to.include({ state: 'up' });
-      expect(await isUp()).to.equal(1);
+      expect((await issuing())?.signers[0]).to.include({ state: 'up' });
+      expect(await metricOf(url, 'etr_signer_up')).to.equal(1);
+    });
+  });
+
+  it('is waited for while a caller waits', () =>
+    whileFollowing(local, { settings: remote }, async ({ service: { url } }) => {
+      await signer.refuse();
+      const asked = create(url, body());
+      await eventually('it fails', async () => (await metricOf(url, 'etr_signer_up')) === 0);
+      await signer.accept();
+      const { status, text } = await asked;
+      expect(status, text).to.equal(200);
     }));
+
+  it('may go away from a stored document: the caller gets its code, and the token later', async () => {
+    const following = { settings: { ...remote, API_KEY }, callerTiming: { mintMs: 500 } };
+    await whileFollowing(local, following, async ({ service: { url }, ...followed }) => {
+      const headers = { ...AUTHORIZATION, 'Idempotency-Key': '"stored"' };
+      signer.answer((method) => (method === SIGN ? 'drop request' : 'none'));
+      const waited = await create(url, body(), { headers });
+      expect([waited.status, waited.errorCode]).to.deep.equal([503, 'SIGNER_UNREACHABLE']);
+      expect(waited.headers.get('Retry-After')).to.equal('10');
+      const tokenId = waited.headers.get('X-Token-Id') ?? '';
+      signer.answer(THROUGH);
+      await eventually('it is minted', async () => (await fetchDocument(url, tokenId)).status === 200);
+      const again = await create(url, body(), { headers });
+      expect(again.body.signedW3CDocument.credentialStatus.tokenId).to.equal(tokenId);
+      await followed.allDeliveredOnce();
+    });
+  });
 
   for (const moment of ['before', 'after'] as const)
     it(`makes one token when the service is killed ${moment} the signature`, async () => {
       const before = [...(await mintedTokens(local, 0)).keys()];
       const settings = settingsOf(`killed-${moment}`);
-      const body = { ...minimal, owner, holder: owner };
       const headers = { 'Idempotency-Key': '"one-document"' };
       let isAsked = false;
       signer.answer(async (method, _params, forward) => {
@@ -87,7 +131,7 @@ describe('WALLET_SIGNER_URL', () => {
         return answer ?? 'none';
       });
       const first = await startServiceProcess(settings);
-      const lost = create(first.url, body, { headers }).catch(() => undefined);
+      const lost = create(first.url, body(), { headers }).catch(() => undefined);
       await eventually('the signer is asked', () => isAsked);
       await first.end('SIGKILL');
       await lost;
@@ -95,7 +139,7 @@ describe('WALLET_SIGNER_URL', () => {
       signer.answer(THROUGH);
       const second = await startServiceProcess(settings);
       try {
-        const { status, body: answer, text } = await create(second.url, body, { headers });
+        const { status, body: answer, text } = await create(second.url, body(), { headers });
         expect(status, text).to.equal(200);
         const tokens = [...(await mintedTokens(local, 0)).keys()].slice(before.length);
         expect(tokens).to.deep.equal([answer.signedW3CDocument.credentialStatus.tokenId]);

@@ -142,9 +142,11 @@ describe('the answers of the HTTP API', () => {
             if (documentId === 'WRONG')
               throw new RequestError('SUBSCRIPTION_INVALID', '/a~1b/0 is wrong. Correct it.');
             if (documentId === 'LOST') return mintedDocument({ length: 2, parts: lost() });
-            if (documentId !== 'SLOW') return mintedDocument();
+            if (!['SLOW', 'UNSIGNED'].includes(documentId)) return mintedDocument();
             const minting = { queue: { mint: () => never }, journal: { documentOf: () => never }, waitMs: 1 };
-            return keptDocument(minting, { ...slow, ...issuance, requestHash: undefined });
+            const failing = { ready: () => never, failure: async () => 'SIGNER_UNREACHABLE' };
+            const signers = documentId === 'UNSIGNED' ? { wallet: failing } : {};
+            return keptDocument({ ...minting, signers }, { ...slow, ...issuance, requestHash: undefined });
           })(documentId),
         issuedDocuments: { find: notAsked, documentOf: notAsked, list: notAsked },
         health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
@@ -267,6 +269,14 @@ describe('the answers of the HTTP API', () => {
     expect([status, headers.get('X-Error-Code')]).to.deep.equal([500, 'MINT_STILL_WAITING']);
     expect(JSON.parse(body)).to.deep.equal({ error: { message: 'Internal server error' } });
     expect(headers.get('X-Token-Id')).to.equal(slow.tokenId);
+  });
+
+  it('have the code of a signer that is away, instead of it, and say when to ask again', async () => {
+    const { status, headers, body } = await answerTo(creating({}, 'POST /create/UNSIGNED'));
+    expect([status, headers.get('X-Error-Code')]).to.deep.equal([503, 'SIGNER_UNREACHABLE']);
+    expect(JSON.parse(body)).to.have.nested.property('error.message').that.contains('is stored');
+    expect(headers.get('X-Token-Id')).to.equal(slow.tokenId);
+    expect(headers.get('Retry-After')).to.equal('10');
   });
 
   it('have a stack only in development', async () => {

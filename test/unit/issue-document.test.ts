@@ -1,20 +1,21 @@
 import { expect } from 'chai';
-import { CallerLeftError } from '../../service/base/errors';
+import { CallerLeftError, SignerError, UnavailableError } from '../../service/base/errors';
 import {
   createAcceptDocument,
   type IssueDocument,
   type MintedDocument,
 } from '../../service/issuance/issue-document';
 import type { Issuance, SignedDocument } from '../../service/journal/issuance';
+import type { SignerReadiness } from '../../service/keys/signer-state';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 
-const STEPS = ['sign', 'check', 'simulate', 'add', 'mint'] as const;
+const STEPS = ['issuer signer', 'sign', 'check', 'simulate', 'wallet signer', 'add', 'mint'] as const;
 type Step = (typeof STEPS)[number];
-const BEFORE_IT_IS_KEPT: Step[] = ['sign', 'check', 'simulate'];
+const BEFORE_IT_IS_KEPT: Step[] = ['issuer signer', 'sign', 'check', 'simulate', 'wallet signer'];
 const KEY = { key: 'key', requestHash: 'hash' };
 
-describe('issuing a document whose callers leave', () => {
+describe('issuing a document', () => {
   let issue: IssueDocument;
   /** Steps that began, in order. */
   let begun: Step[];
@@ -23,11 +24,14 @@ describe('issuing a document whose callers leave', () => {
   /** Steps that wait until the test lets them go on. */
   let held: Set<Step>;
   let kept: Issuance[];
+  /** The keys whose signers are away. */
+  let away: Set<string>;
   /** Whether signing was told that no caller waits any more. */
   let isSigningAbandoned: boolean;
 
   beforeEach(() => {
     [begun, waiting, held, kept, isSigningAbandoned] = [[], [], new Set(), [], false];
+    away = new Set();
     const take = async (step: Step): Promise<void> => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
@@ -40,7 +44,16 @@ describe('issuing a document whose callers leave', () => {
       requestHash,
       createdAt: 0,
     });
+    const readinessOf = (key: 'issuer' | 'wallet'): SignerReadiness => ({
+      async ready(left) {
+        await take(`${key} signer`);
+        left.throwIfAborted();
+        if (away.has(key)) throw new SignerError('SIGNER_UNREACHABLE', 'The signer at its URL is away.');
+      },
+      failure: async () => (away.has(key) ? 'SIGNER_UNREACHABLE' : undefined),
+    });
     const issuer = {
+      signers: { issuer: readinessOf('issuer'), wallet: readinessOf('wallet') },
       waitMs: 60_000,
       checkChain: () => take('check'),
       async prepare(_: unknown, left?: AbortSignal) {
@@ -74,11 +87,12 @@ describe('issuing a document whose callers leave', () => {
     outcome: Promise<MintedDocument | Error>;
   }
 
-  function ask(request?: { key: string; requestHash: string }): Asked {
+  function ask(request?: { key: string; requestHash: string }, isMintAwaited = true): Asked {
     const left = new AbortController();
     const outcome = issue({
       body: new Uint8Array(10),
       request,
+      isMintAwaited,
       stored: () => undefined,
       left: left.signal,
     })
@@ -114,7 +128,7 @@ describe('issuing a document whose callers leave', () => {
         expect(await caller.outcome).to.be.instanceOf(CallerLeftError);
         expect(begun).not.to.include('add');
         // The simulation takes no signal, so it must not begin after the caller left.
-        expect(begun.filter((each) => each === 'simulate')).to.have.length(step === 'simulate' ? 1 : 0);
+        if (STEPS.indexOf(step) < STEPS.indexOf('simulate')) expect(begun).not.to.include('simulate');
       });
     }
 
@@ -170,5 +184,30 @@ describe('issuing a document whose callers leave', () => {
     goOn();
     for (const { outcome } of callers) expect(await outcome).to.be.instanceOf(CallerLeftError);
     expect(kept).to.be.empty;
+  });
+
+  const BEFORE: Record<string, Step[]> = {
+    issuer: ['issuer signer'],
+    wallet: ['issuer signer', 'sign', 'check', 'simulate', 'wallet signer'],
+  };
+  for (const [key, steps] of Object.entries(BEFORE))
+    it(`stores nothing while the ${key}'s signer is away, and does not say where that is`, async () => {
+      away.add(key);
+      const refusal = await ask(KEY).outcome;
+      expect(refusal).to.be.instanceOf(UnavailableError).and.to.include({ code: 'SIGNER_UNREACHABLE' });
+      expect(refusal).to.have.property('message').that.does.not.contain('URL');
+      expect(begun).to.deep.equal(steps);
+      away.clear();
+      await expectIssued(ask(KEY));
+      expect(kept).to.have.length(1);
+    });
+
+  it("stores what nobody waits for while the wallet's signer is away", async () => {
+    away.add('wallet');
+    await expectIssued(ask(undefined, false));
+    expect(begun).to.deep.equal(STEPS.filter((step) => step !== 'wallet signer'));
+    away.add('issuer');
+    expect(await ask(undefined, false).outcome).to.be.instanceOf(UnavailableError);
+    expect(kept).to.have.length(1);
   });
 });

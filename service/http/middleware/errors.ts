@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { BusyError, CallerLeftError, RequestError, ServiceError, codeOf } from '../../base/errors';
+import { CallerLeftError, RequestError, ServiceError, UnavailableError, codeOf } from '../../base/errors';
 import type { Logger } from '../../base/logger';
 import type { RequestState } from './request-log';
 
@@ -86,7 +86,7 @@ export function errors(options: {
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
       ctx.set(ERROR_CODE_HEADER, publicCodeOf(thrown));
-      if (thrown instanceof BusyError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
+      if (thrown instanceof UnavailableError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
       ctx.body = { error: { message, ...(stack && { stack: options.mask(stack) }) } };
@@ -97,7 +97,7 @@ export function errors(options: {
 /** The status of an error whose message may be sent; undefined for a 500 without its reason. */
 function toldStatus(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
-  if (thrown instanceof BusyError) return 503;
+  if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
 }

@@ -79,6 +79,7 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
       const kept = await accepted.issue({
         body,
         request: key === undefined ? undefined : { key, requestHash },
+        isMintAwaited: !isAsync,
         stored: leave,
         left,
       });

@@ -6,6 +6,7 @@ export interface CreateAnswer {
   requestId: string | null;
   /** The header X-Error-Code. */
   errorCode: string | null;
+  headers: Headers;
   /** The body as text. */
   text: string;
   body: { signedW3CDocument: SignedCredential; txHash: string; error?: { message: string; stack?: string } };
@@ -28,6 +29,7 @@ export async function create(
     status: response.status,
     requestId: response.headers.get('X-Request-Id'),
     errorCode: response.headers.get('X-Error-Code'),
+    headers: response.headers,
     text,
     body: JSON.parse(text) as CreateAnswer['body'],
   };

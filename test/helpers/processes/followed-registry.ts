@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { CallerTiming } from '../../../service/composition/issuing';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { readConfirmations } from '../../../service/chain/networks';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
@@ -52,6 +53,7 @@ export interface Following {
   config?: object;
   /** Defaults to the next block. */
   fromBlock?: number;
+  callerTiming?: CallerTiming;
 }
 
 /**
@@ -68,7 +70,7 @@ export async function whileFollowing(
   following: Following,
   act: (followed: FollowedRegistry) => Promise<void>,
 ): Promise<void> {
-  const { name = `followed-${++services}`, settings: own, config } = following;
+  const { name = `followed-${++services}`, settings: own, config, callerTiming = {} } = following;
   const fromBlock = following.fromBlock ?? (await local.client.getBlockNumber()) + 1;
   const [attempted, accepted]: [CloudEvent[], CloudEvent[]] = [[], []];
   let status: WebhookStatus = 200;
@@ -93,7 +95,7 @@ export async function whileFollowing(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  let service = await startService(settings).catch(async (error: unknown) => {
+  let service = await startService(settings, { callerTiming }).catch(async (error: unknown) => {
     await receiver.close();
     throw error;
   });
@@ -133,7 +135,7 @@ export async function whileFollowing(
       async restart(meanwhile) {
         await service.stop();
         await meanwhile();
-        service = await startService(settings);
+        service = await startService(settings, { callerTiming });
       },
     });
   } finally {

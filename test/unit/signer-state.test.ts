@@ -1,0 +1,103 @@
+import { expect } from 'chai';
+import { CallerLeftError, codeOf, SignerError } from '../../service/base/errors';
+import { createReadiness, SignerState } from '../../service/keys/signer-state';
+import { errorOf } from '../helpers/error-of';
+import { eventually } from '../helpers/eventually';
+
+const wrong = (): Promise<never> => Promise.reject(new SignerError('SIGNER_ANSWER_WRONG', 'It lies.'));
+const refused = (): Promise<never> => Promise.reject(new SignerError('SIGNER_REFUSED', 'It is locked.'));
+const away = (): Promise<never> => Promise.reject(new SignerError('SIGNER_UNREACHABLE', 'It is away.'));
+
+describe('the state of a remote signer', () => {
+  const SIGNATURES = {
+    wrong: { code: 'SIGNER_ANSWER_WRONG', answer: wrong, check: 'fails' },
+    refused: { code: 'SIGNER_REFUSED', answer: refused, check: 'succeeds' },
+    missing: { code: 'SIGNER_UNREACHABLE', answer: away, check: 'succeeds' },
+  } as const;
+  for (const [what, { code, answer, check }] of Object.entries(SIGNATURES))
+    it(`is failing for half a minute after a ${what} signature, and a check ${check}`, async () => {
+      let now = 1_000;
+      const state = new SignerState({ key: 'wallet', at: 'there' }, undefined, { now: () => now });
+      const checked = (): Promise<unknown> => state.ofCheck(Promise.resolve()).then(() => 'up', codeOf);
+      expect(codeOf(await errorOf(state.ofSignature(answer())))).to.equal(code);
+      now += 29_999;
+      expect(await checked()).to.equal(check === 'fails' ? code : 'up');
+      expect(state.report()).to.include({ state: 'failing', since: 1_000, code });
+      now += 1;
+      expect(await checked()).to.equal('up');
+      expect(state.report()).to.include({ state: 'up', code: undefined });
+    });
+
+  it('is up after a signature, whatever failed before', async () => {
+    const state = new SignerState({ key: 'issuer', at: 'there' }, undefined);
+    for (const answer of [wrong, refused, away]) {
+      await errorOf(state.ofSignature(answer()));
+      await state.ofSignature(Promise.resolve());
+      await state.ofCheck(Promise.resolve());
+      expect(state.report()).to.include({ state: 'up', code: undefined, wrongAnswers: 1 });
+    }
+  });
+});
+
+describe('waiting for a remote signer', () => {
+  let checks: number;
+  let answer: () => Promise<void>;
+  const stays = (): AbortSignal => new AbortController().signal;
+  const readiness = (waitMs?: number) => {
+    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined);
+    const check = (): Promise<void> => (checks++, state.ofCheck(answer()));
+    return createReadiness({ check, report: () => state.report() }, waitMs);
+  };
+
+  beforeEach(() => {
+    checks = 0;
+    answer = async () => undefined;
+  });
+
+  it('asks once for all callers, and again when the answer is a second old', async () => {
+    const { ready, failure } = readiness();
+    expect(await failure()).to.equal(undefined);
+    await Promise.all(Array.from({ length: 50 }, () => ready(stays())));
+    expect(checks).to.equal(1);
+    await eventually('it asks again', async () => (await ready(stays()), checks > 1));
+  });
+
+  it('ends when the signer is back', async () => {
+    answer = away;
+    const { ready, failure } = readiness();
+    let isReady = false;
+    const waits = ready(stays()).then(() => (isReady = true));
+    expect(await failure()).to.equal('SIGNER_UNREACHABLE');
+    expect(isReady).to.equal(false);
+    answer = async () => undefined;
+    await waits;
+  });
+
+  it('fails in time with the failure of the signer, and when a check hangs', async () => {
+    answer = refused;
+    expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_REFUSED');
+    answer = () => new Promise(() => undefined);
+    expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_UNREACHABLE');
+  });
+
+  it('ends for a caller who leaves, at once', async () => {
+    for (const one of [away, () => new Promise<never>(() => undefined)]) {
+      answer = one;
+      const caller = new AbortController();
+      const waits = errorOf(readiness().ready(caller.signal));
+      await eventually('it asks', () => checks > 0);
+      caller.abort(new CallerLeftError());
+      expect(await waits).to.be.instanceOf(CallerLeftError);
+    }
+  });
+
+  it('refuses at once when a thousand callers wait', async () => {
+    answer = away;
+    const { ready } = readiness();
+    const callers = Array.from({ length: 1_000 }, () => new AbortController());
+    const waits = callers.map(({ signal }) => errorOf(ready(signal)));
+    expect(codeOf(await errorOf(ready(stays())))).to.equal('SIGNER_UNREACHABLE');
+    for (const caller of callers) caller.abort(new CallerLeftError());
+    await Promise.all(waits);
+  });
+});
