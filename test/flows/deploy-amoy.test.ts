@@ -12,7 +12,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
-import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { eventually } from '../helpers/eventually';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
@@ -98,12 +98,19 @@ describe('npx hardhat deploy on Amoy', () => {
       expect(await transactions()).to.equal(1);
     });
 
-    it('names RPC_URL, but not its key, when the key is refused', async () => {
-      proxy.answer(() => ({ status: 401, body: `invalid key ${KEY}` }));
-      const { code, stdout, stderr } = await amoy.deploy(['--new'], { RPC_URL: `${proxy.url}/v3/${KEY}` });
-      expect(code).to.equal(1);
-      expect(stderr).to.contain('RPC_KEY_REFUSED').and.contain('status 401').and.contain('key in RPC_URL');
-      expect(stdout + stderr).not.to.contain(KEY);
+    it('has a code, and prints no key, when the key is refused or an answer is no JSON', async () => {
+      const refused = { status: 401, body: `invalid key ${KEY}` };
+      const rubbish = { status: 502, body: `<html>${KEY}` };
+      for (const [answerer, ...says] of [
+        [() => refused, 'RPC_KEY_REFUSED', 'status 401', 'Check the key in RPC_URL'],
+        [(method) => (method === 'eth_getBalance' ? rubbish : 'none'), 'DEPLOYMENT_FAILED'],
+      ] as [Answerer, ...string[]][]) {
+        proxy.answer(answerer);
+        const { code, stdout, stderr } = await amoy.deploy(['--new'], { RPC_URL: `${proxy.url}/v3/${KEY}` });
+        expect(code).to.equal(1);
+        for (const text of says) expect(stderr).to.contain(text);
+        expect(stdout + stderr).not.to.contain(KEY);
+      }
     });
 
     it('fails, and sends nothing, when TOKEN_REGISTRY_ADDRESS cannot be read', async () => {

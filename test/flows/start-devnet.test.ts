@@ -228,8 +228,7 @@ describe('startDevnet', () => {
     expect(await sinks()).to.have.members(['http://127.0.0.1:9/own', receiverUrl]);
   });
 
-  // The last: nothing works after it.
-  // Last: nothing works after these.
+  // The last: nothing works after these.
   describe('failures', () => {
     it('reorganise says that it cannot mine older blocks again if a call changed the state', async () => {
       const { tokenId } = await devnet.issue();

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { newDeferred } from '../../service/base/waiting';
 import type { HttpError } from '../../service/http/middleware/errors';
 import { readBody } from '../../service/http/read-body';
+import { serve } from '../helpers/http-server';
 
 const MEGABYTE = 1024 * 1024;
 const PIECE = 64 * 1024;
@@ -38,15 +38,13 @@ describe('reading a large body', () => {
     this.timeout(20_000);
     const body = gzipSync(randomBytes(MEGABYTE), { level: 0 });
     const outcome = newDeferred<string>();
-    const server = createServer((request) => {
+    const server = await serve((request) => {
       readBody(request, 2 * MEGABYTE).then(
         ({ length }) => outcome.resolve(`${length} bytes`),
         ({ code }: HttpError) => outcome.resolve(code),
       );
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const socket = connect(server.port, '127.0.0.1');
     const head = `Host: x\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}`;
     socket.write(`POST / HTTP/1.1\r\n${head}\r\n\r\n`);
     socket.on('error', () => undefined).end(body);
@@ -54,7 +52,7 @@ describe('reading a large body', () => {
       expect(await outcome.promise).to.equal('BODY_ABORTED');
     } finally {
       socket.destroy();
-      server.close();
+      await server.close();
     }
   });
 });
