@@ -30,7 +30,7 @@ export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/cre
 
 /**
  * Creates a signer for ecdsa-sd-2023 data integrity proofs
- * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023), verification method `<did>#keys-1`.
+ * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
  *
  * @throws ConfigurationError when the key pair cannot be used.
  */

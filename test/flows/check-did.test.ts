@@ -170,6 +170,29 @@ describe('npx tdoc did --check', () => {
     }
   });
 
+  it('reports a domain that lacks an earlier key, or still has a revoked one', async () => {
+    const { publicKeyMultibase } = keyPair;
+    const did = keyPair.controller;
+    const earlier = { id: `${did}#keys-1`, type: 'Multikey' as const, controller: did, publicKeyMultibase };
+    const present = { ...keyPair, id: `${did}#keys-2` };
+    const [both, one] = [didDocumentOf(present, [earlier]), didDocumentOf(present)];
+    const DID_KEY_PAIRS = JSON.stringify(present);
+    for (const [filed, served, message] of [
+      [both, both, /all equal$/],
+      [both, one, /differs +http.*\/assertionMethod\/1 is missing; it should be .*#keys-2/],
+      [one, both, /differs +http.*\/verificationMethod\/1 should not be there/],
+    ] as const) {
+      writeFileSync(didFile, JSON.stringify(filed));
+      publish(served);
+      const { text, areEqual } = await check({ DID_KEY_PAIRS });
+      expect(text).to.match(message);
+      expect(areEqual).to.equal(filed === served);
+    }
+    rmSync(didFile);
+    publish(both);
+    expect((await check({ DID_KEY_PAIRS })).text).to.match(/does not exist.*\nok +http/);
+  });
+
   it('reports a published secret key without printing it', async () => {
     const [method] = document.verificationMethod;
     const { secretKeyMultibase } = keyPair;
