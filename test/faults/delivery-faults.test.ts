@@ -14,14 +14,13 @@ import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startReceiver } from '../helpers/receiver/running-receiver';
 import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 describe('event delivery', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let owner: string;
 
   before(async () => {
-    local = await createLocalSetup();
     owner = await local.account(1);
     const retry = { initialDelayMs: 50, maxDelayMs: 200 };
     writeFileSync(
@@ -29,8 +28,6 @@ describe('event delivery', () => {
       JSON.stringify({ webhook: { timeoutMs: 1_000, retry } }),
     );
   });
-
-  after(() => local?.stop());
 
   const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
 

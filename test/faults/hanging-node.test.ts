@@ -6,7 +6,7 @@ import { eventually } from '../helpers/eventually';
 import { accept, startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { startServiceProcess } from '../helpers/processes/service-process';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const TOKENS = 4;
 
@@ -20,16 +20,13 @@ const HANGING: Record<string, Answerer> = {
 };
 
 describe('the service, stopped while the node answers nothing', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
 
   before(async () => {
-    local = await createLocalSetup();
     const webhook = { maxConcurrentDeliveries: 1 };
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
     for (let token = 0; token < TOKENS; token++) await mintDirectly(local, await local.account(1));
   });
-
-  after(() => local?.stop());
 
   for (const [moment, hanging] of Object.entries(HANGING)) {
     it(`exits with 0 before its deadline, and begins no new delivery: ${moment}`, async () => {

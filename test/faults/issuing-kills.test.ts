@@ -15,7 +15,7 @@ import {
   startServiceProcess,
   type LaunchedService,
 } from '../helpers/processes/service-process';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const KILLS: Record<Engine, number> = { SQLite: 4, PostgreSQL: 2 };
 /** The moments of the kills, and the requests. The timing within them is real, and differs in each run. */
@@ -61,15 +61,12 @@ interface Request {
 }
 
 describe('a service that is killed while it issues', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let owner: string;
 
   before(async () => {
-    local = await createLocalSetup();
     owner = await local.account(1);
   });
-
-  after(() => local?.stop());
 
   for (const engine of ENGINES) {
     const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${SEED})`;

@@ -10,7 +10,7 @@ import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { track } from '../helpers/resources';
 import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { startServiceProcess } from '../helpers/processes/service-process';
-import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const REQUESTS = 40;
 const AT_ONCE = 30;
@@ -34,16 +34,13 @@ const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAns
 };
 
 describe('issuing under load', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let owner: string;
   let services = 0;
 
   before(async () => {
-    local = await createLocalSetup();
     owner = await local.account(1);
   });
-
-  after(() => local?.stop());
 
   const issue = (url: string): Promise<CreateAnswer> => create(url, { ...minimal, owner, holder: owner });
 

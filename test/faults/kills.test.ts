@@ -20,7 +20,7 @@ import {
   startServiceProcess,
   type LaunchedService,
 } from '../helpers/processes/service-process';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const KILLS = 4;
 /** The moments of the kills. The timing within them is real, and differs in each run. */
@@ -45,15 +45,12 @@ const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
 
 describe('a service that is killed repeatedly', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
 
   before(async () => {
-    local = await createLocalSetup();
     const webhook = { timeoutMs: TIMEOUT_MS, retry: { initialDelayMs: 50, maxDelayMs: 200 } };
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
   });
-
-  after(() => local?.stop());
 
   for (const engine of ENGINES) {
     it(`delivers every event, in order, with its state in ${engine} (seed ${SEED})`, async function () {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
-import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { eventually } from '../helpers/eventually';
 import {
@@ -19,13 +19,7 @@ const SEND = 'eth_sendRawTransaction';
 const WAITS = 'mint waits until the wallet is funded';
 
 describe('the mint queue: fees and funds', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));
 

@@ -16,7 +16,7 @@ import {
 } from '../helpers/processes/running-mint-queue';
 import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { sendTransaction } from '../helpers/chain/transactions';
-import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const CONFIRMATIONS = 3;
 /** `presenceMs` is long, so that a transaction that the node forgot is not sent again by itself. */
@@ -40,13 +40,12 @@ const likeGeth: Answerer = (method, params, forward) =>
   method === 'eth_estimateGas' ? forward([params[0], 'latest']) : 'none';
 
 describe('a mint on a public network', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   /** An account that may pause the registry; it uses no nonces of the minting wallet. */
   let admin: string;
   let branch = 0;
 
   before(async () => {
-    local = await createLocalSetup();
     admin = await local.account(1);
     const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
     const [pauses, mints] = await Promise.all([registry.DEFAULT_ADMIN_ROLE(), registry.MINTER_ROLE()]);
@@ -54,8 +53,6 @@ describe('a mint on a public network', () => {
     await grantRole(mints, new Wallet(SECOND_KEY).address);
     await local.client.send('evm_setAutomine', [false]);
   });
-
-  after(() => local?.stop());
 
   afterEach(async () => {
     await callRegistry('unpause');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
 import { eventually } from '../helpers/eventually';
 import type { Answerer } from '../helpers/chain/rpc-proxy';
@@ -18,13 +18,7 @@ const COUNT = 6;
 const SEND = 'eth_sendRawTransaction';
 
 describe('the mint queue after a crash', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));
 

@@ -3,7 +3,7 @@ import { Transaction, Wallet } from 'ethers';
 import { newDeferred } from '../../service/base/waiting';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import type { Answerer, RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { eventually } from '../helpers/eventually';
 import {
@@ -29,13 +29,7 @@ function counted(answer: RpcAnswer, change: number): RpcAnswer {
 }
 
 describe('the mint queue when the node rejects, loses or delays', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));
 

@@ -8,7 +8,7 @@ import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
-import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const RECEIVED = TitleEscrow__factory.createInterface().getEvent('TokenReceived').topicHash;
@@ -43,13 +43,7 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
 };
 
 describe('the logs of a transaction, in its receipt', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   const throughProxy = (
     act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,

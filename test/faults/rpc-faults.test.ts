@@ -10,17 +10,11 @@ import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { seededRandom } from '../helpers/seeded-random';
 import { makeTraffic } from '../helpers/chain/traffic';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 describe('the events of a registry on a faulty node', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let anotherRegistry: Promise<string> | undefined;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
 
   const another = (): Promise<string> => (anotherRegistry ??= local.makeRegistry());
   const head = (): Promise<number> => local.client.getBlockNumber();

@@ -14,7 +14,7 @@ import {
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
 import { makeTraffic } from '../helpers/chain/traffic';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
 
@@ -35,19 +35,16 @@ const STRETCH = 200;
 const MOST_BLOCKS_AT_ALL = 500;
 
 describe('reading many blocks from a provider with limits', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let fromBlock: number;
 
   before(async () => {
-    local = await createLocalSetup();
     fromBlock = (await local.client.getBlockNumber()) + 1;
     for (let token = 0; token < 3; token++) {
       await mintDirectly(local, await local.account(1));
       await mineBlocks(local, STRETCH);
     }
   });
-
-  after(() => local?.stop());
 
   /** Follows from the beginning through a proxy with a limit. */
   const readThrough = (

@@ -10,7 +10,7 @@ import { eventually } from '../helpers/eventually';
 import { startRecordingReceiver, type Answer } from '../helpers/receiver/recording-receiver';
 import { startService } from '../helpers/processes/running-service';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const TOKENS = 10;
 const CONCURRENCY = 8;
@@ -30,16 +30,13 @@ interface Notes {
 }
 
 describe('a receiver that fails half of the time', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
 
   before(async () => {
-    local = await createLocalSetup();
     const retry = { initialDelayMs: 20, maxDelayMs: 100 };
     const webhook = { timeoutMs: TIMEOUT_MS, maxConcurrentDeliveries: CONCURRENCY, retry };
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
   });
-
-  after(() => local?.stop());
 
   for (const engine of ENGINES) {
     it(`gets every event, one at a time for a token, several tokens at once (${engine})`, async function () {

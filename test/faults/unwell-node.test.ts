@@ -8,7 +8,7 @@ import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/pr
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { BOMB, THROUGH, type Answerer, type RpcAnswer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
-import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const TOO_MANY_RESULTS: RpcAnswer = {
   error: { code: -32005, message: 'query returned more than 10000 results' },
@@ -18,13 +18,7 @@ const TOO_MANY_RESULTS: RpcAnswer = {
 const UNWELL: RpcAnswer = { error: { code: -32000, message: 'header not found' } };
 
 describe('the events of a registry on a failing node', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   const throughProxy = (
     answerer: Answerer,

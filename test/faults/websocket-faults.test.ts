@@ -11,16 +11,10 @@ import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
 import { makeTraffic } from '../helpers/chain/traffic';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 describe('the service with a node over WebSocket', () => {
-  let local: LocalSetup;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
+  const local = localSetupOfSuite();
 
   /** Runs `act` with a proxy in front of the node that can cut its connections. */
   async function throughTcp(

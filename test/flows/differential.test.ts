@@ -15,7 +15,7 @@ import {
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { seededRandom } from '../helpers/seeded-random';
 import type { TokenModel } from '../helpers/chain/token-model';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 /** The share of a run that has happened when the service is started. */
 const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 };
@@ -32,16 +32,10 @@ const UNUSUAL_IDS = [0n, 1n, 2n ** 256n - 1n, 2n ** 255n, 2n ** 53n + 1n, 0xabcd
 
 describe('deliveries of random token operations', () => {
   const sent = new Map<Operation, number>();
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let receiver: RecordingReceiver;
   let starting: Promise<RunningService> | undefined;
   let state: State | undefined;
-
-  before(async () => {
-    local = await createLocalSetup();
-  });
-
-  after(() => local?.stop());
 
   beforeEach(async () => {
     receiver = await startRecordingReceiver(local.publicKeyFile);

@@ -9,25 +9,22 @@ import { eventually } from '../helpers/eventually';
 import { healthOf, metricOf, type IssuingHealth } from '../helpers/processes/health-and-metrics';
 import { startRpcProxy, type Answerer, type Fault } from '../helpers/chain/rpc-proxy';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const NO_MINTS = { waiting: 0, inFlight: 0, mined: 0 };
 const ETHER = 10n ** 18n;
 
 describe('the state of issuing in GET /health and GET /metrics', () => {
-  let local: LocalSetup;
+  const local = localSetupOfSuite();
   let wallet: { address: string; privateKey: string };
   let settings: Record<string, string>;
   let folders = 0;
 
   before(async () => {
-    local = await createLocalSetup();
     wallet = Wallet.createRandom();
     const registry = await registryAsAdmin();
     await (await registry.grantRole(await registry.MINTER_ROLE(), wallet.address)).wait();
   });
-
-  after(() => local?.stop());
 
   beforeEach(async () => {
     await local.client.send('hardhat_setBalance', [wallet.address, toQuantity(ETHER)]);

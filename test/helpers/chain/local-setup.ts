@@ -91,5 +91,23 @@ export async function createLocalSetup({
   };
 }
 
+/** A setup for all tests of a suite: registers the hooks that create and end it. Call it in a `describe`. */
+export function localSetupOfSuite(): LocalSetup {
+  let local: LocalSetup | undefined;
+
+  before(async () => {
+    local = await createLocalSetup();
+  });
+
+  after(() => local?.stop());
+
+  return new Proxy({} as LocalSetup, {
+    get(_, name): unknown {
+      if (local === undefined) throw new Error('used outside of a test');
+      return Reflect.get(local, name);
+    },
+  });
+}
+
 /** The address of the account that deploys and mints. */
 export const DEPLOYER = new Wallet(DEPLOYER_KEY).address;
