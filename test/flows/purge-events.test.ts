@@ -90,8 +90,8 @@ describe('old events', () => {
     await age(2 * DAY_MS);
     service = await startService({ ...settings, EVENT_RETENTION_DAYS: '1', DOCUMENT_RETENTION_DAYS: '1' });
     const { log } = service;
-    for (const what of ['events', 'issued documents'])
-      await eventually(`${what} are removed`, () => log.find(({ msg }) => msg === `old ${what} removed`));
+    for (const what of ['old events', 'issued documents'])
+      await eventually(`${what} are removed`, () => log.find(({ msg }) => msg === `${what} removed`));
     expect(await problemOf('deliveries', '--event', String(receiver.deliveries.at(-1)?.event.id))).to.match(
       /EVENT_UNKNOWN/,
     );
