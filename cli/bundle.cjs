@@ -21,6 +21,7 @@ exports.OPTIONS = {
     'libsql',
     'pg-native',
     '@ngrok/ngrok',
+    'pkcs11js',
     // These load files that lie beside them.
     '@digitalbazaar/*',
     'jsonld',
@@ -42,6 +43,7 @@ exports.ENTRY_POINTS = [
   'receiver/main.ts',
   'service/answers/checking-thread.ts',
   'service/issuance/signing-worker.ts',
+  'service/keys/pkcs11-thread.ts',
   'service/main.ts',
   'service/validation/validate-bill-of-lading.ts',
 ];

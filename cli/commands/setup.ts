@@ -5,6 +5,7 @@ import { answering, type Answer, type Say } from '../answer';
 import { examples, JSON_FLAG, YES } from './arguments';
 
 const keys = () => require('../keys/make-keys') as typeof import('../keys/make-keys');
+const list = () => require('../keys/list-keys') as typeof import('../keys/list-keys');
 const did = () => require('../keys/check-did') as typeof import('../keys/check-did');
 const rotation = () => require('../keys/rotate-did') as typeof import('../keys/rotate-did');
 const check = () => require('../check/check-service') as typeof import('../check/check-service');
@@ -46,9 +47,10 @@ export function addSetupCommands(program: Command): void {
       "Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, " +
         'and lists missing settings.',
     )
+    .option('--pkcs11', "make the wallet's and the issuer's key inside the module of PKCS11_MODULE")
     .option(...JSON_FLAG)
-    .addHelpText('after', examples('setup'))
-    .action(answering(() => (say) => keys().setUp(say)));
+    .addHelpText('after', examples('setup', 'setup --pkcs11'))
+    .action(answering((options: { pkcs11?: true }) => (say) => keys().setUp(options, say)));
   program
     .command('check')
     .summary('check settings, nodes, wallet, registries, DID, webhook and database')
@@ -74,6 +76,17 @@ export function addSetupCommands(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('did', 'did --rotate', 'did --revoke keys-1', 'did --check'))
     .action(answering((options: DidOptions) => (say) => answerDid(options, say)));
+  program
+    .command('keys')
+    .summary('list the keys: where each is, its public part, and what it may do')
+    .description(
+      'Lists the keys of the settings: where each is, its public part, what it may do there, and whether ' +
+        'it can sign now.',
+    )
+    .option('--retry', 'try the PIN of the module again, although it was refused')
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('keys', 'keys --retry'))
+    .action(answering((options: { retry?: true }) => () => list().listKeys(options)));
   program
     .command('signing-key')
     .summary('make the key pair that signs webhooks')

@@ -8,7 +8,7 @@ import {
   keyNumberOf,
   MULTIKEY_CONTEXT_URL,
   newP256Key,
-  P256_PUBLIC_PREFIX,
+  p256Multibase,
 } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { settingOf, type Settings } from '../../service/config/settings';
@@ -116,7 +116,7 @@ export function publicKeyOf(secretKeyMultibase: string): string | undefined {
     if (!bytes.subarray(0, 2).equals(SECRET_PREFIX) || bytes.length !== 34) return undefined;
     const pair = createECDH('prime256v1');
     pair.setPrivateKey(bytes.subarray(2));
-    return `z${encodeBase58(Buffer.concat([P256_PUBLIC_PREFIX, pair.getPublicKey(null, 'compressed')]))}`;
+    return p256Multibase(pair.getPublicKey());
   } catch {
     return undefined;
   }

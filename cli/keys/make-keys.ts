@@ -13,6 +13,7 @@ import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
 import { didDocumentOf, issuerOf, keysIn, makeIssuerKey } from './did-key';
+import { makeModuleKeys } from './module-keys';
 
 /**
  * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists the
@@ -20,15 +21,16 @@ import { didDocumentOf, issuerOf, keysIn, makeIssuerKey } from './did-key';
  *
  * @throws the errors of readConfigFile, makeDidKey and makeSigningKey.
  */
-export async function setUp(say: Say): Promise<Answer> {
+export async function setUp({ pkcs11 }: { pkcs11?: true }, say: Say): Promise<Answer> {
   const { envFile, settings } = readSettings();
   // A damaged file is reported before anything is made.
   const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
-  const didKey = await makeDidKey({});
-  didKey.lines.forEach(say);
+  const inModule = pkcs11 || settings.DID_PKCS11_KEY !== undefined;
+  const didKey = inModule ? { json: await makeModuleKeys(say) } : await makeDidKey({});
+  if ('lines' in didKey) didKey.lines.forEach(say);
   const signingKey = await makeSigningKey({});
   signingKey.lines.forEach(say);
-  const missing = missingSettings(settings, webhook?.url);
+  const missing = missingSettings(readSettings().settings, webhook?.url);
   return {
     lines: [
       missing.length === 0 ? 'Nothing is missing. Next: `npx tdoc service`.' : `Missing in ${envFile}:`,

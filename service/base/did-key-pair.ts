@@ -1,4 +1,5 @@
-import { createECDH } from 'node:crypto';
+import { createECDH, ECDH } from 'node:crypto';
+import { encodeBase58 } from 'ethers';
 import { z } from 'zod';
 
 const didKeyPairSchema = z.object({
@@ -92,6 +93,16 @@ export function parseDidKeyPair(
 export const P256_BYTES = 32;
 /** The multicodec prefix of a public key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
 export const P256_PUBLIC_PREFIX = Buffer.from([0x80, 0x24]);
+
+/**
+ * The public key as a Multikey has it.
+ *
+ * @param point in any form of SEC 1.
+ */
+export function p256Multibase(point: Uint8Array): string {
+  const compressed = ECDH.convertKey(Buffer.from(point), 'prime256v1', undefined, undefined, 'compressed');
+  return `z${encodeBase58(Buffer.concat([P256_PUBLIC_PREFIX, compressed as Buffer]))}`;
+}
 
 /**
  * Makes a key pair by ECDH. Node.js 20 may deadlock after `generateKeyPair`: garbage collection that starts

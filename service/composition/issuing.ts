@@ -14,6 +14,7 @@ import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
+import { watchIssuer } from '../keys/module-keys';
 import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
@@ -73,6 +74,7 @@ export async function startIssuing(
   const { network } = config;
   const wallet = openWallet(walletKey, logger);
   const { address: walletAddress } = wallet;
+  const issuerSigner = watchIssuer(preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, systemClock);
@@ -104,7 +106,10 @@ export async function startIssuing(
       simulate: createMintSimulation(client, { registryAddress, walletAddress }),
       journal,
       queue,
-      signers: { wallet: wallet.remote && createReadiness(wallet.remote, signerMs) },
+      signers: {
+        wallet: wallet.remote && createReadiness(wallet.remote, signerMs),
+        issuer: issuerSigner && createReadiness(issuerSigner, signerMs),
+      },
       waitMs: mintMs,
       checkChain,
     },
@@ -115,7 +120,7 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
-      signers: signerReadingOf([wallet.remote]),
+      signers: signerReadingOf([wallet.remote, issuerSigner]),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
@@ -150,7 +155,7 @@ function signerReadingOf(signers: readonly (RemoteSigner | undefined)[]): () => 
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */
 export function preparationOf(config: Config): PreparationSettings | undefined {
-  const { didKeyPair: issuerKey, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
+  const { issuerKey, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
   if (!issuerKey || !tokenRegistry || !billOfLadingContextUrl) return undefined;
   const { currency, chainId } = config.network;
   return {

@@ -89,7 +89,7 @@ export function startConsole(config: Config, parts: ConsoleParts) {
     domain: config.domain,
     chainId: network.chainId,
     registry: config.tokenRegistryAddress,
-    issuer: config.didKeyPair?.controller,
+    issuer: config.issuerKey?.controller,
     signingKeyId: config.signingKeys?.key.id,
   };
   return {

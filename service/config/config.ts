@@ -7,8 +7,8 @@ import { readConfigFile, type ConfigFile, followingOf } from './followed-registr
 import {
   consoleReadKeyOf,
   contextUrlOf,
-  didKeyPairOf,
   gasStationUrlOf,
+  issuerKeyOf,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
@@ -37,7 +37,13 @@ type Combined =
   | 'walletSignerToken'
   | 'walletSignerCertificate'
   | 'walletSignerCertificateKey'
+  | 'walletPkcs11Key'
   | 'didKeyPairs'
+  | 'didPkcs11Key'
+  | 'pkcs11Module'
+  | 'pkcs11Token'
+  | 'pkcs11Pin'
+  | 'pkcs11PinFile'
   | 'nodeEnv'
   | 'signingPrivateKey'
   | 'signingPrivateKeyNext'
@@ -136,7 +142,7 @@ export function loadConfig(environment?: Settings) {
     /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
     walletKey: walletKeyOf(settings),
-    didKeyPair: didKeyPairOf(settings),
+    issuerKey: issuerKeyOf(settings, paths.didDocumentPath),
     /** Undefined: nothing can be sent to a webhook. */
     signingKeys: signingKeysOf(settings),
     consoleReadKey: consoleReadKeyOf(settings),

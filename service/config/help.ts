@@ -10,9 +10,9 @@ It takes no arguments. Settings are environment variables, or lines of .env; the
   DOMAIN                   domain of the issuer's did:web
   NET                      chain id or name of the network: 31337, amoy, ...
   RPC_URL                  node to use, instead of the network's
-  WALLET_PRIVATE_KEY       wallet that mints; or WALLET_SIGNER_URL and WALLET_ADDRESS
+  WALLET_PRIVATE_KEY       wallet that mints; or WALLET_SIGNER_URL, or WALLET_PKCS11_KEY
   TOKEN_REGISTRY_ADDRESS   written by: npx hardhat deploy
-  DID_KEY_PAIRS            written by: npx tdoc setup
+  DID_KEY_PAIRS            written by: npx tdoc setup; or DID_PKCS11_KEY
   SIGNING_PRIVATE_KEY      written by: npx tdoc setup
   WEBHOOK_URL              where events are delivered
   API_KEY                  key that callers of POST /create must send

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { KeyObject } from 'node:crypto';
 import { getAddress, Wallet } from 'ethers';
 import { z } from 'zod';
@@ -35,6 +35,7 @@ import {
   urls,
   wrong,
 } from './setting-types';
+import { tenantFilesOf, tenantOf } from './tenant';
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -95,6 +96,14 @@ export const SERVICE_SETTINGS = {
   WALLET_SIGNER_CERTIFICATE: text.optional(),
   WALLET_SIGNER_CERTIFICATE_KEY: text.optional(),
   DID_KEY_PAIRS: secret('key pair', text.transform(readKeyPair)),
+  /** The library of a PKCS #11 module, and the label of one of its tokens. */
+  PKCS11_MODULE: text.optional(),
+  PKCS11_TOKEN: text.optional(),
+  PKCS11_PIN: secret('whole', text),
+  PKCS11_PIN_FILE: text.optional(),
+  /** Labels of keys in the module, instead of WALLET_PRIVATE_KEY and DID_KEY_PAIRS. */
+  WALLET_PKCS11_KEY: text.optional(),
+  DID_PKCS11_KEY: text.optional(),
   SIGNING_PRIVATE_KEY: secret(
     'PEM',
     parsed(
@@ -242,7 +251,7 @@ export function gasStationUrlOf(network: Network, settings: Settings): string | 
 }
 
 /** Where the wallet's key is. Only `service/keys/` opens it. */
-export type WalletKey = { readonly privateKey: string } | RemoteKey;
+export type WalletKey = { readonly privateKey: string } | RemoteKey | ModuleWalletKey;
 
 /** A key that a signer keeps. */
 export interface RemoteKey {
@@ -255,9 +264,31 @@ export interface RemoteKey {
   readonly certificate: { readonly path: string; readonly keyPath: string } | undefined;
 }
 
+/** A key in a PKCS #11 module. Plain values, so that they can be passed to a thread. */
+export interface ModuleKey {
+  readonly module: ModuleSettings;
+  readonly label: string;
+}
+
+/** The wallet's key in a module. */
+export interface ModuleWalletKey extends ModuleKey {
+  /** With its checksum. */
+  readonly address: string;
+}
+
+/** A PKCS #11 module and a token in it. Paths are absolute. */
+export interface ModuleSettings {
+  readonly path: string;
+  readonly token: string;
+  /** Undefined if the token wants none, or it is in the file. */
+  readonly pin: string | undefined;
+  readonly pinFile: string | undefined;
+  /** There while the PIN was refused and is not to be tried again. */
+  readonly refusedPinFile: string;
+}
+
 /** Settings that have a meaning with WALLET_SIGNER_URL only. */
 const OF_SIGNER = [
-  'WALLET_ADDRESS',
   'WALLET_SIGNER_TOKEN',
   'WALLET_SIGNER_CERTIFICATE',
   'WALLET_SIGNER_CERTIFICATE_KEY',
@@ -270,23 +301,19 @@ const OF_SIGNER = [
  *   keys.
  */
 export function walletKeyOf(settings: Settings): WalletKey | undefined {
+  const form = formOf(settings, ['WALLET_PRIVATE_KEY', 'WALLET_SIGNER_URL', 'WALLET_PKCS11_KEY']);
+  if (form !== 'WALLET_SIGNER_URL') refuseUnused(settings, OF_SIGNER, 'WALLET_SIGNER_URL');
   const privateKey = settingOf(settings, 'WALLET_PRIVATE_KEY');
-  const url = settingOf(settings, 'WALLET_SIGNER_URL');
-  if (url === undefined) {
-    const [unused] = OF_SIGNER.filter((name) => settings[name] !== undefined);
-    if (unused !== undefined)
-      throw wrong(unused, 'is set, but WALLET_SIGNER_URL is not', 'Set that too, or unset this.');
+  if (form === undefined || privateKey !== undefined) {
+    refuseUnused(settings, ['WALLET_ADDRESS'], 'WALLET_SIGNER_URL');
     return privateKey === undefined ? undefined : { privateKey };
   }
-  if (privateKey !== undefined) {
-    const remedy = 'Unset one of them: the wallet has one key.';
-    throw wrong('WALLET_PRIVATE_KEY', 'and WALLET_SIGNER_URL are both set', remedy);
-  }
   const address = settingOf(settings, 'WALLET_ADDRESS');
-  if (address === undefined) {
-    const remedy = 'Set it to the address whose transactions the signer signs.';
-    throw wrong('WALLET_ADDRESS', 'is needed with WALLET_SIGNER_URL', remedy);
-  }
+  if (address === undefined)
+    throw wrong('WALLET_ADDRESS', `is needed with ${form}`, 'Set it to the address of the key.');
+  const label = settingOf(settings, 'WALLET_PKCS11_KEY');
+  if (label !== undefined) return { module: neededModuleOf(settings, form), label, address };
+  const url = settingOf(settings, 'WALLET_SIGNER_URL') ?? '';
   const token = settingOf(settings, 'WALLET_SIGNER_TOKEN');
   const { username, password } = new URL(url);
   if (token !== undefined && username + password !== '') {
@@ -294,6 +321,59 @@ export function walletKeyOf(settings: Settings): WalletKey | undefined {
     throw wrong('WALLET_SIGNER_TOKEN', 'and the user of WALLET_SIGNER_URL are both set', remedy);
   }
   return { url, address, token, certificate: certificateOf(settings) };
+}
+
+/** The setting that says where a key is. */
+function formOf<Name extends SettingName>(settings: Settings, names: readonly Name[]): Name | undefined {
+  const [form, second] = names.filter((name) => settings[name] !== undefined);
+  if (form === undefined || second === undefined) return form;
+  throw wrong(form, `and ${second} are both set`, 'Unset one of them: it is one key.');
+}
+
+function refuseUnused(settings: Settings, names: readonly SettingName[], missing: SettingName): void {
+  const unused = names.find((name) => settings[name] !== undefined);
+  if (unused !== undefined)
+    throw wrong(unused, `is set, but ${missing} is not`, 'Set that too, or unset this.');
+}
+
+/**
+ * The PKCS #11 module. Undefined if none is set.
+ *
+ * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
+ */
+export function moduleOf(settings: Settings): ModuleSettings | undefined {
+  const path = settingOf(settings, 'PKCS11_MODULE');
+  const token = settingOf(settings, 'PKCS11_TOKEN');
+  const pin = settingOf(settings, 'PKCS11_PIN');
+  const pinFile = settingOf(settings, 'PKCS11_PIN_FILE');
+  if (path === undefined) {
+    refuseUnused(settings, ['PKCS11_TOKEN', 'PKCS11_PIN', 'PKCS11_PIN_FILE'], 'PKCS11_MODULE');
+    return undefined;
+  }
+  if (token === undefined)
+    throw wrong('PKCS11_TOKEN', 'is needed with PKCS11_MODULE', 'Set it to the label of the token.');
+  if (pin !== undefined && pinFile !== undefined)
+    throw wrong('PKCS11_PIN', 'and PKCS11_PIN_FILE are both set', 'Unset one of them.');
+  return {
+    path: resolve(PROJECT_ROOT, path),
+    token,
+    pin,
+    pinFile: pinFile === undefined ? undefined : resolve(PROJECT_ROOT, pinFile),
+    refusedPinFile: join(dataDirOf(settings), 'pin-refused.json'),
+  };
+}
+
+function neededModuleOf(settings: Settings, name: string): ModuleSettings {
+  const found = moduleOf(settings);
+  if (found !== undefined) return found;
+  const remedy = 'Set it to the path of the library that came with the module.';
+  throw wrong('PKCS11_MODULE', `is needed with ${name}`, remedy);
+}
+
+/** DATA_DIR, or the default of the env file's tenant: an absolute path. */
+function dataDirOf({ DATA_DIR, ENV_FILE = '.env' }: Settings): string {
+  const { dataDir } = tenantFilesOf(tenantOf(resolve(PROJECT_ROOT, ENV_FILE)));
+  return resolve(PROJECT_ROOT, DATA_DIR ?? dataDir);
 }
 
 function certificateOf(settings: Settings): RemoteKey['certificate'] {
@@ -306,12 +386,32 @@ function certificateOf(settings: Settings): RemoteKey['certificate'] {
   throw wrong(missing, `is needed with ${there}`, 'Set it to the path of a PEM file.');
 }
 
+/** Where the issuer's key is: a pair, or a key in a module. Plain values. */
+export type IssuerKey = DidKeyPair | ModuleIssuerKey;
+
+/** The issuer's key in a module. Its verification method is the one in did.json that has its public key. */
+export interface ModuleIssuerKey extends ModuleKey {
+  /** The issuer's DID. */
+  readonly controller: string;
+  readonly didDocumentPath: string;
+}
+
 /**
- * DID_KEY_PAIRS. Its key must be of DOMAIN's did:web: a signature with another key cannot be corrected later.
+ * DID_KEY_PAIRS or DID_PKCS11_KEY. A pair must be of DOMAIN's did:web: a signature with another key cannot be
+ * corrected later.
+ *
+ * @param didDocumentPath absolute.
  */
-export function didKeyPairOf(settings: Settings): DidKeyPair | undefined {
-  const keyPair = settingOf(settings, 'DID_KEY_PAIRS');
+export function issuerKeyOf(settings: Settings, didDocumentPath: string): IssuerKey | undefined {
+  formOf(settings, ['DID_KEY_PAIRS', 'DID_PKCS11_KEY']);
   const domain = settingOf(settings, 'DOMAIN');
+  const label = settingOf(settings, 'DID_PKCS11_KEY');
+  if (label !== undefined) {
+    const keyModule = neededModuleOf(settings, 'DID_PKCS11_KEY');
+    if (domain === undefined) return undefined;
+    return { module: keyModule, label, controller: didWebOf(domain), didDocumentPath };
+  }
+  const keyPair = settingOf(settings, 'DID_KEY_PAIRS');
   if (keyPair === undefined || domain === undefined || keyPair.controller === didWebOf(domain))
     return keyPair;
   throw wrong(

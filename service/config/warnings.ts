@@ -31,7 +31,7 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
 export function missingForIssuing(
   values: Pick<Values, 'tokenRegistryAddress'> & {
     walletKey: unknown;
-    didKeyPair: unknown;
+    issuerKey: unknown;
     /** Follows from DOMAIN, unless it is set itself. */
     billOfLadingContextUrl: string | undefined;
   },
@@ -39,7 +39,7 @@ export function missingForIssuing(
   const needed = {
     DOMAIN: values.billOfLadingContextUrl,
     WALLET_PRIVATE_KEY: values.walletKey,
-    DID_KEY_PAIRS: values.didKeyPair,
+    DID_KEY_PAIRS: values.issuerKey,
     TOKEN_REGISTRY_ADDRESS: values.tokenRegistryAddress,
   };
   return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));

@@ -13,7 +13,7 @@ const MOST_ACCOUNTS = 100;
 
 /** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
-  config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'didKeyPair'>,
+  config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'issuerKey'>,
   parts: { confirmations: Confirmations; canIssue: boolean; client: Pick<RpcClient, 'send'> },
 ): Promise<Facts> {
   const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
@@ -21,7 +21,7 @@ export async function factsOf(
   return {
     network: { name, chainId, currency, isLocal, explorerUrl },
     registry: config.tokenRegistryAddress ?? null,
-    issuer: config.didKeyPair?.controller ?? null,
+    issuer: config.issuerKey?.controller ?? null,
     confirmations,
     canIssue,
     accounts: isLocal ? await accountsOf(client) : [],

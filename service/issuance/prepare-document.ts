@@ -8,7 +8,8 @@ import {
   type UnsignedCredential,
 } from './credential';
 import { RequestError } from '../base/errors';
-import type { IssuerKey } from '../keys/issuer-key';
+import type { IssuerKey } from '../config/settings';
+import type { ModuleClient } from '../keys/pkcs11';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
@@ -64,11 +65,16 @@ export interface PreparationSettings extends Omit<
 /**
  * Creates the part of issuing that does all the computing and needs neither chain nor database.
  *
+ * @param client asks the module that has the issuer's key, in a thread that did not open it.
  * @throws ConfigurationError when the key pair cannot be used.
  */
-export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
+export async function createDocumentPreparer(
+  settings: PreparationSettings,
+  client?: ModuleClient,
+): Promise<PrepareDocument> {
   const { issuerKey, ...common } = settings;
-  const sign = await createCredentialSigner(issuerKey, createDocumentLoader(common.documentContextUrl));
+  const loader = createDocumentLoader(common.documentContextUrl);
+  const sign = await createCredentialSigner(issuerKey, loader, client);
   return async ({ documentType, body, uuid, issuedAt }) => {
     const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
     const created = new Date(issuedAt);

@@ -1,8 +1,10 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
-import { SigningError, messageOf } from '../base/errors';
-import { type IssuerKey, openIssuerKey } from '../keys/issuer-key';
+import { SignerError, SigningError, messageOf } from '../base/errors';
+import type { IssuerKey } from '../config/settings';
+import { openIssuerKey } from '../keys/issuer-key';
+import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
@@ -32,16 +34,19 @@ export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/cre
  * Creates a signer for ecdsa-sd-2023 data integrity proofs
  * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
  *
+ * @param client asks the module that has the key, in a thread that did not open it.
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createCredentialSigner(
   key: IssuerKey,
   documentLoader: DocumentLoader,
+  client?: ModuleClient,
 ): Promise<SignCredential> {
-  const signer = await openIssuerKey(key);
+  const open = await openIssuerKey(key, client);
   const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {
+      const signer = await open();
       const suite = new DataIntegrityProof({ signer, date: created.toISOString(), cryptosuite });
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
@@ -55,7 +60,8 @@ export async function createCredentialSigner(
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
  * not be signed.
  */
-function signingFailed(cause: unknown): SigningError {
+function signingFailed(cause: unknown): SigningError | SignerError {
+  if (cause instanceof SignerError) return cause;
   const { cause: ofLoader, event } = detailsOf(cause);
   if (ofLoader instanceof SigningError) return ofLoader;
   if (event === undefined) {

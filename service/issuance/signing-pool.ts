@@ -8,8 +8,9 @@ import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/waiting';
 import { openIssuerKey } from '../keys/issuer-key';
+import { openModule } from '../keys/pkcs11';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
-import type { Loaded, PreparationOutcome, SigningTask } from './signing-worker';
+import type { PreparationOutcome, SigningTask, ThreadMessage } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
 /** The load of the signing threads. */
@@ -127,7 +128,11 @@ export async function createSigningPool(
     }),
   );
   const loaded = new Set<number>();
-  pool.on('message', ({ loadedThread }: Loaded) => loaded.add(loadedThread));
+  const { issuerKey } = settings;
+  pool.on('message', (message: ThreadMessage) => {
+    if ('loadedThread' in message) loaded.add(message.loadedThread);
+    else if ('module' in issuerKey) openModule(issuerKey.module).connect(message.modulePort);
+  });
   // The pool's own queue has no time limit.
   const busy = 'Too many documents are being signed: send it again later.';
   const semaphore = createSemaphore({ permits: threads, waiting, waitMs }, busy);

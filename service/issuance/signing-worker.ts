@@ -1,5 +1,6 @@
-import { parentPort, threadId, workerData } from 'node:worker_threads';
+import { MessageChannel, parentPort, threadId, workerData, type MessagePort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { ModuleClient } from '../keys/pkcs11';
 import {
   createDocumentPreparer,
   type Preparation,
@@ -36,17 +37,15 @@ const DRY_RUN = {
   remarks: 'none',
 };
 
-/** The message that a thread sends once it has loaded. */
-export interface Loaded {
-  loadedThread: number;
-}
+/** The messages of a thread: it has loaded; it asks the module of the issuer's key at this port. */
+export type ThreadMessage = { loadedThread: number } | { modulePort: MessagePort };
 
 async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
-  const preparer = createDocumentPreparer(settings);
+  const preparer = createDocumentPreparer(settings, 'module' in settings.issuerKey ? askModule() : undefined);
   // An error here is reported to the next caller. If the thread failed at its start, it would be started
   // again and again.
   await preparer.then(runDry).catch(() => undefined);
-  parentPort?.postMessage({ loadedThread: threadId } satisfies Loaded);
+  parentPort?.postMessage({ loadedThread: threadId } satisfies ThreadMessage);
   return async (task) => {
     Atomics.store(task.begun, 0, 1);
     try {
@@ -55,6 +54,12 @@ async function start(settings: PreparationSettings): Promise<(task: SigningTask)
       return { error: toTransferredError(error) } satisfies PreparationOutcome;
     }
   };
+}
+
+function askModule(): ModuleClient {
+  const { port1, port2 } = new MessageChannel();
+  parentPort?.postMessage({ modulePort: port2 } satisfies ThreadMessage, [port2]);
+  return new ModuleClient(port1);
 }
 
 async function runDry(prepare: PrepareDocument): Promise<void> {

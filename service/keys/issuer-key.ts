@@ -1,26 +1,41 @@
+import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import { MULTIKEY_CONTEXT_URL, type DidKeyPair } from '../base/did-key-pair';
-import { ConfigurationError, messageOf } from '../base/errors';
-
-/** Where the issuer's key is: a plain value, so that it can be passed to a thread and opened there. */
-export type IssuerKey = DidKeyPair;
+import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
+import { ConfigurationError, messageOf, SignerError } from '../base/errors';
+import type { IssuerKey, ModuleIssuerKey } from '../config/settings';
+import { openModule, type ModuleClient } from './pkcs11';
 
 /** Signs bytes with the P-256 key that a verification method names. */
 export interface IssuerSigner {
   /** The verification method, as in the proofs. */
   readonly id: string;
   readonly algorithm: string;
-  /** ECDSA with SHA-256: r and s, 32 bytes each. */
+  /**
+   * ECDSA with SHA-256: r and s, 32 bytes each.
+   *
+   * @throws SignerError if the key is in a module.
+   */
   sign(bytes: { data: Uint8Array }): Promise<Uint8Array>;
 }
 
+/** Gives the signer: at once, or after the module was asked. */
+export type IssuerSource = () => Promise<IssuerSigner>;
+
 /**
- * Opens the issuer's key. Both the public and the secret part are imported here, so that a damaged pair is
- * detected.
+ * Opens the issuer's key. Both the public and the secret part of a pair are imported here, so that a damaged
+ * pair is detected. A module is asked with the first signature, because it may be away now.
  *
- * @throws ConfigurationError when the key pair cannot be used.
+ * @param client asks the module; needed in a thread that did not open it.
+ * @throws ConfigurationError when the key pair cannot be used; PKCS11_NOT_INSTALLED.
  */
-export async function openIssuerKey(key: IssuerKey): Promise<IssuerSigner> {
+export async function openIssuerKey(key: IssuerKey, client?: ModuleClient): Promise<IssuerSource> {
+  if ('module' in key) return moduleSource(key, client ?? openModule(key.module).client);
+  const signer = await pairSigner(key);
+  return async () => signer;
+}
+
+async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
   try {
     const pair = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...key });
     return pair.signer();
@@ -29,4 +44,77 @@ export async function openIssuerKey(key: IssuerKey): Promise<IssuerSigner> {
     const message = `DID_KEY_PAIRS is damaged: ${messageOf(cause)}. ${remedy}`;
     throw new ConfigurationError('CONFIGURATION_INVALID', message, { cause, remedy });
   }
+}
+
+/** The key of a label may become another one, so each signature is checked against the method's key. */
+function moduleSource(key: ModuleIssuerKey, client: ModuleClient): IssuerSource {
+  let known: IssuerSigner | undefined;
+  return async () => {
+    if (known !== undefined) return known;
+    const { id, point } = await verificationMethodOf(key, client);
+    const publicKey = publicKeyOf(point);
+    const asked = { label: key.label, curve: 'P-256' } as const;
+    known = {
+      id,
+      algorithm: 'P-256',
+      async sign({ data }) {
+        const signature = await client.sign(asked, createHash('sha256').update(data).digest());
+        if (verify('sha256', data, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature))
+          return signature;
+        // The next signature looks for the method again: did.json may have it meanwhile.
+        known = undefined;
+        const remedy = `Nothing was issued. Find out which key "${key.label}" is now.`;
+        const message = `The module's signature is not by the key of ${id}. ${remedy}`;
+        throw new SignerError('SIGNER_ANSWER_WRONG', message, { remedy, retryable: true });
+      },
+    };
+    return known;
+  };
+}
+
+/**
+ * The verification method of did.json that has the module's key.
+ *
+ * @returns `point`: the public key: a byte of form, x and y.
+ * @throws SignerError; SIGNER_REFUSED if did.json has no such method.
+ */
+export async function verificationMethodOf(
+  { label, controller, didDocumentPath }: ModuleIssuerKey,
+  client: ModuleClient,
+): Promise<{ id: string; point: Uint8Array }> {
+  const { publicKey: point } = await client.describe({ label, curve: 'P-256' });
+  const multibase = p256Multibase(point);
+  const method = methodsIn(didDocumentPath).find(
+    (one) => one.publicKeyMultibase === multibase && one.controller === controller,
+  );
+  if (method !== undefined) return { id: method.id, point };
+  const remedy = 'Run `npx tdoc did --check`.';
+  const message = `${didDocumentPath} has no verification method with the module's key "${label}". ${remedy}`;
+  throw new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+}
+
+interface Method {
+  id: string;
+  controller: string;
+  publicKeyMultibase: string;
+}
+
+function methodsIn(didDocumentPath: string): Method[] {
+  try {
+    const { verificationMethod } = JSON.parse(readFileSync(didDocumentPath, 'utf8')) as {
+      verificationMethod?: Method[];
+    };
+    return Array.isArray(verificationMethod) ? verificationMethod : [];
+  } catch (cause) {
+    const remedy = 'Restore it, or make it with `npx tdoc setup --pkcs11`.';
+    const message = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}. ${remedy}`;
+    throw new SignerError('SIGNER_REFUSED', message, { cause, remedy, retryable: true });
+  }
+}
+
+function publicKeyOf(point: Uint8Array): KeyObject {
+  const coordinate = (from: number, to: number): string =>
+    Buffer.from(point.subarray(from, to)).toString('base64url');
+  const key = { kty: 'EC', crv: 'P-256', x: coordinate(1, 33), y: coordinate(33, 65) };
+  return createPublicKey({ key, format: 'jwk' });
 }

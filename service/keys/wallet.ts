@@ -8,6 +8,7 @@ import { printableUrl, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
 import type { RemoteKey, WalletKey } from '../config/settings';
 import { wrong } from '../config/setting-types';
+import { ModuleWallet } from './module-keys';
 import { SignerState, type RemoteSigner } from './signer-state';
 import { requireSigned, type TransactionFields, type TransactionSigner } from './transaction-signer';
 
@@ -15,10 +16,11 @@ import { requireSigned, type TransactionFields, type TransactionSigner } from '.
  * Opens the wallet that deploys, mints and administers registries.
  *
  * @param logger gets a line when a remote signer begins to fail, and when it answers again.
- * @throws ConfigurationError if a client certificate cannot be read.
+ * @throws ConfigurationError if a client certificate cannot be read; PKCS11_NOT_INSTALLED.
  */
 export function openWallet(key: WalletKey, logger?: Logger): TransactionSigner {
-  if (!('privateKey' in key)) return new JsonRpcSigner(key, logger);
+  if ('url' in key) return new JsonRpcSigner(key, logger);
+  if ('module' in key) return new ModuleWallet(key, logger);
   const wallet = new Wallet(key.privateKey);
   return { address: wallet.address, sign: (fields) => wallet.signTransaction(fields) };
 }

@@ -151,7 +151,7 @@ describe('the settings that issuing needs', () => {
   const all = {
     tokenRegistryAddress: '0x1',
     walletKey: {},
-    didKeyPair: {},
+    issuerKey: {},
     billOfLadingContextUrl: 'https://carrier.example/v1.json',
   };
 

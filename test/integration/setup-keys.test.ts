@@ -63,7 +63,7 @@ describe('npx tdoc did', () => {
       .to.contain(document)
       .and.to.contain('DID_KEY_PAIRS')
       .and.not.to.contain(secretKeyMultibase);
-    expect(loadConfig({ ...settings, NET: '31337' }).didKeyPair).to.deep.equal(keyPair());
+    expect(loadConfig({ ...settings, NET: '31337' }).issuerKey).to.deep.equal(keyPair());
     const signature = await (await from(keyPair())).signer().sign({ data: Buffer.from('x') });
     expect(signature).to.have.length(64);
     expect(readFileSync(envFile, 'utf8')).to.match(/^# mine\nDID_KEY_PAIRS='/);

@@ -117,16 +117,16 @@ describe('configuration', () => {
 
   it('accepts DID_KEY_PAIRS with escaped quotes', () => {
     const escaped = JSON.stringify(KEY_PAIR).replaceAll('"', '\\"');
-    expect(load({ DID_KEY_PAIRS: escaped }).didKeyPair).to.deep.include({ id: KEY_PAIR.id });
+    expect(load({ DID_KEY_PAIRS: escaped }).issuerKey).to.deep.include({ id: KEY_PAIR.id });
   });
 
   it('accepts a later key in DID_KEY_PAIRS, and only one that is named by a number', () => {
     const withFragment = (fragment: string): string =>
       JSON.stringify({ ...KEY_PAIR, id: `${KEY_PAIR.controller}#${fragment}` });
     for (const fragment of ['keys-2', 'keys-10'])
-      expect(load({ DID_KEY_PAIRS: withFragment(fragment) }).didKeyPair?.id).to.match(
-        new RegExp(`#${fragment}$`),
-      );
+      expect(load({ DID_KEY_PAIRS: withFragment(fragment) }).issuerKey)
+        .to.have.property('id')
+        .match(new RegExp(`#${fragment}$`));
     for (const fragment of ['keys-0', 'keys-01', 'keys-', 'keys-1#keys-2', 'keys-x', 'key-1', 'keys-1e3'])
       expect(problemOf({ DID_KEY_PAIRS: withFragment(fragment) }), fragment).to.match(
         /DID_KEY_PAIRS has a wrong field: id must be the controller followed by #keys- and a number/,

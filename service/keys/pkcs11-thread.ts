@@ -1,0 +1,367 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
+import * as pkcs11 from 'pkcs11js';
+import { messageOf, ServiceError, SignerError } from '../base/errors';
+import type { ModuleSettings } from '../config/settings';
+
+/** The curve of the wallet's key, or of the issuer's. */
+export type Curve = 'secp256k1' | 'P-256';
+
+/** A question to the module about the key pair of this label. */
+export type ModuleQuestion = { label: string; curve: Curve } & (
+  | { kind: 'describe' }
+  /** Finds the key, or makes it: not extractable, and allowed to sign only. */
+  | { kind: 'make' }
+  /** `digest`: 32 bytes. */
+  | { kind: 'sign'; digest: Uint8Array }
+);
+
+/** The public part of a key pair, and how the module protects the private one. */
+export interface KeyDescription {
+  /** Uncompressed: a byte of form, x and y. */
+  publicKey: Uint8Array;
+  isExtractable: boolean;
+  /** The operations that the module allows with it. */
+  uses: string[];
+}
+
+/** The answer: `signature` has r and s, 32 bytes each. */
+export type ModuleAnswer = { description: KeyDescription } | { signature: Uint8Array } | { problem: Problem };
+type Problem = Pick<ServiceError, 'code' | 'message' | 'remedy'>;
+
+/** A question on its way. After `until` (epoch milliseconds) nobody waits for the answer. */
+export interface AskedQuestion {
+  id: number;
+  until: number;
+  question: ModuleQuestion;
+}
+export type GivenAnswer = { id: number } & ModuleAnswer;
+
+/** The data of the thread. */
+export interface ThreadData {
+  settings: ModuleSettings;
+  /** 1 while the module is asked. */
+  busy: Int32Array<SharedArrayBuffer>;
+}
+
+/** DER of the curve's object identifier (RFC 5480, section 2.1.1.1; SEC 2, A.2.1). */
+const CURVES: Record<Curve, Buffer> = {
+  'P-256': Buffer.from('06082a8648ce3d030107', 'hex'),
+  secp256k1: Buffer.from('06052b8104000a', 'hex'),
+};
+const SIGNATURE_BYTES = 64;
+const POINT_BYTES = 65;
+
+/** PKCS #11 v2.40, section 3.6: the module refused the PIN, and may count it. */
+const PIN_REFUSED = new Set([
+  pkcs11.CKR_PIN_INCORRECT,
+  pkcs11.CKR_PIN_INVALID,
+  pkcs11.CKR_PIN_LEN_RANGE,
+  pkcs11.CKR_PIN_EXPIRED,
+  pkcs11.CKR_PIN_LOCKED,
+]);
+
+const USES = {
+  sign: pkcs11.CKA_SIGN,
+  decrypt: pkcs11.CKA_DECRYPT,
+  derive: pkcs11.CKA_DERIVE,
+  unwrap: pkcs11.CKA_UNWRAP,
+};
+
+interface Open {
+  library: pkcs11.PKCS11;
+  session: Buffer;
+  /** Private keys by curve and label. */
+  keys: Map<string, Buffer>;
+}
+
+/** A PKCS #11 module, and the session in which one token signs. */
+class KeyModule {
+  /** Stays loaded. */
+  #library: pkcs11.PKCS11 | undefined;
+  #isInitialised = false;
+  #open: Open | undefined;
+  /** Kept in this process too: another log-in with the same PIN is never tried. */
+  #refusedPin: string | undefined;
+
+  constructor(private readonly settings: ModuleSettings) {}
+
+  /** @throws SignerError */
+  answer(question: ModuleQuestion): ModuleAnswer {
+    try {
+      return this.#ask(question);
+    } catch (error) {
+      if (error instanceof SignerError) throw error;
+      this.#close();
+    }
+    // The module may have ended the session, or was restarted: another session is opened, once.
+    try {
+      return this.#ask(question);
+    } catch (error) {
+      if (error instanceof SignerError) throw error;
+      this.#close();
+      throw this.#unreachable(`fails with ${messageOf(error)}`, error);
+    }
+  }
+
+  #ask(question: ModuleQuestion): ModuleAnswer {
+    const open = (this.#open ??= this.#begin());
+    if (question.kind === 'describe') return { description: this.#describe(open, question) };
+    if (question.kind === 'make') {
+      const { label, curve } = question;
+      if (find(open, pkcs11.CKO_PRIVATE_KEY, label).length === 0) make(open, label, curve);
+      return { description: this.#describe(open, question) };
+    }
+    const { library, session } = open;
+    library.C_SignInit(session, { mechanism: pkcs11.CKM_ECDSA }, this.#privateKey(open, question));
+    const signature = library.C_Sign(session, Buffer.from(question.digest), Buffer.alloc(SIGNATURE_BYTES));
+    return { signature: new Uint8Array(signature) };
+  }
+
+  #begin(): Open {
+    const library = (this.#library ??= this.#load());
+    try {
+      initialise(library);
+      this.#isInitialised = true;
+      const slot = this.#slotOf(library);
+      const session = library.C_OpenSession(slot, pkcs11.CKF_SERIAL_SESSION | pkcs11.CKF_RW_SESSION);
+      this.#logIn(library, slot, session);
+      return { library, session, keys: new Map() };
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+  }
+
+  #load(): pkcs11.PKCS11 {
+    const library = new pkcs11.PKCS11();
+    try {
+      library.load(this.settings.path);
+      return library;
+    } catch (cause) {
+      const remedy = 'Correct PKCS11_MODULE: it is the path of the library that came with the module.';
+      throw this.#unreachable(`cannot be loaded (${messageOf(cause)})`, cause, remedy);
+    }
+  }
+
+  #slotOf(library: pkcs11.PKCS11): Buffer {
+    const { token } = this.settings;
+    const isNamed = (slot: Buffer): boolean => library.C_GetTokenInfo(slot).label.trimEnd() === token;
+    const [slot, ...others] = library.C_GetSlotList(true).filter(isNamed);
+    if (slot === undefined) {
+      const remedy = 'Connect the token, or correct PKCS11_TOKEN.';
+      throw this.#unreachable(`has no token "${token}"`, undefined, remedy);
+    }
+    if (others.length === 0) return slot;
+    throw this.#refused(`has several tokens "${token}"`, 'Give each its own label.');
+  }
+
+  /** Modules count refused PINs, and lock the token, or erase it, after a few. */
+  #logIn(library: pkcs11.PKCS11, slot: Buffer, session: Buffer): void {
+    const pin = this.#pin();
+    if (pin === undefined) return;
+    const { flags } = library.C_GetTokenInfo(slot);
+    if ((flags & pkcs11.CKF_USER_PIN_LOCKED) !== 0)
+      throw this.#pinRefused('is locked', "Unlock it with the module's own program.");
+    if ((flags & pkcs11.CKF_USER_PIN_FINAL_TRY) !== 0) {
+      const remedy = "Log in once with the module's own program, so that it allows more tries again.";
+      throw this.#pinRefused('has one try left, which is not spent here', remedy);
+    }
+    if (pin === this.#refusedPin || this.#isMarked())
+      throw this.#pinRefused('was refused before, and is not tried again by itself', CORRECT_PIN);
+    try {
+      library.C_Login(session, pkcs11.CKU_USER, pin);
+    } catch (error) {
+      const reason = numberOf(error);
+      if (reason === pkcs11.CKR_USER_ALREADY_LOGGED_IN) return;
+      if (reason === undefined || !PIN_REFUSED.has(reason)) throw error;
+      this.#refusedPin = pin;
+      this.#mark();
+      throw this.#pinRefused(`is refused (${messageOf(error)})`, CORRECT_PIN);
+    }
+  }
+
+  /** Read at each log-in, so that a file with another PIN counts without a restart. */
+  #pin(): string | undefined {
+    const { pin, pinFile } = this.settings;
+    if (pinFile === undefined) return pin;
+    try {
+      return readFileSync(pinFile, 'utf8').trimEnd();
+    } catch (cause) {
+      const remedy = 'Make it readable for the service, or correct PKCS11_PIN_FILE.';
+      throw this.#refused(`needs a PIN, but PKCS11_PIN_FILE cannot be read: ${messageOf(cause)}`, remedy);
+    }
+  }
+
+  /** The file holds neither the PIN nor anything made of it. */
+  #mark(): void {
+    const { refusedPinFile, path, token } = this.settings;
+    mkdirSync(dirname(refusedPinFile), { recursive: true, mode: 0o700 });
+    const content = { module: path, token, refusedAt: new Date().toISOString() };
+    writeFileSync(refusedPinFile, `${JSON.stringify(content)}\n`, { mode: 0o600, flush: true });
+  }
+
+  #isMarked(): boolean {
+    const { refusedPinFile, path, token } = this.settings;
+    if (!existsSync(refusedPinFile)) return false;
+    try {
+      const marker = JSON.parse(readFileSync(refusedPinFile, 'utf8')) as { module?: string; token?: string };
+      return marker.module === path && marker.token === token;
+    } catch {
+      // A damaged marker is one all the same.
+      return true;
+    }
+  }
+
+  #privateKey(open: Open, { label, curve }: ModuleQuestion): Buffer {
+    const name = `${curve} ${label}`;
+    const known = open.keys.get(name);
+    if (known !== undefined) return known;
+    const [key, ...others] = find(open, pkcs11.CKO_PRIVATE_KEY, label);
+    const { token } = this.settings;
+    if (key === undefined) {
+      const remedy = `Correct the label, or make the keys with \`npx tdoc setup --pkcs11\`.`;
+      throw this.#refused(`has no private key "${label}" in token "${token}"`, remedy);
+    }
+    if (others.length > 0) {
+      const remedy = 'Give each key its own label: another key would sign in its place.';
+      throw this.#refused(`has several private keys "${label}" in token "${token}"`, remedy);
+    }
+    if (!CURVES[curve].equals(attribute(open, key, pkcs11.CKA_EC_PARAMS)))
+      throw this.#refused(`has a key "${label}" of another curve than ${curve}`, 'Name a key of that curve.');
+    open.keys.set(name, key);
+    return key;
+  }
+
+  #describe(open: Open, question: ModuleQuestion): KeyDescription {
+    const { label } = question;
+    const key = this.#privateKey(open, question);
+    const id = attribute(open, key, pkcs11.CKA_ID);
+    const points = find(open, pkcs11.CKO_PUBLIC_KEY, label)
+      .filter((one, _, all) => all.length === 1 || attribute(open, one, pkcs11.CKA_ID).equals(id))
+      .map((one) => attribute(open, one, pkcs11.CKA_EC_POINT));
+    const [point] = points;
+    if (point === undefined || points.length > 1) {
+      const remedy = 'Import the public key that belongs to it, with the same label and id.';
+      throw this.#refused(`has ${points.length} public keys "${label}" of the private one's id`, remedy);
+    }
+    const has = (type: number): boolean => attribute(open, key, type)[0] === 1;
+    return {
+      // A DER octet string, or its content: modules do either.
+      publicKey: new Uint8Array(point.subarray(point.length - POINT_BYTES)),
+      isExtractable: has(pkcs11.CKA_EXTRACTABLE),
+      uses: Object.entries(USES).flatMap(([use, type]) => (has(type) ? [use] : [])),
+    };
+  }
+
+  #close(): void {
+    this.#open = undefined;
+    if (!this.#isInitialised) return;
+    this.#isInitialised = false;
+    try {
+      this.#library?.C_Finalize();
+    } catch {
+      // A module that is gone cannot end anything.
+    }
+  }
+
+  #unreachable(problem: string, cause?: unknown, remedy = 'Start the module, or connect it.'): SignerError {
+    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
+    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+  }
+
+  #refused(problem: string, remedy: string): SignerError {
+    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
+    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+  }
+
+  #pinRefused(problem: string, remedy: string): SignerError {
+    const message = `The PIN of token "${this.settings.token}" ${problem}. ${remedy}`;
+    return new SignerError('SIGNER_PIN_REFUSED', message, { remedy, retryable: true });
+  }
+}
+
+const CORRECT_PIN = 'Correct PKCS11_PIN or PKCS11_PIN_FILE, then run `npx tdoc keys --retry`.';
+
+function initialise(library: pkcs11.PKCS11): void {
+  try {
+    library.C_Initialize({ flags: pkcs11.CKF_OS_LOCKING_OK });
+  } catch (error) {
+    if (numberOf(error) !== pkcs11.CKR_CRYPTOKI_ALREADY_INITIALIZED) throw error;
+  }
+}
+
+function make({ library, session }: Open, label: string, curve: Curve): void {
+  const both = [
+    { type: pkcs11.CKA_TOKEN, value: true },
+    { type: pkcs11.CKA_LABEL, value: label },
+    { type: pkcs11.CKA_ID, value: Buffer.from(label) },
+  ];
+  library.C_GenerateKeyPair(
+    session,
+    { mechanism: pkcs11.CKM_EC_KEY_PAIR_GEN },
+    [...both, { type: pkcs11.CKA_VERIFY, value: true }, { type: pkcs11.CKA_EC_PARAMS, value: CURVES[curve] }],
+    [
+      ...both,
+      { type: pkcs11.CKA_PRIVATE, value: true },
+      { type: pkcs11.CKA_SENSITIVE, value: true },
+      { type: pkcs11.CKA_EXTRACTABLE, value: false },
+      { type: pkcs11.CKA_SIGN, value: true },
+      { type: pkcs11.CKA_DECRYPT, value: false },
+      { type: pkcs11.CKA_DERIVE, value: false },
+      { type: pkcs11.CKA_UNWRAP, value: false },
+    ],
+  );
+}
+
+/** The keys on elliptic curves of a class and label, two at most. */
+function find({ library, session }: Open, kind: number, label: string): Buffer[] {
+  library.C_FindObjectsInit(session, [
+    { type: pkcs11.CKA_CLASS, value: kind },
+    { type: pkcs11.CKA_KEY_TYPE, value: pkcs11.CKK_EC },
+    { type: pkcs11.CKA_LABEL, value: label },
+  ]);
+  try {
+    return library.C_FindObjects(session, 2);
+  } finally {
+    library.C_FindObjectsFinal(session);
+  }
+}
+
+function attribute({ library, session }: Open, object: Buffer, type: number): Buffer {
+  const [found] = library.C_GetAttributeValue(session, object, [{ type }]);
+  return Buffer.from(found?.value as Buffer);
+}
+
+/** The return value of a module's function (CKR_…). */
+function numberOf(error: unknown): number | undefined {
+  return error instanceof pkcs11.Pkcs11Error ? error.code : undefined;
+}
+
+function serve(port: MessagePort): void {
+  port.on('message', ({ id, until, question }: AskedQuestion) => {
+    if (Date.now() > until) return;
+    Atomics.store(busy, 0, 1);
+    const answer = answerOf(question);
+    Atomics.store(busy, 0, 0);
+    Atomics.notify(busy, 0);
+    port.postMessage({ id, ...answer } satisfies GivenAnswer);
+  });
+}
+
+function answerOf(question: ModuleQuestion): ModuleAnswer {
+  try {
+    return keyModule.answer(question);
+  } catch (error) {
+    const { code, message, remedy } =
+      error instanceof ServiceError
+        ? error
+        : { code: 'SIGNER_UNREACHABLE', message: messageOf(error), remedy: undefined };
+    return { problem: { code, message, remedy } };
+  }
+}
+
+const { settings, busy } = workerData as ThreadData;
+const keyModule = new KeyModule(settings);
+parentPort?.on('message', (port: MessagePort) => serve(port));

@@ -1,0 +1,286 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { decodeBase58, parseEther, toBeArray, toQuantity } from 'ethers';
+import { freePort } from '../../devnet/place';
+import { parseDidKeyPair } from '../../service/base/did-key-pair';
+import { readSettings } from '../../service/config/config';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { eventually } from '../helpers/eventually';
+import {
+  createSoftHsm,
+  hasServer,
+  startHsmServer,
+  type HsmServer,
+  type SoftHsm,
+} from '../helpers/keys/soft-hsm';
+import { askHardhat, askTdoc } from '../helpers/processes/command-answer';
+import { create } from '../helpers/processes/create-call';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+
+// SoftHSM2 is a module that nobody here wrote. p11-kit's server keeps it in a process of its own, as other
+// modules are in other machines: it can be taken away, and the memory of the service has nothing of it.
+describe('PKCS11_MODULE', function () {
+  let local: LocalSetup;
+  let hsm: SoftHsm;
+  let server: HsmServer;
+  let owner: string;
+  /** With both keys in the module: those of the setup. */
+  let settings: Record<string, string>;
+  /** The private keys, in all their forms. */
+  let secrets: Buffer[];
+
+  before(async function () {
+    if (!hasServer) return this.skip();
+    const port = await freePort(0);
+    local = await createLocalSetup({ domain: `localhost:${port}` });
+    hsm = createSoftHsm();
+    const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
+    if ('problem' in parsed) throw new Error(parsed.problem);
+    const issuerKey = Buffer.from(toBeArray(decodeBase58(parsed.keyPair.secretKeyMultibase.slice(1))));
+    const walletKey = Buffer.from(DEPLOYER_KEY.slice(2), 'hex');
+    hsm.importKey('carrier-wallet', { curve: 'secp256k1', bytes: walletKey });
+    hsm.importKey('carrier-issuer', { curve: 'prime256v1', bytes: issuerKey.subarray(2) });
+    hsm.importKey('twin', { curve: 'secp256k1', bytes: randomBytes(32) });
+    hsm.importKey('twin', { curve: 'secp256k1', bytes: randomBytes(32) });
+    hsm.importKey('unpublished', { curve: 'prime256v1', bytes: randomBytes(32) });
+    secrets = [walletKey, issuerKey.subarray(2)].flatMap(formsOf);
+    secrets.push(Buffer.from(parsed.keyPair.secretKeyMultibase));
+    // The setup's own pair is in its file.
+    const lines = readFileSync(local.settings.ENV_FILE ?? '', 'utf8').split('\n');
+    const others = lines.filter((line) => !line.startsWith('DID_KEY_PAIRS='));
+    writeFileSync(local.settings.ENV_FILE ?? '', others.join('\n'));
+    server = await startHsmServer(hsm, local.folder);
+    owner = await local.account(1);
+    settings = {
+      ...local.settings,
+      ...server.settings,
+      PORT: String(port),
+      WALLET_PRIVATE_KEY: '',
+      WALLET_ADDRESS: DEPLOYER,
+      WALLET_PKCS11_KEY: 'carrier-wallet',
+      DID_PKCS11_KEY: 'carrier-issuer',
+    };
+  });
+  after(async () => {
+    await server?.kill();
+    hsm?.remove();
+    await local?.stop();
+  });
+
+  const document = () => ({ ...minimal, owner, holder: owner });
+
+  async function serving(own: Record<string, string>, act: (service: ServiceProcess) => Promise<void>) {
+    const service = await startServiceProcess({ ...settings, ...own });
+    try {
+      await act(service);
+    } finally {
+      await server.start();
+      await service.end('SIGTERM');
+    }
+  }
+
+  const dataOf = (name: string) => ({ DATA_DIR: join(local.folder, name) });
+
+  it('signs a document and its mint with keys that the process does not have', () =>
+    serving(dataOf('both'), async ({ url, pid }) => {
+      const { status, text } = await create(url, document());
+      expect(status, text).to.equal(200);
+      const file = join(local.folder, 'answer.json');
+      writeFileSync(file, text);
+      const verified = await askTdoc(['verify-credential', file], settings);
+      expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
+      expect(isInFiles(local.folder, secrets)).to.equal(false);
+      if (process.platform === 'linux') {
+        expect(isInMemory(pid, secrets)).to.equal(false);
+        // The search finds what is there.
+        expect(isInMemory(pid, [Buffer.from(hsm.settings.PKCS11_PIN ?? '')])).to.equal(true);
+      }
+      await eventually('health says that both sign', async () => {
+        const { signers } = (await healthOf(url)).issuing ?? {};
+        return signers?.map(({ key, state }) => `${key} ${state}`).join() === 'wallet up,issuer up';
+      });
+    }));
+
+  it('mints what was accepted when the module is back, and accepts nothing meanwhile', () =>
+    serving(dataOf('away'), async ({ url }) => {
+      await server.kill();
+      await eventually('health names both signers', async () => {
+        const { signers } = (await healthOf(url)).issuing ?? {};
+        return signers?.every(({ state, code }) => state === 'failing' && code === 'SIGNER_UNREACHABLE');
+      });
+      const asked = create(url, document());
+      await server.start();
+      const { status, text } = await asked;
+      expect(status, text).to.equal(200);
+    }));
+
+  it('makes one token of a request that is sent again after kill -9', async () => {
+    const before = (await mintedTokens(local, 0)).size;
+    const headers = { 'Idempotency-Key': '"one-document"' };
+    for (const delay of [20, 60, 120]) {
+      const killed = await startServiceProcess({ ...settings, ...dataOf('killed') });
+      const lost = create(killed.url, document(), { headers }).catch(() => undefined);
+      await sleep(delay);
+      await killed.end('SIGKILL');
+      await lost;
+    }
+    await serving(dataOf('killed'), async ({ url }) => {
+      const { status, text } = await create(url, document(), { headers });
+      expect(status, text).to.equal(200);
+    });
+    expect((await mintedTokens(local, 0)).size).to.equal(before + 1);
+  });
+
+  it('ends although the module hangs', async () => {
+    const service = await startServiceProcess({ ...settings, ...dataOf('hangs') });
+    await eventually('the module was asked', async () =>
+      (await healthOf(service.url)).issuing?.signers.every(({ state }) => state === 'up'),
+    );
+    server.signal('SIGSTOP');
+    try {
+      void create(service.url, document()).catch(() => undefined);
+      await service.end('SIGTERM');
+    } finally {
+      server.signal('SIGCONT');
+    }
+  });
+
+  it('tries a refused PIN once, until it may try again', async () => {
+    const pinFile = join(local.folder, 'pin');
+    writeFileSync(pinFile, 'wrong');
+    const own = { ...settings, ...dataOf('pin'), PKCS11_PIN: '', PKCS11_PIN_FILE: pinFile };
+    const ask = (...args: string[]) => askTdoc(['keys', ...args], own);
+    expect((await ask()).stdout)
+      .to.contain('SIGNER_PIN_REFUSED')
+      .and.contain('CKR_PIN_INCORRECT');
+    writeFileSync(pinFile, hsm.settings.PKCS11_PIN ?? '');
+    const again = await ask();
+    expect(again.stdout).to.contain('was refused before, and is not tried again by itself');
+    expect(again.code).to.equal(1);
+    const marker = readFileSync(join(own.DATA_DIR, 'pin-refused.json'), 'utf8');
+    expect(marker).not.to.contain('wrong');
+    expect(await ask('--retry')).to.include({ code: 0 });
+    expect(await ask()).to.include({ code: 0 });
+  });
+
+  const FAULTS: Record<string, { own: Record<string, string>; told: string }> = {
+    'a library that is not there': { own: { PKCS11_MODULE: '/nowhere.so' }, told: 'cannot be loaded' },
+    'a token that is not there': { own: { PKCS11_TOKEN: 'other' }, told: 'has no token "other"' },
+    'a key that is not there': { own: { WALLET_PKCS11_KEY: 'other' }, told: 'has no private key "other"' },
+    'several keys of one label': {
+      own: { WALLET_PKCS11_KEY: 'twin' },
+      told: 'has several private keys "twin"',
+    },
+    'a key of another curve': {
+      own: { DID_PKCS11_KEY: 'carrier-wallet' },
+      told: 'of another curve than P-256',
+    },
+    'another key than that of WALLET_ADDRESS': {
+      own: { WALLET_ADDRESS: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+      told: 'is another key than that of WALLET_ADDRESS',
+    },
+    'a key that did.json does not have': {
+      own: { DID_PKCS11_KEY: 'unpublished' },
+      told: `has no verification method with the module's key "unpublished"`,
+    },
+  };
+  for (const [fault, { own, told }] of Object.entries(FAULTS))
+    it(`names ${fault}`, async () => {
+      const { code, stdout } = await askTdoc(['keys'], { ...settings, ...own });
+      expect(stdout).to.contain(told);
+      expect(code).to.equal(1);
+    });
+
+  it('has its keys made inside the module by `tdoc setup`, and deploys and issues with them', async () => {
+    const ENV_FILE = join(local.folder, 'new.env');
+    const port = await freePort(0);
+    const own = {
+      ...hsm.settings,
+      ...dataOf('new'),
+      ENV_FILE,
+      DID_DOCUMENT_PATH: join(local.folder, 'new-did.json'),
+      SERVICE_CONFIG: join(local.folder, 'none.json'),
+      DOMAIN: `localhost:${port}`,
+      PORT: String(port),
+      NET: '31337',
+      RPC_URL: local.node.url,
+      SIGNING_THREADS: '1',
+    };
+    const run = async (ask: typeof askTdoc, ...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await ask(args, own);
+      expect(code, stdout + stderr).to.equal(0);
+      return stdout;
+    };
+    const made = await run(askTdoc, 'setup', '--pkcs11');
+    expect(await run(askTdoc, 'setup', '--pkcs11')).to.contain(made.split('\n', 4).join('\n'));
+    const { WALLET_ADDRESS: wallet } = readSettings({ ENV_FILE }).settings;
+    await local.client.send('hardhat_setBalance', [wallet, toQuantity(parseEther('1'))]);
+    await run(askHardhat, 'deploy', '--network', 'localhost');
+    expect(readFileSync(ENV_FILE, 'utf8')).not.to.match(/^(WALLET_PRIVATE_KEY|DID_KEY_PAIRS)=/m);
+    const service = await startServiceProcess(own);
+    try {
+      const { status, text } = await create(service.url, document());
+      expect(status, text).to.equal(200);
+      const file = join(local.folder, 'new.json');
+      writeFileSync(file, text);
+      await run(askTdoc, 'verify-credential', file);
+      const { keys } = JSON.parse(await run(askTdoc, 'keys', '--json')) as { keys: object[] };
+      const inModule = { isExtractable: false, uses: ['sign'], problem: null };
+      expect(keys[0]).to.deep.include({ key: 'wallet', public: wallet, ...inModule });
+      expect(keys[1]).to.deep.include({ key: 'issuer', ...inModule });
+    } finally {
+      await service.end('SIGTERM');
+    }
+  });
+});
+
+/** The forms in which a private key may be in a file or in memory. */
+function formsOf(secret: Buffer): Buffer[] {
+  const hex = secret.toString('hex');
+  const texts = [
+    hex,
+    hex.toUpperCase(),
+    secret.toString('base64').slice(0, 42),
+    BigInt(`0x${hex}`).toString(),
+  ];
+  return [secret, ...texts.map((text) => Buffer.from(text))];
+}
+
+const CHUNK_BYTES = 16 * 1024 * 1024;
+
+/** Searches the writable memory of a process, as Linux shows it. */
+function isInMemory(pid: number, sought: Buffer[]): boolean {
+  const memory = openSync(`/proc/${pid}/mem`, 'r');
+  try {
+    const regions = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm);
+    return [...regions].some(([, from = '', to = '']) => {
+      const end = parseInt(to, 16);
+      for (let at = parseInt(from, 16); at < end; at += CHUNK_BYTES) {
+        const bytes = Buffer.alloc(Math.min(CHUNK_BYTES + 128, end - at));
+        try {
+          readSync(memory, bytes, 0, bytes.length, at);
+        } catch {
+          continue; // Reserved, but not there.
+        }
+        if (sought.some((form) => bytes.includes(form))) return true;
+      }
+      return false;
+    });
+  } finally {
+    closeSync(memory);
+  }
+}
+
+function isInFiles(folder: string, sought: Buffer[]): boolean {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).some((entry) => {
+    if (!entry.isFile()) return false;
+    const content = readFileSync(join(entry.parentPath, entry.name));
+    return sought.some((form) => content.includes(form));
+  });
+}

@@ -1,0 +1,140 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { createPrivateKey, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { eventually } from '../eventually';
+import { track } from '../resources';
+import { temporaryFolder } from '../temporary-folder';
+
+const PIN = '4711-of-the-token';
+const SECURITY_OFFICER = '0815-of-its-officer';
+
+const LIBRARY = [
+  '/usr/lib/softhsm/libsofthsm2.so',
+  '/usr/lib64/pkcs11/libsofthsm2.so',
+  '/usr/lib64/softhsm/libsofthsm2.so',
+  '/usr/local/lib/softhsm/libsofthsm2.so',
+  '/opt/homebrew/lib/softhsm/libsofthsm2.so',
+].find((path) => existsSync(path));
+
+/** Keeps a module in a process of its own: p11-kit's server, and the library that asks it. */
+const SERVER = ['/usr/libexec/p11-kit/p11-kit-server', '/usr/lib/p11-kit/p11-kit-server'].find(existsSync);
+const CLIENT = [
+  '/usr/lib/x86_64-linux-gnu/pkcs11/p11-kit-client.so',
+  '/usr/lib/aarch64-linux-gnu/pkcs11/p11-kit-client.so',
+  '/usr/lib64/pkcs11/p11-kit-client.so',
+].find((path) => existsSync(path));
+
+export const hasSoftHsm = LIBRARY !== undefined && isAddonBuilt();
+if (!hasSoftHsm) console.log('SoftHSM2 is not installed, or pkcs11js not built: what needs them is skipped.');
+/** Without p11-kit, a module cannot be taken away from the process that asks it. */
+export const hasServer = hasSoftHsm && SERVER !== undefined && CLIENT !== undefined;
+
+function isAddonBuilt(): boolean {
+  try {
+    createRequire(__filename)('pkcs11js');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A token of SoftHSM2 in a folder of its own. */
+export interface SoftHsm {
+  /** Settings, and what the library reads from the environment. */
+  settings: Record<string, string>;
+  /** Makes a token of this label in it. */
+  addToken(label: string): void;
+  /** Puts a key pair in, whose private key is known. */
+  importKey(label: string, secret: { curve: 'secp256k1' | 'prime256v1'; bytes: Buffer }): void;
+  remove(): void;
+}
+
+/** Makes a token with the label `etr`. */
+export function createSoftHsm(): SoftHsm {
+  const folder = temporaryFolder();
+  const conf = join(folder.path, 'softhsm2.conf');
+  const tokens = join(folder.path, 'tokens');
+  mkdirSync(tokens);
+  writeFileSync(conf, `directories.tokendir = ${tokens}\nobjectstore.backend = file\nlog.level = ERROR\n`);
+  const environment = { SOFTHSM2_CONF: conf };
+  const util = (...args: string[]): void => {
+    execFileSync('softhsm2-util', args, { env: { PATH: '/usr/bin:/bin:/usr/local/bin', ...environment } });
+  };
+  const hsm: SoftHsm = {
+    settings: { ...environment, PKCS11_MODULE: LIBRARY ?? '', PKCS11_TOKEN: 'etr', PKCS11_PIN: PIN },
+    addToken: (label) =>
+      util('--init-token', '--free', '--label', label, '--pin', PIN, '--so-pin', SECURITY_OFFICER),
+    importKey(label, { curve, bytes }) {
+      const file = join(folder.path, `${label}.pem`);
+      writeFileSync(file, pemOf(curve, bytes));
+      const id = randomBytes(8).toString('hex');
+      util('--import', file, '--token', 'etr', '--label', label, '--id', id, '--pin', PIN);
+      rmSync(file);
+    },
+    remove: () => folder.remove(),
+  };
+  hsm.addToken('etr');
+  return hsm;
+}
+
+/** SEC 1, C.4, with the curve's object identifier; node:crypto adds the public key. */
+function pemOf(curve: 'secp256k1' | 'prime256v1', bytes: Buffer): string {
+  const oid = curve === 'secp256k1' ? '06052b8104000a' : '06082a8648ce3d030107';
+  const parameters = Buffer.from(`a0${(oid.length / 2).toString(16).padStart(2, '0')}${oid}`, 'hex');
+  const content = Buffer.concat([Buffer.from('0201010420', 'hex'), bytes, parameters]);
+  const key = Buffer.concat([Buffer.from([0x30, content.length]), content]);
+  return createPrivateKey({ key, format: 'der', type: 'sec1' })
+    .export({ format: 'pem', type: 'pkcs8' })
+    .toString();
+}
+
+/** The token in a process of its own, which can be killed. */
+export interface HsmServer {
+  /** Settings for the library that asks the server. */
+  settings: Record<string, string>;
+  start(): Promise<void>;
+  /** Ends it, and every session in it. */
+  kill(): Promise<void>;
+  /** Makes it hang, or go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+}
+
+/** Starts p11-kit's server for a token. */
+export async function startHsmServer(hsm: SoftHsm, folder: string): Promise<HsmServer> {
+  const socket = join(folder, 'p11.sock');
+  let running: ChildProcess | undefined;
+  const server: HsmServer = {
+    settings: {
+      ...hsm.settings,
+      PKCS11_MODULE: CLIENT ?? '',
+      P11_KIT_SERVER_ADDRESS: `unix:path=${socket}`,
+    },
+    async start() {
+      if (running !== undefined) return;
+      rmSync(socket, { force: true });
+      const args = ['-f', '-n', socket, '-p', hsm.settings.PKCS11_MODULE ?? '', 'pkcs11:'];
+      const env = { ...hsm.settings, XDG_RUNTIME_DIR: folder };
+      // It forks for each connection: a group of its own is signalled as a whole.
+      running = spawn(SERVER ?? '', args, { env, detached: true, stdio: 'ignore' });
+      const untrack = track(`the token's server ${running.pid}`);
+      running.once('close', untrack);
+      await eventually("the token's server listens", () => existsSync(socket));
+    },
+    async kill() {
+      const ended = running && once(running, 'close');
+      signalGroup('SIGCONT');
+      signalGroup('SIGKILL');
+      await ended;
+      running = undefined;
+    },
+    signal: (signal) => signalGroup(signal),
+  };
+  const signalGroup = (signal: NodeJS.Signals): void => {
+    if (running?.pid !== undefined) process.kill(-running.pid, signal);
+  };
+  await server.start();
+  return server;
+}
