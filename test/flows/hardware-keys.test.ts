@@ -154,7 +154,7 @@ describe('PKCS11_MODULE', function () {
   it('tries a refused PIN once, until it may try again', async () => {
     const pinFile = join(local.folder, 'pin');
     writeFileSync(pinFile, 'wrong');
-    const own = { ...settings, ...dataOf('pin'), PKCS11_PIN: '', PKCS11_PIN_FILE: pinFile };
+    const own = { ...settings, ...dataOf('refused'), PKCS11_PIN: '', PKCS11_PIN_FILE: pinFile };
     const ask = (...args: string[]) => askTdoc(['keys', ...args], own);
     expect((await ask()).stdout)
       .to.contain('SIGNER_PIN_REFUSED')
