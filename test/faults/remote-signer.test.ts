@@ -1,56 +1,17 @@
 import { expect } from 'chai';
-import { Transaction, toBeHex, toQuantity, Wallet, type TransactionLike } from 'ethers';
+import { Transaction, toQuantity } from 'ethers';
 import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
 import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
 import { first, mintsOf, newIssuance, PUBLIC, withQueue } from '../helpers/processes/running-mint-queue';
 
 const SIGN = 'eth_signTransaction';
 const AWAY = "mints wait: the wallet's signer cannot be asked";
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-const STRANGER = Wallet.createRandom();
-
-/** The wanted transaction with other fields, signed with a key. */
-function signedBy(wallet: Wallet, wanted: string, others: TransactionLike = {}): Promise<string> {
-  const { type, to, data, chainId, nonce, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } =
-    Transaction.from(wanted);
-  const fees = type === 2 ? { maxFeePerGas, maxPriorityFeePerGas } : { gasPrice };
-  return wallet.signTransaction({ type, to, data, chainId, nonce, gasLimit, ...fees, ...others });
-}
-
-/** The other valid signature of a transaction, which nodes refuse. */
-function withHighS(wanted: string): string {
-  const { signature } = Transaction.from(wanted);
-  const [s, other] = [signature?.s ?? '', signature?.yParity === 0 ? '01' : '80'];
-  const [r, own] = [signature?.r.slice(2) ?? '', signature?.yParity === 0 ? '80' : '01'];
-  const high = toBeHex(ORDER - BigInt(s), 32).slice(2);
-  return wanted.replace(`${own}a0${r}a0${s.slice(2)}`, `${other}a0${r}a0${high}`);
-}
-
-const own = new Wallet(DEPLOYER_KEY);
-
-/** Answers that are not what was asked for, by what is wrong with them. */
-const LIES: Record<string, (wanted: string) => unknown> = {
-  'another nonce': (wanted) => signedBy(own, wanted, { nonce: Transaction.from(wanted).nonce + 1 }),
-  'another recipient': (wanted) => signedBy(own, wanted, { to: Wallet.createRandom().address }),
-  'other data': (wanted) => signedBy(own, wanted, { data: '0x' }),
-  'a transfer of currency': (wanted) => signedBy(own, wanted, { value: 1n }),
-  'a higher fee': (wanted) => signedBy(own, wanted, { maxFeePerGas: 10n ** 15n }),
-  'another chain': (wanted) => signedBy(own, wanted, { chainId: 1n }),
-  'an access list': (wanted) =>
-    signedBy(own, wanted, { accessList: [{ address: STRANGER.address, storageKeys: [] }] }),
-  'another key': (wanted) => signedBy(new Wallet(STRANGER.privateKey), wanted),
-  'a high s': withHighS,
-  'no signature': (wanted) => Transaction.from(wanted).unsignedSerialized,
-  'an object': (wanted) => ({ raw: wanted }),
-  'no hexadecimal': () => 'signed',
-  null: () => null,
-};
-
 // anvil signs: a program that nobody here wrote.
 describe('a remote signer', () => {
   let local: LocalSetup;

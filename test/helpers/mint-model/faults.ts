@@ -13,6 +13,8 @@ import type { VirtualTime } from './virtual-time';
  *   `reorganisation`; `empty block`, `some left out`; `dear block`: its base fee is more than mints offer;
  *   `pause` of the registry.
  * - Service: `journal away` before or after a change; `kill`.
+ * - Signer of the wallet: `signer away`, `signer refuses`; `signature lost`, `signature wrong`,
+ *   `signature slow`.
  */
 export const FAULTS = [
   'lost request',
@@ -33,6 +35,11 @@ export const FAULTS = [
   'pause',
   'journal away',
   'kill',
+  'signer away',
+  'signer refuses',
+  'signature lost',
+  'signature wrong',
+  'signature slow',
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
@@ -56,6 +63,11 @@ const CHANCES: Record<Fault, [usual: number, spell: number]> = {
   pause: [0.06, 0.3],
   'journal away': [0.05, 0.7],
   kill: [1, 1],
+  'signer away': [0.3, 1],
+  'signer refuses': [0.3, 1],
+  'signature lost': [0.4, 1],
+  'signature wrong': [0.6, 1],
+  'signature slow': [0.3, 0.8],
 };
 
 /** The share of scenarios that have a given fault. */

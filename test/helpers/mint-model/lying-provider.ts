@@ -1,5 +1,6 @@
 import type { Fault, ScenarioParts } from './faults';
 import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
+import { DEPLOYER } from '../chain/local-setup';
 import type { SeededRandom } from '../seeded-random';
 import { hex, type UnsteadyChain } from './unsteady-chain';
 
@@ -69,11 +70,11 @@ export class LyingProvider {
   readonly #passedOn: number;
   readonly #estimatesAt: 'latest' | 'pending';
 
-  /** @param isKept whether the journal has a transaction. */
+  /** @param nonceKeptFor the nonce under which the journal has a transaction. */
   constructor(
     private readonly parts: ScenarioParts,
     private readonly random: SeededRandom,
-    private readonly isKept: (hash: string) => Promise<boolean>,
+    private readonly nonceKeptFor: (hash: string) => Promise<number | undefined>,
   ) {
     const all = [...LIES, ...DENIALS];
     const few = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
@@ -147,8 +148,11 @@ export class LyingProvider {
     const lately = (this.#sent.get(raw) ?? []).filter((at) => at > now - SENDS_WITHIN_MS);
     this.#sent.set(raw, [...lately, now]);
     if (lately.length === MOST_SENDS) history.violation(`sent again and again: ${this.#mintIn(raw)}`);
-    if (!(await this.isKept(chain.read(raw).hash)))
-      history.violation(`sent and not kept: ${this.#mintIn(raw)}`);
+    const { hash, nonce, from } = chain.read(raw);
+    const kept = await this.nonceKeptFor(hash);
+    if (kept === undefined) history.violation(`sent and not kept: ${this.#mintIn(raw)}`);
+    else if (kept !== nonce) history.violation(`sent and kept under nonce ${kept}: ${this.#mintIn(raw)}`);
+    if (from !== DEPLOYER) history.violation(`sent and signed by ${from}: ${this.#mintIn(raw)}`);
   }
 
   #mintIn(raw: unknown): string {

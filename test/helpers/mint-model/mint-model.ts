@@ -11,15 +11,16 @@ import type { MintPlace } from './place';
 import { Service, type ServiceLife } from './service';
 import { UnsteadyChain } from './unsteady-chain';
 import { BLOCK_MS, UnsteadyNetwork } from './unsteady-network';
+import { UnsteadySigner } from './unsteady-signer';
 import { VirtualTime } from './virtual-time';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { DEPLOYER } from '../chain/local-setup';
 
 // A model test of the mint queue. A seed is a scenario: some callers want one document each, and the real
 // queue mints them with the real journal and a real node. The seed chooses the faults: a provider that lies,
-// a network that forgets and reorganises, a service that is killed. Then the faults end, and within some time
-// every caller must have exactly one token, and the journal must agree with the chain. Time is virtual: a
-// scenario takes little time, and its seed repeats it exactly.
+// a signer that lies too, a network that forgets and reorganises, a service that is killed. Then the faults
+// end, and within some time every caller must have exactly one token, and the journal must agree with the
+// chain. Time is virtual: a scenario takes little time, and its seed repeats it exactly.
 
 /** The result of one scenario. */
 export interface ScenarioResult {
@@ -101,11 +102,13 @@ class Scenario {
     };
     this.#scope = scopeName(journalScope);
     const clock = { now: () => 1_700_000_000_000 + time.now() };
-    this.#provider = new LyingProvider(parts, nextRandom(), (hash) => this.#isKept(hash));
+    this.#provider = new LyingProvider(parts, nextRandom(), (hash) => this.#nonceKeptFor(hash));
     this.#local = new UnsteadyNetwork(parts, nextRandom());
     this.#service = new Service({
       parts,
       random: nextRandom(),
+      // The last of its numbers, however many callers there are.
+      wallet: new UnsteadySigner(parts, seededRandom(seed * 32 + 31)),
       provider: this.#provider,
       journal: this.#watched(createDatabaseJournal(place.database, journalScope, clock)),
       registryAddress: place.registryAddress,
@@ -185,14 +188,15 @@ class Scenario {
     return this.#parts.time.real(rows);
   }
 
-  async #isKept(hash: string): Promise<boolean> {
+  /** The nonce of a transaction in the journal. */
+  async #nonceKeptFor(hash: string): Promise<number | undefined> {
     const row = this.place.database.db
       .selectFrom('mint_transactions')
       .select('nonce')
       .where('scope', '=', this.#scope)
       .where('hash', '=', hash)
       .executeTakeFirst();
-    return (await this.#parts.time.real(row)) !== undefined;
+    return (await this.#parts.time.real(row))?.nonce;
   }
 
   /** A journal that judges each failure when it is written. */

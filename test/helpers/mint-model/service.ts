@@ -3,6 +3,7 @@ import type { Network } from '../../../service/chain/networks';
 import type { Transport } from '../../../service/chain/transport';
 import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
+import type { TransactionSigner } from '../../../service/keys/transaction-signer';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
 import type { MintTiming } from '../../../service/minting/mint';
 import { startRpcProxy, type RpcProxy } from '../chain/rpc-proxy';
@@ -83,6 +84,7 @@ interface ServiceSurroundings {
   random: SeededRandom;
   provider: LyingProvider;
   journal: Journal;
+  wallet: TransactionSigner;
   registryAddress: string;
   network: Network;
   timing: MintTiming;
@@ -116,7 +118,7 @@ export class ServiceLife implements Mortal {
   }
 
   private constructor(
-    { parts, random, journal, network, timing, registryAddress }: ServiceSurroundings,
+    { parts, random, journal, wallet, network, timing, registryAddress }: ServiceSurroundings,
     private readonly death: Death,
     private readonly proxy: RpcProxy,
   ) {
@@ -129,6 +131,7 @@ export class ServiceLife implements Mortal {
     this.journal = mortalJournal(journal, parts, random, this);
     this.#queue = createMintQueue({
       ...queueOptions(this.#client, proxy.url, network),
+      wallet,
       registryAddress,
       journal: this.journal,
       logger: loggerInto(parts.history),
