@@ -4,7 +4,7 @@ import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { printableUrl, splitCredentials } from '../base/mask-secrets';
+import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
 import type { RemoteKey, WalletKey } from '../config/settings';
 import { wrong } from '../config/setting-types';
@@ -47,6 +47,7 @@ class JsonRpcSigner implements TransactionSigner {
   readonly #headers: Record<string, string>;
   readonly #dispatcher: Agent;
   readonly #at: string;
+  readonly #mask: (text: string) => string;
   readonly #state: SignerState;
 
   constructor({ address, url, token, certificate }: RemoteKey, logger: Logger | undefined) {
@@ -64,6 +65,7 @@ class JsonRpcSigner implements TransactionSigner {
     };
     this.#dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
     this.#at = printableUrl(url);
+    this.#mask = secretMasker([...secretPartsOf(url), token]);
     this.#state = new SignerState({ key: 'wallet', at: this.#at }, logger);
     this.remote = {
       check: () => this.#state.ofCheck(this.#check()),
@@ -106,7 +108,8 @@ class JsonRpcSigner implements TransactionSigner {
         );
       });
     const { error, result } = ANSWER.safeParse(parsed(body)).data ?? {};
-    if (error) throw this.#refused(`refuses: ${error.message.slice(0, LONGEST_REASON)}`);
+    // Masked before it is cut, because a part of a secret would not be recognised later.
+    if (error) throw this.#refused(`refuses: ${this.#mask(error.message).slice(0, LONGEST_REASON)}`);
     if (status === 401 || status === 403)
       throw this.#refused(`answers ${status}: it wants another token or certificate`);
     if (status >= 300 || result === undefined)

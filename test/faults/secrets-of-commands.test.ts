@@ -241,6 +241,19 @@ describe('commands with secrets in their settings', () => {
     expect(stdout).to.contain('== submission restore').and.not.to.contain('sent     0x');
   });
 
+  it('reveal no secret when the signer fails in every way and repeats all that it was sent', async () => {
+    let errors = '';
+    for (const mode of MODE_NAMES) {
+      echo.fail(mode);
+      const { code, stderr } = await run(askTdocInProcess, ['pause'], marked.remoteWallet(echo.port));
+      expect(code, mode).to.equal(2);
+      errors += stderr;
+    }
+    for (const code of ['SIGNER_REFUSED', 'SIGNER_UNREACHABLE', 'SIGNER_ANSWER_WRONG'])
+      expect(errors).to.contain(code);
+    expect(errors).to.contain('[secret]');
+  });
+
   /** A token of the deployed registry, and the account that returned it. */
   async function returnedToken(): Promise<{ tokenId: bigint; account: string }> {
     const holder = await chain.client.getSigner(1);

@@ -7,9 +7,11 @@ import { freePort } from '../../devnet/place';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { messageOf } from '../../service/base/errors';
+import { createLogger } from '../../service/base/logger';
 import { secretMasker } from '../../service/base/mask-secrets';
 import { knownSecrets, loadConfig, readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
+import { openWallet } from '../../service/keys/wallet';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
@@ -202,6 +204,30 @@ describe('the service with secrets in its settings', () => {
     client.destroy();
     expect(String(error)).to.contain('server response 500').and.to.contain('/v3/[secret]');
     expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
+  });
+
+  it('reveals no secret when the signer fails in every way and repeats all that it was sent', async () => {
+    const { walletKey, secrets: masked } = loadConfig({ ...settings, ...marked.remoteWallet(echo.port) });
+    let log = '';
+    const logger = createLogger({
+      level: 'trace',
+      mask: secretMasker(masked),
+      destination: { write: (line) => void (log += line) },
+    });
+    if (walletKey === undefined) throw new Error('there is no wallet');
+    const signer = openWallet(walletKey, logger);
+    const fees = { type: 0, gasPrice: 1n, gasLimit: 300_000n } as const;
+    const fields = { ...fees, to: local.registryAddress, data: '0x', chainId: 31337, nonce: 0 };
+    for (const mode of MODE_NAMES) {
+      echo.fail(mode);
+      const before = echo.asked[mode] ?? 0;
+      for (const ask of [() => signer.sign(fields), signer.remote?.check])
+        await ask?.().catch((error: unknown) => logger.warn({ error }, messageOf(error)));
+      expect(echo.asked[mode], mode).to.be.at.least(before + 2);
+      log += JSON.stringify(signer.remote?.report());
+    }
+    expect(log).to.contain('SIGNER_REFUSED').and.to.contain('[secret]');
+    expect(tracesOf(secrets, log)).to.deep.equal([]);
   });
 
   it('reveals no secret when an error is not caught', async () => {

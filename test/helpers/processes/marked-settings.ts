@@ -12,6 +12,8 @@ export interface MarkedSettings {
   nodeUrl: (port: number, protocol?: string) => string;
   /** For commands and for the service. `port`: that of the gas station and the webhook. */
   settings(port: number): Record<string, string>;
+  /** Those of a wallet whose key a signer has, which answers at `port`. */
+  remoteWallet(port: number): Record<string, string>;
   /** For service.config.json. */
   webhookHeaders: Record<string, string>;
 }
@@ -23,6 +25,8 @@ export function markedSettings(): MarkedSettings {
   const password = mark('p@"\\');
   const secrets: Record<string, string> = {
     WALLET_PRIVATE_KEY: wallet.privateKey,
+    WALLET_SIGNER_TOKEN: mark('"\\'),
+    'key of the signer': mark(),
     ETHERSCAN_API_KEY: mark(),
     PROVIDER_API_KEY: mark(),
     NETWORK_A_API_KEY: mark('+/='),
@@ -72,6 +76,12 @@ export function markedSettings(): MarkedSettings {
       WALLET_PRIVATE_KEY: wallet.privateKey.slice(2).toUpperCase(),
       GAS_STATION_URL: `http://127.0.0.1:${port}/?token=${secret('key of the gas station')}`,
       WEBHOOK_URL: webhookUrl(port),
+    }),
+    remoteWallet: (port) => ({
+      WALLET_PRIVATE_KEY: '',
+      WALLET_SIGNER_URL: `http://127.0.0.1:${port}/${secret('key of the signer')}`,
+      WALLET_ADDRESS: wallet.address,
+      WALLET_SIGNER_TOKEN: secret('WALLET_SIGNER_TOKEN'),
     }),
     webhookHeaders: { 'X-Authorization': `Bearer ${secret('header of the webhook')}` },
   };
