@@ -20,14 +20,13 @@ const UNREACHABLE_URL = 'http://provider-key-missing.invalid';
 
 /**
  * Makes every network of the service a Hardhat network of the same name, and NET's network the default.
- * RPC_URL replaces the URL; Hardhat uses the first of several. WALLET_PRIVATE_KEY is the only account;
- * without it a local node's own accounts are used. A missing provider key or a wrong NET must not break
- * commands that do not need it; `deploy` reports it.
+ * RPC_URL replaces the URL; Hardhat uses the first of several. It gets no key: `deploy` signs with the wallet
+ * of the settings. A missing provider key or a wrong NET must not break commands that do not need it;
+ * `deploy` reports it.
  */
 export function hardhatNetworks(
   settings: Settings,
 ): Required<Pick<HardhatUserConfig, 'defaultNetwork' | 'networks'>> {
-  const key = settingOf(settings, 'WALLET_PRIVATE_KEY');
   const networks: HardhatUserConfig['networks'] = {
     hardhat: { chainId: settingOf(settings, 'LOCAL_CHAIN_ID') },
   };
@@ -36,8 +35,7 @@ export function hardhatNetworks(
     const isKeyMissing = rpcKey !== undefined && settings[rpcKey] === undefined;
     const url =
       isKeyMissing && settings.RPC_URL === undefined ? UNREACHABLE_URL : rpcUrlsOf(network, settings)[0];
-    const accounts = local ? 'remote' : [];
-    networks[name] = { chainId, url, accounts: key === undefined ? accounts : [key] };
+    networks[name] = { chainId, url, accounts: local ? 'remote' : [] };
   }
   const defaultNetwork = findNetwork(settings.NET ?? DEFAULT_NETWORK)?.name ?? HARDHAT_NETWORK_NAME;
   return { defaultNetwork, networks };
