@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { toQuantity } from 'ethers';
 import type { LocalSetup } from '../test/helpers/chain/local-setup';
 import { startRpcProxy } from '../test/helpers/chain/rpc-proxy';
+import { createSoftHsm, hasSoftHsm, moveKeys } from '../test/helpers/keys/soft-hsm';
 import { compare, percentile, rateOf, timeOf, type Figures, type Size } from './measure';
 import { presign, sendMints } from './mints';
 import { onNewChain, withReceiver, withService, type CountingReceiver } from './processes';
@@ -26,6 +27,14 @@ export function cost(size: Size): Promise<void> {
       'documents, with a webhook': () =>
         onNewChain((local) => documents(local, count, AT_ONCE, { WEBHOOK_URL: receiver.url }, receiver)),
       'documents, no webhook': () => onNewChain((local) => documents(local, count, AT_ONCE)),
+      ...(hasSoftHsm && {
+        'documents, no webhook, keys in SoftHSM2': () =>
+          onNewChain(async (local) => {
+            const hsm = createSoftHsm();
+            const { settings } = moveKeys(hsm, local);
+            return documents(local, count, AT_ONCE, settings).finally(() => hsm.remove());
+          }),
+      }),
       // A proxy counts, and takes time itself: no rate.
       'documents, counting requests': () =>
         onNewChain(async (local) => {

@@ -3,17 +3,17 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { decodeBase58, parseEther, toBeArray, toQuantity } from 'ethers';
+import { encodeBase58, parseEther, toQuantity } from 'ethers';
 import { freePort } from '../../devnet/place';
-import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { readSettings } from '../../service/config/config';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { eventually } from '../helpers/eventually';
 import {
   createSoftHsm,
   hasServer,
+  moveKeys,
   startHsmServer,
   type HsmServer,
   type SoftHsm,
@@ -40,32 +40,14 @@ describe('PKCS11_MODULE', function () {
     const port = await freePort(0);
     local = await createLocalSetup({ domain: `localhost:${port}` });
     hsm = createSoftHsm();
-    const parsed = parseDidKeyPair(readSettings(local.settings).settings.DID_KEY_PAIRS ?? '');
-    if ('problem' in parsed) throw new Error(parsed.problem);
-    const issuerKey = Buffer.from(toBeArray(decodeBase58(parsed.keyPair.secretKeyMultibase.slice(1))));
-    const walletKey = Buffer.from(DEPLOYER_KEY.slice(2), 'hex');
-    hsm.importKey('carrier-wallet', { curve: 'secp256k1', bytes: walletKey });
-    hsm.importKey('carrier-issuer', { curve: 'prime256v1', bytes: issuerKey.subarray(2) });
+    const moved = moveKeys(hsm, local);
     hsm.importKey('twin', { curve: 'secp256k1', bytes: randomBytes(32) });
     hsm.importKey('twin', { curve: 'secp256k1', bytes: randomBytes(32) });
     hsm.importKey('unpublished', { curve: 'prime256v1', bytes: randomBytes(32) });
-    secrets = [walletKey, issuerKey.subarray(2)].flatMap(formsOf);
-    secrets.push(Buffer.from(parsed.keyPair.secretKeyMultibase));
-    // The setup's own pair is in its file.
-    const lines = readFileSync(local.settings.ENV_FILE ?? '', 'utf8').split('\n');
-    const others = lines.filter((line) => !line.startsWith('DID_KEY_PAIRS='));
-    writeFileSync(local.settings.ENV_FILE ?? '', others.join('\n'));
+    secrets = Object.values(moved.secrets).flatMap(formsOf);
     server = await startHsmServer(hsm, local.folder);
     owner = await local.account(1);
-    settings = {
-      ...local.settings,
-      ...server.settings,
-      PORT: String(port),
-      WALLET_PRIVATE_KEY: '',
-      WALLET_ADDRESS: DEPLOYER,
-      WALLET_PKCS11_KEY: 'carrier-wallet',
-      DID_PKCS11_KEY: 'carrier-issuer',
-    };
+    settings = { ...local.settings, ...moved.settings, ...server.settings, PORT: String(port) };
   });
   after(async () => {
     await server?.kill();
@@ -247,7 +229,7 @@ function formsOf(secret: Buffer): Buffer[] {
     hex,
     hex.toUpperCase(),
     secret.toString('base64').slice(0, 42),
-    BigInt(`0x${hex}`).toString(),
+    encodeBase58(Buffer.concat([Buffer.from([0x86, 0x26]), secret])),
   ];
   return [secret, ...texts.map((text) => Buffer.from(text))];
 }

@@ -1,9 +1,13 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createPrivateKey, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { decodeBase58, toBeArray } from 'ethers';
+import { parseDidKeyPair } from '../../../service/base/did-key-pair';
+import { readSettings } from '../../../service/config/config';
+import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
 import { eventually } from '../eventually';
 import { track } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
@@ -89,6 +93,34 @@ function pemOf(curve: 'secp256k1' | 'prime256v1', bytes: Buffer): string {
   return createPrivateKey({ key, format: 'der', type: 'sec1' })
     .export({ format: 'pem', type: 'pkcs8' })
     .toString();
+}
+
+/** The keys of a setup, and the settings that name them in the token instead. */
+export interface MovedKeys {
+  settings: Record<string, string>;
+  /** The private keys: 32 bytes each. */
+  secrets: { wallet: Buffer; issuer: Buffer };
+}
+
+/** Puts the keys of a setup into the token, and takes the issuer's out of the setup's file. */
+export function moveKeys(hsm: SoftHsm, { settings: { ENV_FILE = '' } }: LocalSetup): MovedKeys {
+  const { DID_KEY_PAIRS = '' } = readSettings({ ENV_FILE }).settings;
+  const parsed = parseDidKeyPair(DID_KEY_PAIRS);
+  if ('problem' in parsed) throw new Error(parsed.problem);
+  const prefixed = Buffer.from(toBeArray(decodeBase58(parsed.keyPair.secretKeyMultibase.slice(1))));
+  const secrets = { wallet: Buffer.from(DEPLOYER_KEY.slice(2), 'hex'), issuer: prefixed.subarray(2) };
+  hsm.importKey('carrier-wallet', { curve: 'secp256k1', bytes: secrets.wallet });
+  hsm.importKey('carrier-issuer', { curve: 'prime256v1', bytes: secrets.issuer });
+  const lines = readFileSync(ENV_FILE, 'utf8').split('\n');
+  writeFileSync(ENV_FILE, lines.filter((line) => !line.startsWith('DID_KEY_PAIRS=')).join('\n'));
+  const settings = {
+    ...hsm.settings,
+    WALLET_PRIVATE_KEY: '',
+    WALLET_ADDRESS: DEPLOYER,
+    WALLET_PKCS11_KEY: 'carrier-wallet',
+    DID_PKCS11_KEY: 'carrier-issuer',
+  };
+  return { settings, secrets };
 }
 
 /** The token in a process of its own, which can be killed. */
