@@ -112,22 +112,28 @@ async function checkSigner({ walletKey }: Config): Promise<Finding[]> {
 async function checkIssuer(): Promise<Finding[]> {
   const { did, parts } = await compareDid();
   return parts.flatMap(({ name, differences, unknown }): Finding[] => {
-    const isKey = name === 'DID_KEY_PAIRS';
+    const isKey = name === 'DID_KEY_PAIRS' || name === 'DID_PKCS11_KEY';
     const subject = isKey ? name : `DID document ${name}`;
     const statement = differences.join('; ');
-    const remedy = isKey ? RESTORE_KEY : /^https?:/.test(name) ? SERVE_DID : REWRITE_DID;
+    const ofKey = name === 'DID_PKCS11_KEY' ? RESTORE_MODULE_KEY : RESTORE_KEY;
+    const remedy = isKey ? ofKey : /^https?:/.test(name) ? SERVE_DID : REWRITE_DID;
     // Some differences say the command themselves.
     const ownRemedy = statement.includes('`npx tdoc') ? undefined : remedy;
     const faults: Finding[] =
       differences.length > 0 ? [{ status: 'fault', subject, statement, remedy: ownRemedy }] : [];
     if (unknown !== undefined)
-      return [...faults, { status: 'unknown', subject, statement: unknown, remedy: START_SERVICE }];
+      return [
+        ...faults,
+        { status: 'unknown', subject, statement: unknown, remedy: isKey ? undefined : START_SERVICE },
+      ];
     return faults.length > 0 ? faults : [{ status: 'ok', subject, statement: `is that of ${did}` }];
   });
 }
 
 const RESTORE_KEY =
   'Restore the key pair, or make one with `npx tdoc did` (`--rotate` if there were earlier ones).';
+const RESTORE_MODULE_KEY =
+  'Correct DID_PKCS11_KEY, or restore did.json; if the module lost the key, run `npx tdoc did --rotate`.';
 const REWRITE_DID =
   'Restore the file from a copy. If the key is the first one, remove the file and run `npx tdoc did`.';
 const SERVE_DID = 'Verifiers trust this document: let DOMAIN lead to the service, which serves did.json.';

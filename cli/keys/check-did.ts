@@ -3,12 +3,13 @@ import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
 import { keyNumberOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
-import { messageOf } from '../../service/base/errors';
+import { messageOf, SignerError } from '../../service/base/errors';
 import { pointerStep } from '../../service/base/json';
-import type { Settings } from '../../service/config/settings';
+import type { ModuleIssuerKey, Settings } from '../../service/config/settings';
 import type { Answer } from '../answer';
 import { printable } from '../terminal/printable';
 import { didDocumentOf, issuerOf, keysIn, publicKeyOf, type VerificationMethod } from './did-key';
+import { moduleIssuerOf, publicKeyInModule } from './module-keys';
 
 /** One of the three parts that must agree: its problem, or why it could not be read. */
 export interface Part {
@@ -26,8 +27,8 @@ const SECRET_NAMES = /^(secret|private)Key/i;
 const SECRET_VALUE = /z42[1-9A-HJ-NP-Za-km-z]{40,}/;
 
 /**
- * Compares DID_KEY_PAIRS, did.json and the document that DOMAIN serves, and lists every difference. Changes
- * nothing. The answer is not known if no difference was found but not everything could be compared.
+ * Compares the key of the settings, did.json and the document that DOMAIN serves, and lists every difference.
+ * Changes nothing. The answer is not known if no difference was found but not everything could be compared.
  *
  * @param environment passed in by tests.
  * @throws ConfigurationError if DOMAIN is missing.
@@ -45,16 +46,22 @@ export async function checkDid(environment?: Settings): Promise<Answer> {
 export async function compareDid(environment?: Settings): Promise<{ did: string; parts: Part[] }> {
   const { envFile, settings } = readSettings(environment);
   const did = issuerOf(envFile, settings);
-  const { keyPair, part: keyPart } = checkKeyPair(settings.DID_KEY_PAIRS, did);
-  const file = readDocument(pathsOf(envFile, settings).didDocumentPath);
-  const expectedOf = (document: unknown): unknown =>
-    keyPair && didDocumentOf(keyPair, earlierKeysIn(document, keyPair));
+  const moduleKey = moduleIssuerOf(envFile, settings);
+  const setting = moduleKey ? 'DID_PKCS11_KEY' : 'DID_KEY_PAIRS';
+  const file = readDocument(pathsOf(envFile, settings).didDocumentPath, setting);
+  const { keyIn, part: keyPart } = moduleKey
+    ? await checkModuleKey(moduleKey, file.document)
+    : checkKeyPair(settings.DID_KEY_PAIRS, did);
+  const expectedOf = (document: unknown): unknown => {
+    const key = keyIn(document);
+    return key && didDocumentOf(key, earlierKeysIn(document, key));
+  };
   // Without a key, did.json is what DOMAIN should serve. Without did.json, DOMAIN alone has the earlier keys.
-  const expectedAtDomain = (served: unknown): unknown =>
-    keyPair ? expectedOf(file.document ?? served) : file.document;
+  const expectedAtDomain = (served: unknown): unknown => expectedOf(file.document ?? served) ?? file.document;
+  const key = keyIn(file.document);
   const fileDifferences = [
     ...file.part.differences,
-    ...(keyPair ? laterKeysIn(file.document, keyPair) : []),
+    ...(key ? laterKeysIn(file.document, key, setting) : []),
     ...differencesOf(file.document, expectedOf(file.document)),
   ];
   const filePart = { ...file.part, differences: fileDifferences };
@@ -62,33 +69,61 @@ export async function compareDid(environment?: Settings): Promise<{ did: string;
 }
 
 /** The keys of a DID document, except the present one. */
-function earlierKeysIn(document: unknown, { id, controller }: DidKeyPair): VerificationMethod[] {
+function earlierKeysIn(document: unknown, { id, controller }: VerificationMethod): VerificationMethod[] {
   return keysIn(document, controller).filter((key) => key.id !== id);
 }
 
 /** A rotation publishes a key before it writes the private one. */
-function laterKeysIn(document: unknown, { id, controller }: DidKeyPair): string[] {
+function laterKeysIn(document: unknown, { id, controller }: VerificationMethod, setting: string): string[] {
   const numberOf = (key: string): number => keyNumberOf(key, controller) ?? 0;
   const later = keysIn(document, controller).filter((key) => numberOf(key.id) > numberOf(id));
   return later.map(
     (key) =>
-      `publishes ${key.id}, which is later than the key of DID_KEY_PAIRS: a rotation was interrupted, or ` +
-      'DID_KEY_PAIRS was restored from an old copy. Restore the later one, or run `npx tdoc did --rotate`',
+      `publishes ${key.id}, which is later than the key of ${setting}: a rotation was interrupted, or ` +
+      `${setting} was restored from an old copy. Restore the later one, or run \`npx tdoc did --rotate\``,
   );
 }
 
-/** `keyPair`: the key pair that the documents should publish, if it is known. */
-function checkKeyPair(text: string | undefined, did: string): { keyPair?: DidKeyPair; part: Part } {
+/** `keyIn`: the key that a DID document should have as the present one, if it is known. */
+interface CheckedKey {
+  keyIn: (document: unknown) => VerificationMethod | undefined;
+  part: Part;
+}
+
+const unknownKey = (): undefined => undefined;
+
+/** A module has no id for its key: the documents say that. */
+async function checkModuleKey(key: ModuleIssuerKey, file: unknown): Promise<CheckedKey> {
+  const { label, controller } = key;
+  const part = { name: 'DID_PKCS11_KEY', differences: [] };
+  try {
+    const publicKey = await publicKeyInModule(key);
+    const keyIn: CheckedKey['keyIn'] = (document) =>
+      keysIn(document, controller).find((one) => one.publicKeyMultibase === publicKey);
+    if (file === undefined || keyIn(file)) return { keyIn, part };
+    const difference = `the module's key "${label}", ${publicKey}, is not in did.json`;
+    return { keyIn, part: { ...part, differences: [difference] } };
+  } catch (error) {
+    if (!(error instanceof SignerError)) throw error;
+    const { code, message } = error;
+    if (code !== 'SIGNER_REFUSED') return { keyIn: unknownKey, part: { ...part, unknown: message } };
+    return { keyIn: unknownKey, part: { ...part, differences: [message] } };
+  }
+}
+
+function checkKeyPair(text: string | undefined, did: string): CheckedKey {
   const part = (...differences: string[]): Part => ({ name: 'DID_KEY_PAIRS', differences });
-  if (text === undefined) return { part: part('is not set') };
+  const withoutKey = (problem: string): CheckedKey => ({ keyIn: unknownKey, part: part(problem) });
+  if (text === undefined) return withoutKey('is not set');
   const parsed = parseDidKeyPair(text);
-  if ('problem' in parsed) return { part: part([parsed.problem, parsed.remedy].filter(Boolean).join('. ')) };
+  if ('problem' in parsed) return withoutKey([parsed.problem, parsed.remedy].filter(Boolean).join('. '));
   const { keyPair } = parsed;
   const unsuitable = problemOfPair(keyPair);
-  if (unsuitable !== undefined) return { part: part(unsuitable) };
-  if (keyPair.controller === did) return { keyPair, part: part() };
+  if (unsuitable !== undefined) return withoutKey(unsuitable);
+  if (keyPair.controller === did) return { keyIn: () => keyPair, part: part() };
+  const ofDomain = { ...keyPair, controller: did, id: keyPair.id.replace(keyPair.controller, did) };
   return {
-    keyPair: { ...keyPair, controller: did, id: keyPair.id.replace(keyPair.controller, did) },
+    keyIn: () => ofDomain,
     part: part(`is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${did}`),
   };
 }
@@ -102,10 +137,10 @@ function problemOfPair({ publicKeyMultibase, secretKeyMultibase }: DidKeyPair): 
     : 'has a public key that does not belong to its secret key';
 }
 
-function readDocument(path: string): { document?: unknown; part: Part } {
+function readDocument(path: string, setting: string): { document?: unknown; part: Part } {
   const part = (...differences: string[]): Part => ({ name: path, differences });
   if (!existsSync(path))
-    return { part: part('does not exist; `npx tdoc did` makes it, with the key of DID_KEY_PAIRS only') };
+    return { part: part(`does not exist; \`npx tdoc did\` makes it, with the key of ${setting} only`) };
   try {
     const document = JSON.parse(readFileSync(path, 'utf8')) as unknown;
     return { document, part: part(...secretsIn(document)) };

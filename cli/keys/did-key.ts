@@ -37,6 +37,10 @@ const methodSchema = z.object({
 /** The public half of an issuer's key, as a DID document publishes it. */
 export type VerificationMethod = z.infer<typeof methodSchema>;
 
+/** The user is told so when a missing did.json was rebuilt from a later key. */
+export const NO_EARLIER_KEY =
+  'It has no earlier key: documents that one signed no longer verify. Restore the file if you can.';
+
 /** The DID document that the service serves (docs/specification.md 3.9). */
 export interface DidDocument {
   '@context': string[];
@@ -85,15 +89,19 @@ export function keysIn(document: unknown, issuer: string): VerificationMethod[] 
   return keys.filter(({ id }, index) => keys.findIndex((key) => key.id === id) === index);
 }
 
+/** A key that the issuer never had: its public half, and the setting of its private half, or of its label. */
+export interface NewIssuerKey {
+  method: VerificationMethod;
+  setting: 'DID_KEY_PAIRS' | 'DID_PKCS11_KEY';
+  value: string;
+}
+
 /**
- * Makes a key of the issuer: the public half, and the setting that has the private one.
+ * Makes a key of the issuer, outside a module.
  *
  * @param id its verification method.
  */
-export function makeIssuerKey(
-  id: string,
-  controller: string,
-): { method: VerificationMethod; setting: 'DID_KEY_PAIRS'; value: string } {
+export function makeIssuerKey(id: string, controller: string): NewIssuerKey {
   const secretKeyMultibase = newSecretKey();
   const publicKeyMultibase = publicKeyOf(secretKeyMultibase) ?? '';
   const method = { id, type: 'Multikey' as const, controller, publicKeyMultibase };

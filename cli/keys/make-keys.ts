@@ -12,8 +12,8 @@ import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
-import { didDocumentOf, issuerOf, keysIn, makeIssuerKey } from './did-key';
-import { makeModuleKeys } from './module-keys';
+import { didDocumentOf, issuerOf, keysIn, makeIssuerKey, NO_EARLIER_KEY } from './did-key';
+import { keepModuleKey, makeModuleKeys, moduleIssuerOf } from './module-keys';
 
 /**
  * Makes the issuer's did:web key pair and the key that signs webhooks if they are missing, and lists the
@@ -25,8 +25,7 @@ export async function setUp({ pkcs11 }: { pkcs11?: true }, say: Say): Promise<An
   const { envFile, settings } = readSettings();
   // A damaged file is reported before anything is made.
   const { webhook } = readConfigFile(pathsOf(envFile, settings).serviceConfig);
-  const inModule = pkcs11 || settings.DID_PKCS11_KEY !== undefined;
-  const didKey = inModule ? { json: await makeModuleKeys(say) } : await makeDidKey({});
+  const didKey = pkcs11 ? { json: await makeModuleKeys(say) } : await makeDidKey({});
   if ('lines' in didKey) didKey.lines.forEach(say);
   const signingKey = await makeSigningKey({});
   signingKey.lines.forEach(say);
@@ -58,7 +57,8 @@ function missingSettings(
     }),
     WALLET_PRIVATE_KEY:
       walletKeyOf(settings) === undefined &&
-      `set it to the key of a wallet that can pay on ${network.name}, or set WALLET_SIGNER_URL`,
+      `set it to the key of a wallet that can pay on ${network.name}, or set WALLET_SIGNER_URL ` +
+        'or WALLET_PKCS11_KEY',
     TOKEN_REGISTRY_ADDRESS:
       settings.TOKEN_REGISTRY_ADDRESS === undefined &&
       '`npx hardhat deploy` deploys a registry and writes it',
@@ -75,11 +75,21 @@ function missingSettings(
  * credentials that it signed would no longer verify. A missing DID document is rebuilt from its key.
  *
  * @param environment instead of the process's.
- * @throws ConfigurationError if DOMAIN is missing, or if the existing key and document do not match.
+ * A key in a module is found there, and never made here.
+ *
+ * @throws ConfigurationError if DOMAIN is missing, or if the existing key and document do not match;
+ *   SignerError.
  */
 export async function makeDidKey({ force }: { force?: true }, environment?: Settings): Promise<Answer> {
   const { envFile, settings } = readSettings(environment);
   const did = issuerOf(envFile, settings);
+  const moduleKey = moduleIssuerOf(envFile, settings);
+  if (moduleKey !== undefined && force) {
+    const remedy = 'Make the next key with `npx tdoc did --rotate`.';
+    const message = `DID_PKCS11_KEY names a key in the module, which --force does not replace. ${remedy}`;
+    throw new ConfigurationError('KEY_EXISTS', message, { remedy });
+  }
+  if (moduleKey !== undefined) return keepModuleKey(envFile, moduleKey);
   const setting = 'DID_KEY_PAIRS';
   const publicFile = pathsOf(envFile, settings).didDocumentPath;
   const before = parseDidKeyPair(settings[setting] ?? '');
@@ -102,10 +112,7 @@ export async function makeDidKey({ force }: { force?: true }, environment?: Sett
     nameOf: ({ id }) => `The key ${id}`,
     publish: (keyPair) => `${JSON.stringify(didDocumentOf(keyPair), null, 2)}\n`,
     isPublishedIn: publishesKey,
-    rebuilt: ({ id }) =>
-      id === keyIdOf(did, 1)
-        ? []
-        : [`It has no earlier key: documents that one signed no longer verify. Restore the file if you can.`],
+    rebuilt: ({ id }) => (id === keyIdOf(did, 1) ? [] : [NO_EARLIER_KEY]),
     made: [
       `issuer         ${did}`,
       `key pair       ${setting} in ${envFile} (secret)`,

@@ -1,16 +1,23 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { computeAddress, hexlify } from 'ethers';
-import { keyIdOf, p256Multibase } from '../../service/base/did-key-pair';
+import { keyIdOf, keyNumberOf, nextKeyIdOf, p256Multibase } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { wrong } from '../../service/config/setting-types';
-import { moduleOf, settingOf, type ModuleSettings, type Settings } from '../../service/config/settings';
+import {
+  issuerKeyOf,
+  moduleOf,
+  settingOf,
+  type ModuleIssuerKey,
+  type ModuleSettings,
+  type Settings,
+} from '../../service/config/settings';
 import { tenantOf } from '../../service/config/tenant';
 import { openModule } from '../../service/keys/pkcs11';
-import type { Say } from '../answer';
+import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
-import { didDocumentOf, issuerOf, type DidDocument } from './did-key';
+import { didDocumentOf, issuerOf, keysIn, type NewIssuerKey, NO_EARLIER_KEY } from './did-key';
 
 /** The keys that `tdoc setup --pkcs11` made or found, as JSON of its answer. */
 export interface ModuleKeys {
@@ -52,7 +59,7 @@ export async function makeModuleKeys(say: Say, environment?: Settings): Promise<
   const label = settingOf(settings, 'DID_PKCS11_KEY') ?? labelOf('issuer');
   const { publicKey } = await openModule(keyModule).client.make({ label, curve: 'P-256' });
   const publicKeyMultibase = p256Multibase(publicKey);
-  publish(didDocumentPath, did, publicKeyMultibase);
+  publish({ didDocumentPath, controller: did, label }, publicKeyMultibase);
   await write('DID_PKCS11_KEY', label);
   say(`issuer's key   ${label} in token ${token} (DID_PKCS11_KEY)`);
   say(`issuer         ${did}`);
@@ -84,22 +91,104 @@ async function makeWallet(
   return { label, address };
 }
 
-/** Published before the settings name it, so that the service signs with no key that nobody can find. */
-function publish(path: string, did: string, publicKeyMultibase: string): void {
+/**
+ * The issuer's key in the module, if DID_PKCS11_KEY names one.
+ *
+ * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
+ */
+export function moduleIssuerOf(envFile: string, settings: Settings): ModuleIssuerKey | undefined {
+  if (settings.DID_PKCS11_KEY === undefined) return undefined;
+  const key = issuerKeyOf(settings, pathsOf(envFile, settings).didDocumentPath);
+  return key !== undefined && 'module' in key ? key : undefined;
+}
+
+/**
+ * The public half, in multibase.
+ *
+ * @throws SignerError; SIGNER_REFUSED if the module has no such key.
+ */
+export async function publicKeyInModule({ module: keyModule, label }: ModuleIssuerKey): Promise<string> {
+  const { publicKey } = await openModule(keyModule).client.describe({ label, curve: 'P-256' });
+  return p256Multibase(publicKey);
+}
+
+/**
+ * Finds the key that DID_PKCS11_KEY names, and rebuilds a missing did.json from it.
+ *
+ * @throws ConfigurationError KEY_EXISTS; SignerError.
+ */
+export async function keepModuleKey(envFile: string, key: ModuleIssuerKey): Promise<Answer> {
+  const { label, controller, didDocumentPath: publicFile } = key;
+  const isRebuilt = publish(key, await publicKeyInModule(key));
+  const kept = `The key "${label}" of DID_PKCS11_KEY is in the module`;
+  const number = numberIn(label);
+  const rebuilt = [
+    `${kept}; ${publicFile} was missing and was rebuilt from it, as ${keyIdOf(controller, number)}.`,
+    ...(number === 1 ? [] : [NO_EARLIER_KEY]),
+  ];
+  const lines = isRebuilt
+    ? rebuilt
+    : [`${kept}, and its public half in ${publicFile}: nothing was written. --rotate makes a new key.`];
+  const json = { key: 'kept', setting: 'DID_PKCS11_KEY', envFile, publicFile };
+  return { lines, json: { ...json, isPublicFileWritten: isRebuilt, warning: null }, isYes: true };
+}
+
+/**
+ * Makes the issuer's next key in the module, under a label with its number: `issuer`, then `issuer-2`. A
+ * label that the module has already is left alone, whatever made it: nobody knows what its key signed.
+ *
+ * @param present the verification method of the key that DID_PKCS11_KEY names, if it is known.
+ * @param texts everything that may name earlier keys of the issuer.
+ * @throws SignerError
+ */
+export async function makeNextModuleKey(
+  { module: keyModule, label, controller }: Omit<ModuleIssuerKey, 'didDocumentPath'>,
+  present: string | undefined,
+  texts: readonly string[],
+): Promise<NewIssuerKey> {
+  const ending = `-${keyNumberOf(present ?? '', controller)}`;
+  const base = label.endsWith(ending) ? label.slice(0, -ending.length) : label;
+  const id = nextKeyIdOf(controller, texts);
+  const value = `${base}-${keyNumberOf(id, controller)}`;
+  const { isNew, publicKey } = await openModule(keyModule).client.make({ label: value, curve: 'P-256' });
+  if (!isNew) return makeNextModuleKey({ module: keyModule, label, controller }, present, [...texts, id]);
+  const method = { id, type: 'Multikey' as const, controller, publicKeyMultibase: p256Multibase(publicKey) };
+  return { method, setting: 'DID_PKCS11_KEY', value };
+}
+
+/** The number that a rotation gave to a label. */
+function numberIn(label: string): number {
+  return Number(/-([1-9]\d{0,8})$/.exec(label)?.[1] ?? '1');
+}
+
+/**
+ * Published before the settings name it, so that the service signs with no key that nobody can find.
+ *
+ * @returns whether did.json was missing, and was written.
+ */
+function publish(
+  { didDocumentPath: path, controller, label }: Omit<ModuleIssuerKey, 'module'>,
+  publicKeyMultibase: string,
+): boolean {
   if (existsSync(path)) {
-    const { verificationMethod: methods } = JSON.parse(readFileSync(path, 'utf8')) as Partial<DidDocument>;
-    if (methods?.some((method) => method.publicKeyMultibase === publicKeyMultibase)) return;
-    const remedy = 'Restore the key that it publishes, or move the file away to make one of this key.';
-    const message = `${path} publishes another key than the one in the module.`;
+    if (isPublished(readFileSync(path, 'utf8'), controller, publicKeyMultibase)) return false;
+    const remedy =
+      'Restore the file, or the key that it publishes, or move the file away to make one of this key.';
+    const message = `${path} does not publish the key "${label}" of the module. ${remedy}`;
     throw new ConfigurationError('KEY_EXISTS', message, { remedy });
   }
-  const key = {
-    id: keyIdOf(did, 1),
-    type: 'Multikey',
-    controller: did,
-    publicKeyMultibase,
-  } as const;
+  const id = keyIdOf(controller, numberIn(label));
+  const key = { id, type: 'Multikey', controller, publicKeyMultibase } as const;
   writeFileAtomically(path, `${JSON.stringify(didDocumentOf(key), null, 2)}\n`, PUBLIC_MODE);
+  return true;
+}
+
+function isPublished(text: string, controller: string, publicKeyMultibase: string): boolean {
+  try {
+    return keysIn(JSON.parse(text), controller).some((key) => key.publicKeyMultibase === publicKeyMultibase);
+  } catch {
+    return false;
+  }
 }
 
 function missingModule(envFile: string): never {

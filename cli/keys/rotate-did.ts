@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { keyNumberOf, nextKeyIdOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
-import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
+import { keyNumberOf, nextKeyIdOf, parseDidKeyPair } from '../../service/base/did-key-pair';
+import { codeOf, ConfigurationError, messageOf, SignerError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { shown, wrong } from '../../service/config/setting-types';
-import type { Settings } from '../../service/config/settings';
+import type { ModuleIssuerKey, Settings } from '../../service/config/settings';
 import type { Answer, Say } from '../answer';
 import { invalid, Refusal } from '../errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, withFileLock, writeFileAtomically } from '../files/write-file';
 import { confirm } from '../terminal/dialog';
 import { findSecretKeys } from './check-did';
-import { issuerOf, makeIssuerKey, type VerificationMethod } from './did-key';
+import { issuerOf, makeIssuerKey, type NewIssuerKey, type VerificationMethod } from './did-key';
+import { makeNextModuleKey, moduleIssuerOf, publicKeyInModule } from './module-keys';
 
 /** A did.json whose keys can be changed. Everything else in it is kept as it is. */
 type ChangeableDocument = z.infer<ReturnType<typeof changeable>>;
@@ -28,13 +29,22 @@ function changeable(did: string) {
   });
 }
 
-/** The issuer's keys. `present`: that of DID_KEY_PAIRS, if it can be read: did.json publishes it. */
+/** The setting of the key in use. */
+type KeySetting = NewIssuerKey['setting'];
+
+/**
+ * The issuer's keys. `present`: that of `setting`, if it can be read: did.json publishes it. `loss`: why it
+ * cannot be read.
+ */
 interface IssuerKeys {
   envFile: string;
   did: string;
   publicFile: string;
   document: ChangeableDocument;
-  present: DidKeyPair | undefined;
+  setting: KeySetting;
+  moduleKey: ModuleIssuerKey | undefined;
+  present: { id: string } | undefined;
+  loss: string | undefined;
   /** Everything that may name a key of the issuer. */
   texts: readonly string[];
 }
@@ -50,12 +60,14 @@ interface IssuerKeys {
  * @throws ConfigurationError DID_DOCUMENT_UNUSABLE, NOT_CONFIGURED, CONFIGURATION_INVALID, FILE_UNWRITABLE.
  */
 export async function rotateDidKey(environment?: Settings): Promise<Answer> {
-  const { publicFile } = readIssuerKeys(environment);
+  const { publicFile } = await readIssuerKeys(environment);
   return withFileLock(publicFile, async () => {
-    const { envFile, did, document, present, texts } = readIssuerKeys(environment);
-    const { method, setting, value } = makeIssuerKey(nextKeyIdOf(did, texts), did);
-    const secrets = findSecretKeys(document);
+    const { envFile, did, document, moduleKey, present, texts } = await readIssuerKeys(environment);
     refuseUnwritable(envFile);
+    const { method, setting, value } = moduleKey
+      ? await makeNextModuleKey(moduleKey, present?.id, texts)
+      : makeIssuerKey(nextKeyIdOf(did, texts), did);
+    const secrets = findSecretKeys(document);
     write(publicFile, withKey(document, method));
     await setEnvValue(envFile, setting, value);
     const warning = shadowWarning(setting, value, environment);
@@ -64,7 +76,9 @@ export async function rotateDidKey(environment?: Settings): Promise<Answer> {
     return {
       lines: [
         `key            ${method.id}`,
-        `key pair       ${setting} in ${envFile} (secret)`,
+        moduleKey
+          ? `label          ${value}, in token ${moduleKey.module.token} (${setting} in ${envFile})`
+          : `key pair       ${setting} in ${envFile} (secret)`,
         `DID document   ${publicFile} (public; it keeps ${earlier.join(', ')} for their documents)`,
         ...(warning ? [warning] : []),
         ...secrets.map((pointer) => `A secret key was in the DID document, at ${pointer}: it was taken out.`),
@@ -94,15 +108,15 @@ export async function revokeDidKey(
   say: Say,
   environment?: Settings,
 ): Promise<Answer> {
-  const { publicFile, id } = readRevocable(named, environment);
+  const { publicFile, id } = await readRevocable(named, environment);
   say(
     `About to take ${id} out of ${publicFile}. The documents that it signed then verify for nobody who ` +
       'resolves the DID. Their tokens stay: issue such documents again. A service that was not restarted ' +
       'since the key was replaced still signs with it.',
   );
   await confirm('revoke', yes, undefined, 'Nothing was written');
-  return withFileLock(publicFile, () => {
-    const { did, document } = readRevocable(named, environment);
+  return withFileLock(publicFile, async () => {
+    const { did, document } = await readRevocable(named, environment);
     const changed = withoutKey(document, id);
     write(publicFile, changed);
     const keys = keyIdsIn(changed, did);
@@ -119,51 +133,81 @@ export async function revokeDidKey(
 }
 
 /** The issuer's keys, and the id of the one that is to be revoked. */
-function readRevocable(named: string, environment: Settings | undefined): IssuerKeys & { id: string } {
-  const keys = readIssuerKeys(environment);
-  const { did, publicFile, document, present } = keys;
+async function readRevocable(
+  named: string,
+  environment: Settings | undefined,
+): Promise<IssuerKeys & { id: string }> {
+  const keys = await readIssuerKeys(environment);
+  const { did, publicFile, document, setting, present, loss } = keys;
   const id = named.includes('#') ? named.replace(/^#/, `${did}#`) : `${did}#${named}`;
   const ids = document.verificationMethod.map((method) => method.id);
   if (!ids.includes(id)) throw invalid(`${publicFile} has no key ${shown(id)}.`, `It has ${ids.join(', ')}.`);
   const remedy = 'Run `npx tdoc did --rotate` first, and restart the service.';
   const refusal = (why: string): Refusal =>
     new Refusal('KEY_IN_USE', `Nothing was written: ${why}. ${remedy}`, { remedy });
-  if (present === undefined) throw refusal('DID_KEY_PAIRS does not say which key is in use');
+  if (present === undefined) throw refusal(`${setting} does not say which key is in use (${loss})`);
   if (id === present.id) throw refusal(`the service signs with ${id}`);
   // The highest number stays in did.json, so that a rotation never gives it away again.
   if ((keyNumberOf(id, did) ?? 0) > (keyNumberOf(present.id, did) ?? 0))
-    throw refusal(`${id} is later than ${present.id}, the key of DID_KEY_PAIRS`);
+    throw refusal(`${id} is later than ${present.id}, the key of ${setting}`);
   return { ...keys, id };
 }
 
-/** @throws ConfigurationError. */
-function readIssuerKeys(environment: Settings | undefined): IssuerKeys {
+/** @throws ConfigurationError; SignerError if the module is away. */
+async function readIssuerKeys(environment: Settings | undefined): Promise<IssuerKeys> {
   const { envFile, settings } = readSettings(environment);
   const did = issuerOf(envFile, settings);
   const publicFile = pathsOf(envFile, settings).didDocumentPath;
+  const moduleKey = moduleIssuerOf(envFile, settings);
+  const setting = moduleKey ? 'DID_PKCS11_KEY' : 'DID_KEY_PAIRS';
   const pair = settings.DID_KEY_PAIRS ?? '';
+  const own = moduleKey ? await readModuleKey(moduleKey) : readPair(pair, did);
+  const known = 'publicKeyMultibase' in own ? own : undefined;
+  const otherwise = otherwiseOf(setting, known !== undefined);
+  const { text, document } = readChangeable(publicFile, did, otherwise);
+  const present = known && publishedIn(document, known);
+  if (known !== undefined && present === undefined)
+    throw unusable(
+      publicFile,
+      `does not publish the key of ${setting}, ${known.id ?? known.publicKeyMultibase}`,
+      otherwise,
+    );
+  const loss = 'loss' in own ? own.loss : undefined;
+  return { envFile, did, publicFile, document, setting, moduleKey, present, loss, texts: [text, pair] };
+}
+
+/** The public half of a key in use, and its id if the setting has that. */
+type OwnKey = { publicKeyMultibase: string; id?: string } | { loss: string };
+
+/** A key that is not in its module is lost. If the module refuses everything, it makes no next key either. */
+async function readModuleKey(key: ModuleIssuerKey): Promise<OwnKey> {
+  try {
+    return { publicKeyMultibase: await publicKeyInModule(key) };
+  } catch (error) {
+    if (!(error instanceof SignerError) || error.code !== 'SIGNER_REFUSED') throw error;
+    return { loss: error.message };
+  }
+}
+
+function readPair(pair: string, did: string): OwnKey {
   const parsed = parseDidKeyPair(pair);
   if ('remedy' in parsed) throw wrong('DID_KEY_PAIRS', parsed.problem, parsed.remedy);
-  const present = 'keyPair' in parsed ? parsed.keyPair : undefined;
-  if (present !== undefined && present.controller !== did)
-    throw wrong(
-      'DID_KEY_PAIRS',
-      `is the key of ${present.controller}, but DOMAIN makes the issuer ${did}`,
-      'Set DOMAIN back, or begin anew for this domain with `npx tdoc did --force`.',
-    );
-  const { text, document } = readChangeable(publicFile, did, present !== undefined);
-  if (present !== undefined && !publishes(document, present))
-    throw unusable(publicFile, `does not publish the key of DID_KEY_PAIRS, ${present.id}`, true);
-  return { envFile, did, publicFile, document, present, texts: [text, pair] };
+  if ('problem' in parsed) return { loss: `it ${parsed.problem}` };
+  if (parsed.keyPair.controller === did) return parsed.keyPair;
+  throw wrong(
+    'DID_KEY_PAIRS',
+    `is the key of ${parsed.keyPair.controller}, but DOMAIN makes the issuer ${did}`,
+    'Set DOMAIN back, or begin anew for this domain with `npx tdoc did --force`.',
+  );
 }
 
 function readChangeable(
   path: string,
   did: string,
-  isKeyKnown: boolean,
+  otherwise: string,
 ): { text: string; document: ChangeableDocument } {
   const refuse = (problem: string, cause?: unknown): never => {
-    throw unusable(path, problem, isKeyKnown, cause);
+    throw unusable(path, problem, otherwise, cause);
   };
   let text: string;
   let value: unknown;
@@ -183,17 +227,29 @@ function readChangeable(
   return refuse(`is not the DID document of ${did}: /${place} is missing or wrong`, parsed.error);
 }
 
-function publishes(document: ChangeableDocument, { id, publicKeyMultibase }: DidKeyPair): boolean {
-  const method = document.verificationMethod.find((entry) => entry.id === id);
-  return method?.publicKeyMultibase === publicKeyMultibase && document.assertionMethod.includes(id);
+function publishedIn(
+  { verificationMethod, assertionMethod }: ChangeableDocument,
+  { id, publicKeyMultibase }: { publicKeyMultibase: string; id?: string },
+): { id: string } | undefined {
+  const isPublished = (entry: { id: string; publicKeyMultibase?: unknown }): boolean =>
+    entry.publicKeyMultibase === publicKeyMultibase && (id ?? entry.id) === entry.id;
+  return verificationMethod.find((entry) => isPublished(entry) && assertionMethod.includes(entry.id));
 }
 
-/** @param isKeyKnown whether DID_KEY_PAIRS can be used. */
-function unusable(path: string, problem: string, isKeyKnown: boolean, cause?: unknown): ConfigurationError {
-  const otherwise = isKeyKnown
-    ? 'If the key of DID_KEY_PAIRS is the only one that ever signed, delete the file and run ' +
+/** The remedy if there is no copy of did.json. */
+function otherwiseOf(setting: KeySetting, isKeyKnown: boolean): string {
+  if (isKeyKnown)
+    return (
+      `If the key of ${setting} is the only one that ever signed, delete the file and run ` +
       '`npx tdoc did`, which makes it again.'
-    : '`npx tdoc did --force` begins anew: documents that earlier keys signed then no longer verify.';
+    );
+  const command =
+    setting === 'DID_KEY_PAIRS' ? '`npx tdoc did --force`' : '`npx tdoc setup --pkcs11`, without the file,';
+  return `${command} begins anew: documents that earlier keys signed then no longer verify.`;
+}
+
+/** @param otherwise the remedy if there is no copy of the file. */
+function unusable(path: string, problem: string, otherwise: string, cause?: unknown): ConfigurationError {
   const remedy = `Restore the file from a copy, or from what DOMAIN serves. ${otherwise}`;
   return new ConfigurationError('DID_DOCUMENT_UNUSABLE', `${path} ${problem}. ${remedy}`, { cause, remedy });
 }

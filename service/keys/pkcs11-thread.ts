@@ -27,7 +27,8 @@ export interface KeyDescription {
 }
 
 /** The answer: `signature` has r and s, 32 bytes each. */
-export type ModuleAnswer = { description: KeyDescription } | { signature: Uint8Array } | { problem: Problem };
+export type ModuleAnswer =
+  { description: KeyDescription; isNew?: boolean } | { signature: Uint8Array } | { problem: Problem };
 type Problem = Pick<ServiceError, 'code' | 'message' | 'remedy'>;
 
 /** A question on its way. After `until` (epoch milliseconds) nobody waits for the answer. */
@@ -110,8 +111,9 @@ class KeyModule {
     if (question.kind === 'describe') return { description: this.#describe(open, question) };
     if (question.kind === 'make') {
       const { label, curve } = question;
-      if (find(open, pkcs11.CKO_PRIVATE_KEY, label).length === 0) make(open, label, curve);
-      return { description: this.#describe(open, question) };
+      const isNew = find(open, pkcs11.CKO_PRIVATE_KEY, label).length === 0;
+      if (isNew) make(open, label, curve);
+      return { description: this.#describe(open, question), isNew };
     }
     const { library, session } = open;
     library.C_SignInit(session, { mechanism: pkcs11.CKM_ECDSA }, this.#privateKey(open, question));

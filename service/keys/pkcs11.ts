@@ -31,16 +31,21 @@ export class ModuleClient {
 
   /** @throws SignerError */
   async describe(key: { label: string; curve: ModuleQuestion['curve'] }): Promise<KeyDescription> {
-    return this.#describedBy({ kind: 'describe', ...key });
+    return (await this.#describedBy({ kind: 'describe', ...key })).description;
   }
 
   /**
    * Makes the key pair, if there is none of its label.
    *
+   * @returns `isNew`: whether there was none.
    * @throws SignerError
    */
-  async make(key: { label: string; curve: ModuleQuestion['curve'] }): Promise<KeyDescription> {
-    return this.#describedBy({ kind: 'make', ...key });
+  async make(key: {
+    label: string;
+    curve: ModuleQuestion['curve'];
+  }): Promise<KeyDescription & { isNew: boolean }> {
+    const { description, isNew = false } = await this.#describedBy({ kind: 'make', ...key });
+    return { ...description, isNew };
   }
 
   /**
@@ -58,9 +63,11 @@ export class ModuleClient {
     throw unexpected();
   }
 
-  async #describedBy(question: ModuleQuestion): Promise<KeyDescription> {
+  async #describedBy(
+    question: ModuleQuestion,
+  ): Promise<Extract<ModuleAnswer, { description: KeyDescription }>> {
     const answer = await this.#ask(question);
-    if ('description' in answer) return answer.description;
+    if ('description' in answer) return answer;
     throw unexpected();
   }
 

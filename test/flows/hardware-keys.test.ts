@@ -1,5 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  copyFileSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -57,8 +66,12 @@ describe('PKCS11_MODULE', function () {
 
   const document = () => ({ ...minimal, owner, holder: owner });
 
-  async function serving(own: Record<string, string>, act: (service: ServiceProcess) => Promise<void>) {
-    const service = await startServiceProcess({ ...settings, ...own });
+  async function serving(
+    own: Record<string, string>,
+    act: (service: ServiceProcess) => Promise<void>,
+    base = settings,
+  ) {
+    const service = await startServiceProcess({ ...base, ...own });
     try {
       await act(service);
     } finally {
@@ -219,6 +232,63 @@ describe('PKCS11_MODULE', function () {
     } finally {
       await service.end('SIGTERM');
     }
+  });
+
+  it('makes the next key in the module, and revokes the one before after a restart', async () => {
+    const { DID_PKCS11_KEY: label, ...others } = settings;
+    const ENV_FILE = join(local.folder, 'rotated.env');
+    const DID_DOCUMENT_PATH = join(local.folder, 'rotated-did.json');
+    copyFileSync(local.settings.ENV_FILE ?? '', ENV_FILE);
+    appendFileSync(ENV_FILE, `\nDID_PKCS11_KEY=${label}\n`);
+    // A run that was interrupted left a key, which nobody knows.
+    hsm.importKey(`${label}-2`, { curve: 'prime256v1', bytes: randomBytes(32) });
+    const own = { ...others, ...dataOf('rotated'), ENV_FILE, DID_DOCUMENT_PATH };
+    const did = async (expected: number, ...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await askTdoc(['did', ...args], own);
+      expect(code, stdout + stderr).to.equal(expected);
+      return stdout + stderr;
+    };
+    const issued = async (url: string, name: string): Promise<string> => {
+      const { status, text } = await create(url, document());
+      expect(status, text).to.equal(200);
+      writeFileSync(join(local.folder, name), text);
+      return /"verificationMethod":"[^"#]*#([^"]*)"/.exec(text)?.[1] ?? '';
+    };
+    const verified = async (name: string) =>
+      (await askTdoc(['verify-credential', join(local.folder, name)], own)).code;
+    const files = () => [ENV_FILE, DID_DOCUMENT_PATH].map((file) => readFileSync(file, 'utf8'));
+
+    expect(await did(2, '--rotate')).to.contain('DID_DOCUMENT_UNUSABLE');
+    expect(await did(0)).to.contain('was missing and was rebuilt from it');
+    expect(await did(0)).to.contain('nothing was written');
+    expect(await did(2, '--force')).to.contain('`npx tdoc did --rotate`');
+    await serving(
+      {},
+      async ({ url }) => {
+        expect(await issued(url, 'first.json')).to.equal('keys-1');
+        expect(await did(0, '--rotate')).to.contain(`${label}-3, in token`);
+        expect(await did(0, '--check')).to.match(/ok +DID_PKCS11_KEY\n/);
+        expect(await issued(url, 'before-restart.json')).to.equal('keys-1');
+      },
+      own,
+    );
+    await serving(
+      {},
+      async ({ url }) => {
+        expect(await issued(url, 'second.json')).to.equal('keys-3');
+        expect([await verified('first.json'), await verified('second.json')]).to.deep.equal([0, 0]);
+        expect(await did(1, '--revoke', 'keys-3', '--yes')).to.contain('KEY_IN_USE');
+        await did(0, '--revoke', 'keys-1', '--yes');
+        await did(0, '--check');
+        expect([await verified('first.json'), await verified('second.json')]).to.deep.equal([1, 0]);
+        const before = files();
+        await server.kill();
+        expect(await did(2, '--rotate')).to.contain('SIGNER_UNREACHABLE');
+        expect(await did(2, '--check')).to.match(/unknown +DID_PKCS11_KEY: The module/);
+        expect(files()).to.deep.equal(before);
+      },
+      own,
+    );
   });
 });
 
