@@ -84,8 +84,8 @@ export function walletOf(network: Network, settings: Settings): TransactionSigne
     if (network.local) return openWallet(publishedWallet(0));
     const message = `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`;
     const remedy =
-      'Set it to the private key of a wallet that can pay for the transactions, or set WALLET_SIGNER_URL; ' +
-      'the wallet becomes the admin and minter.';
+      'Set it to the private key of a wallet that can pay for the transactions, or set WALLET_SIGNER_URL ' +
+      'or WALLET_PKCS11_KEY; the wallet becomes the admin and minter.';
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
   const wallet = openWallet(key);

@@ -5,7 +5,7 @@ import { systemClock } from '../../service/base/clock';
 import { codeOf } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { loadConfig, readSettings, type Config } from '../../service/config/config';
-import { missingForIssuing } from '../../service/config/warnings';
+import { missingForIssuing, otherFormsOf } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { unusable } from '../../service/database/open-sqlite';
@@ -71,7 +71,7 @@ function settingsOf(config: Config): Omit<Finding, 'subject'>[] {
       : {
           status: isIssuer ? 'fault' : 'warning',
           statement: `documents cannot be issued without ${missing.join(', ')}`,
-          remedy: '`npx tdoc setup` makes the keys and says how to get the others.',
+          remedy: `\`npx tdoc setup\` makes the keys and says how to get the others.${otherFormsOf(missing)}`,
         },
   ];
 }

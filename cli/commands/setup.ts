@@ -70,7 +70,7 @@ export function addSetupCommands(program: Command): void {
     )
     .addOption(didOption('--rotate', 'make the next key; earlier ones stay in did.json for their documents'))
     .addOption(didOption('--revoke <key>', 'take a key out of did.json: its documents no longer verify'))
-    .addOption(didOption('--check', 'make nothing; compare did.json, DID_KEY_PAIRS and what DOMAIN serves'))
+    .addOption(didOption('--check', 'make nothing; compare the key, did.json and what DOMAIN serves'))
     .addOption(didOption('--force', 'begin anew with one key: documents of others will no longer verify'))
     .option(...YES)
     .option(...JSON_FLAG)

@@ -62,7 +62,7 @@ export async function asAdmin<T>(
   if (key === undefined) {
     const remedy =
       "Set it to the private key of a wallet that has the registry's role for this, " +
-      'or set WALLET_SIGNER_URL.';
+      'or set WALLET_SIGNER_URL or WALLET_PKCS11_KEY.';
     const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }

@@ -10,7 +10,7 @@ import { repeat, toldIfSlow } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { connectNodes } from '../chain/several-nodes';
 import type { Config } from '../config/config';
-import { openIssuingWarning } from '../config/warnings';
+import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
 import { startEventDelivery } from './event-delivery';
@@ -138,7 +138,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
 
     if ('missing' in issuer) {
       const { missing } = issuer;
-      logger.warn({ missing }, `documents cannot be issued: ${missing.join(', ')} not configured`);
+      const problem = `documents cannot be issued: ${missing.join(', ')} not configured.`;
+      logger.warn({ missing }, `${problem}${otherFormsOf(missing)}`);
     }
     const app = createHttpApp({
       acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),

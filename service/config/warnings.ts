@@ -45,6 +45,18 @@ export function missingForIssuing(
   return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
 }
 
+const OTHER_FORMS: Record<string, string> = {
+  WALLET_PRIVATE_KEY: 'WALLET_SIGNER_URL or WALLET_PKCS11_KEY',
+  DID_KEY_PAIRS: 'DID_PKCS11_KEY',
+};
+
+/** Says which settings do instead of missing ones. Empty, or a space and sentences. */
+export function otherFormsOf(missing: readonly string[]): string {
+  return missing
+    .flatMap((name) => (name in OTHER_FORMS ? [` ${OTHER_FORMS[name]} does instead of ${name}.`] : []))
+    .join('');
+}
+
 /**
  * Warns if documents can be issued without an API key, by everybody who reaches the API and by every web
  * page, because the API accepts every origin. The line is to be logged at start. Undefined if a key is

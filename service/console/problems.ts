@@ -1,3 +1,4 @@
+import { otherFormsOf } from '../config/warnings';
 import type { Difference, NodeReport } from '../chain/node-states';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Unfollowed } from '../observability/unfollowed';
@@ -185,7 +186,11 @@ function* settingProblems({ missing }: Observed): Iterable<Problem> {
   if (missing.length === 0) return;
   const verb = missing.length === 1 ? 'is' : 'are';
   const message = `Documents cannot be issued: ${missing.join(', ')} ${verb} not configured.`;
-  yield { severity: 'warning', message, remedy: 'Set them, then restart the service.' };
+  yield {
+    severity: 'warning',
+    message,
+    remedy: `Set them, then restart the service.${otherFormsOf(missing)}`,
+  };
 }
 
 function* unfollowedProblems({ unfollowed }: Observed): Iterable<Problem> {

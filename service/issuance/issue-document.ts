@@ -1,3 +1,4 @@
+import { otherFormsOf } from '../config/warnings';
 import type { Clock } from '../base/clock';
 import {
   ChainError,
@@ -308,7 +309,8 @@ function documentTypeOf(documentId: string): DocumentType {
 
 function notConfigured(missing: string[]): ConfigurationError {
   const message = `Documents cannot be issued: ${missing.join(', ')} not configured.`;
-  const remedy = 'Set them, or run the setup commands: `npx hardhat deploy` and `npx tdoc setup`.';
+  const commands = 'Set them, or run the setup commands: `npx hardhat deploy` and `npx tdoc setup`.';
+  const remedy = `${commands}${otherFormsOf(missing)}`;
   return new ConfigurationError('NOT_CONFIGURED', `${message} ${remedy}`, { remedy });
 }
 
