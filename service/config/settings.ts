@@ -305,7 +305,10 @@ export function walletKeyOf(settings: Settings): WalletKey | undefined {
   if (form !== 'WALLET_SIGNER_URL') refuseUnused(settings, OF_SIGNER, 'WALLET_SIGNER_URL');
   const privateKey = settingOf(settings, 'WALLET_PRIVATE_KEY');
   if (form === undefined || privateKey !== undefined) {
-    refuseUnused(settings, ['WALLET_ADDRESS'], 'WALLET_SIGNER_URL');
+    if (settings.WALLET_ADDRESS !== undefined) {
+      const problem = 'is set, but neither WALLET_SIGNER_URL nor WALLET_PKCS11_KEY is';
+      throw wrong('WALLET_ADDRESS', problem, 'Set one of them, or unset this.');
+    }
     return privateKey === undefined ? undefined : { privateKey };
   }
   const address = settingOf(settings, 'WALLET_ADDRESS');

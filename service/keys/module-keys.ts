@@ -10,6 +10,8 @@ import type { TransactionFields, TransactionSigner } from './transaction-signer'
 /** The order of secp256k1. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
+const SIGNATURE_BYTES = 64;
+
 /** The wallet whose key is in a PKCS #11 module. */
 export class ModuleWallet implements TransactionSigner {
   readonly address: string;
@@ -64,19 +66,16 @@ export class ModuleWallet implements TransactionSigner {
  * @returns undefined if it is not by the key of this address.
  */
 function recoverable(bytes: Uint8Array, digest: string, address: string): Signature | undefined {
+  if (bytes.length !== SIGNATURE_BYTES) return undefined;
   const [r, given] = [hexlify(bytes.subarray(0, 32)), BigInt(hexlify(bytes.subarray(32)))];
   const s = given > ORDER / 2n ? ORDER - given : given;
-  return ([0, 1] as const)
-    .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
-    .find((signature) => isBy(signature, digest, address));
-}
-
-function isBy(signature: Signature, digest: string, address: string): boolean {
   try {
-    return recoverAddress(digest, signature) === address;
+    return ([0, 1] as const)
+      .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
+      .find((signature) => recoverAddress(digest, signature) === address);
   } catch {
-    // This r has no such point.
-    return false;
+    // No point of the curve has this r, or s is out of range.
+    return undefined;
   }
 }
 

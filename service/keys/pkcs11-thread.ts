@@ -53,6 +53,8 @@ const CURVES: Record<Curve, Buffer> = {
 };
 const SIGNATURE_BYTES = 64;
 const POINT_BYTES = 65;
+/** The first byte of a point that has x and y (SEC 1, 2.3.3). */
+const UNCOMPRESSED = 4;
 
 /** PKCS #11 v2.40, section 3.6: the module refused the PIN, and may count it. */
 const PIN_REFUSED = new Set([
@@ -248,10 +250,13 @@ class KeyModule {
       const remedy = 'Import the public key that belongs to it, with the same label and id.';
       throw this.#refused(`has ${points.length} public keys "${label}" of the private one's id`, remedy);
     }
+    // A DER octet string, or its content: modules do either.
+    const publicKey = new Uint8Array(point.subarray(-POINT_BYTES));
+    if (publicKey.length !== POINT_BYTES || publicKey[0] !== UNCOMPRESSED)
+      throw this.#refused(`has a public key "${label}" in another form`, 'Import it in uncompressed form.');
     const has = (type: number): boolean => attribute(open, key, type)[0] === 1;
     return {
-      // A DER octet string, or its content: modules do either.
-      publicKey: new Uint8Array(point.subarray(point.length - POINT_BYTES)),
+      publicKey,
       isExtractable: has(pkcs11.CKA_EXTRACTABLE),
       uses: Object.entries(USES).flatMap(([use, type]) => (has(type) ? [use] : [])),
     };

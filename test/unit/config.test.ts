@@ -347,7 +347,10 @@ describe('configuration', () => {
     expect(problemOf({ ...others, WALLET_SIGNER_URL })).to.match(
       /^WALLET_SIGNER_CERTIFICATE_KEY is needed with WALLET_SIGNER_CERTIFICATE\./,
     );
-    for (const name of ['WALLET_ADDRESS', 'WALLET_SIGNER_TOKEN', 'WALLET_SIGNER_CERTIFICATE'] as const)
+    expect(problemOf({ WALLET_ADDRESS: whole.WALLET_ADDRESS })).to.match(
+      /^WALLET_ADDRESS is set, but neither WALLET_SIGNER_URL nor WALLET_PKCS11_KEY is\./,
+    );
+    for (const name of ['WALLET_SIGNER_TOKEN', 'WALLET_SIGNER_CERTIFICATE'] as const)
       expect(problemOf({ [name]: whole[name] })).to.match(
         new RegExp(`^${name} is set, but WALLET_SIGNER_URL is not\\.`),
       );

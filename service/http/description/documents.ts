@@ -287,7 +287,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
         'DATABASE_LOCKED',
         'DATABASE_FULL',
       ],
-      503: ['BUSY', 'SIGNER_UNREACHABLE', 'SIGNER_REFUSED', 'SIGNER_ANSWER_WRONG'],
+      503: ['BUSY', 'SIGNER_UNREACHABLE', 'SIGNER_REFUSED', 'SIGNER_PIN_REFUSED', 'SIGNER_ANSWER_WRONG'],
     },
   },
   getDocument: {
