@@ -3,6 +3,7 @@ import { computeAddress, hexlify } from 'ethers';
 import { messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { pathsOf, readSettings } from '../../service/config/config';
+import { wrong } from '../../service/config/setting-types';
 import {
   issuerKeyOf,
   moduleOf,
@@ -44,7 +45,11 @@ interface ListedKey {
 export async function listKeys({ retry }: { retry?: true }, environment?: Settings): Promise<Answer> {
   const { envFile, settings } = readSettings(environment);
   const keyModule = moduleOf(settings);
-  if (retry && keyModule) rmSync(keyModule.refusedPinFile, { force: true });
+  if (retry) {
+    if (keyModule === undefined)
+      throw wrong('PKCS11_MODULE', 'is not set: there is no PIN to try again', 'Run it without --retry.');
+    rmSync(keyModule.refusedPinFile, { force: true });
+  }
   const wallet = walletKeyOf(settings);
   const issuer = issuerKeyOf(settings, pathsOf(envFile, settings).didDocumentPath);
   const { key, next } = signingKeysOf(settings) ?? {};

@@ -11,7 +11,7 @@ import type { FollowedRegistry } from '../config/followed-registries';
 import { missingForIssuing } from '../config/warnings';
 import type { Database } from '../database/database';
 import type { PreparationSettings } from '../issuance/prepare-document';
-import { createSigningPool } from '../issuance/signing-pool';
+import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
 import { watchIssuer } from '../keys/module-keys';
@@ -76,6 +76,10 @@ export async function startIssuing(
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { threads: config.signingThreads });
+  const prepare: SigningPool['prepare'] = (preparation, left) => {
+    const prepared = pool.prepare(preparation, left);
+    return issuerSigner ? issuerSigner.follow(prepared) : prepared;
+  };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, systemClock);
   const fees = feeReadingOf(config, client, logger);
@@ -102,7 +106,7 @@ export async function startIssuing(
   });
   return {
     issuer: {
-      prepare: pool.prepare,
+      prepare,
       simulate: createMintSimulation(client, { registryAddress, walletAddress }),
       journal,
       queue,

@@ -79,14 +79,21 @@ function recoverable(bytes: Uint8Array, digest: string, address: string): Signat
   }
 }
 
-/** Watches the issuer's key in a module. Each signing thread asks the module itself. Undefined for a pair. */
-export function watchIssuer(key: IssuerKey, logger: Logger): RemoteSigner | undefined {
+/** The signer of the issuer's key, as signing threads use it: each of them asks the module itself. */
+export interface WatchedSigner extends RemoteSigner {
+  /** Follows a document that a thread signs. Every error passes through. */
+  follow<T>(this: void, signed: Promise<T>): Promise<T>;
+}
+
+/** Watches the issuer's key in a module. Undefined for a pair. */
+export function watchIssuer(key: IssuerKey, logger: Logger): WatchedSigner | undefined {
   if (!('module' in key)) return undefined;
   const state = new SignerState({ key: 'issuer', at: placeOf(key) }, logger);
   const { client } = openModule(key.module);
   return {
     check: () => state.ofCheck(verificationMethodOf(key, client).then(() => undefined)),
     report: () => state.report(),
+    follow: (signed) => state.ofSignature(signed),
   };
 }
 

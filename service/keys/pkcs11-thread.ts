@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as pkcs11 from 'pkcs11js';
@@ -174,6 +174,7 @@ class KeyModule {
     }
     if (pin === this.#refusedPin || this.#isMarked())
       throw this.#pinRefused('was refused before, and is not tried again by itself', CORRECT_PIN);
+    this.#requireMarkable();
     try {
       library.C_Login(session, pkcs11.CKU_USER, pin);
     } catch (error) {
@@ -190,18 +191,33 @@ class KeyModule {
   #pin(): string | undefined {
     const { pin, pinFile } = this.settings;
     if (pinFile === undefined) return pin;
+    const remedy = 'Make it readable for the service, or correct PKCS11_PIN_FILE.';
+    let read: string;
     try {
-      return readFileSync(pinFile, 'utf8').trimEnd();
+      read = readFileSync(pinFile, 'utf8').trimEnd();
     } catch (cause) {
-      const remedy = 'Make it readable for the service, or correct PKCS11_PIN_FILE.';
       throw this.#refused(`needs a PIN, but PKCS11_PIN_FILE cannot be read: ${messageOf(cause)}`, remedy);
+    }
+    // Not a PIN: its file is being replaced.
+    if (read === '') throw this.#refused('needs a PIN, but PKCS11_PIN_FILE is empty', remedy);
+    return read;
+  }
+
+  /** A refusal that could not be kept would be forgotten by the next start. */
+  #requireMarkable(): void {
+    const folder = dirname(this.settings.refusedPinFile);
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      accessSync(folder, constants.W_OK);
+    } catch (cause) {
+      const problem = `gets no PIN, because its refusal could not be kept: ${messageOf(cause)}`;
+      throw this.#refused(problem, 'Make DATA_DIR writable.');
     }
   }
 
   /** The file holds neither the PIN nor anything made of it. */
   #mark(): void {
     const { refusedPinFile, path, token } = this.settings;
-    mkdirSync(dirname(refusedPinFile), { recursive: true, mode: 0o700 });
     const content = { module: path, token, refusedAt: new Date().toISOString() };
     writeFileSync(refusedPinFile, `${JSON.stringify(content)}\n`, { mode: 0o600, flush: true });
   }

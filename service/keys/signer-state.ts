@@ -57,14 +57,14 @@ export class SignerState {
     return { ...this.#report };
   }
 
-  /** Follows a signature. Its error passes through. */
+  /** Follows a signature, and what is made with it. Every error passes through. */
   async ofSignature<T>(asked: Promise<T>): Promise<T> {
     try {
       const signature = await asked;
       this.#answers();
       return signature;
     } catch (error) {
-      throw this.#fails(error as SignerError, true);
+      throw error instanceof SignerError ? this.#fails(error, true) : error;
     }
   }
 
