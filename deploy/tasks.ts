@@ -49,7 +49,7 @@ subtask('verify:etherscan', async (args: object, _hre, runSuper): Promise<void> 
 
 task('did', "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID document: the same as npx tdoc did")
   .addFlag('force', 'Replace an existing key: credentials that it signed will no longer verify')
-  .addFlag('check', 'Make nothing; compare did.json, DID_KEY_PAIRS and the document that DOMAIN serves')
+  .addFlag('check', 'Make nothing; compare did.json, the key and the document that DOMAIN serves')
   .setAction(({ force, check }: { force: boolean; check: boolean }) =>
     runTdoc(['did', ...(force ? ['--force'] : []), ...(check ? ['--check'] : [])]),
   );
