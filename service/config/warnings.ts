@@ -21,9 +21,8 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
       ? `${name}: there is no file ${path}`
       : [];
   });
-  const short = unmaskedSettings(settings).map(
-    (name) => `${name}: a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`,
-  );
+  const unmasked = `a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`;
+  const short = unmaskedSettings(settings).map((name) => `${name}: ${unmasked}. Use a longer one.`);
   return [...named, ...short, ...exposedFiles(files)];
 }
 

@@ -113,9 +113,13 @@ function* signerProblems({ issuing, now }: Observed): Iterable<Problem> {
       yield {
         severity: now - since >= FAILING_AFTER_MS ? 'error' : 'warning',
         message: `${UNSIGNED[key]}: the ${key}'s signer at ${at} does not sign (${code}).`,
-        remedy: 'Check the signer. The service goes on by itself when it signs again.',
+        remedy: code === 'SIGNER_PIN_REFUSED' ? CORRECT_PIN : CHECK_SIGNER,
       };
 }
+
+const CORRECT_PIN = 'Correct the PIN, run `npx tdoc keys --retry`, then restart the service.';
+const CHECK_SIGNER =
+  'Do as the log says, or check the signer. The service goes on by itself when it signs again.';
 
 /** The effect of a missing signer, by its key. */
 const UNSIGNED = { wallet: 'Mints wait', issuer: 'No document can be issued' };

@@ -51,6 +51,8 @@ const CURVES: Record<Curve, Buffer> = {
   'P-256': Buffer.from('06082a8648ce3d030107', 'hex'),
   secp256k1: Buffer.from('06052b8104000a', 'hex'),
 };
+/** The setting that names the key of a curve. */
+const NAMED_IN: Record<Curve, string> = { 'P-256': 'DID_PKCS11_KEY', secp256k1: 'WALLET_PKCS11_KEY' };
 const SIGNATURE_BYTES = 64;
 const POINT_BYTES = 65;
 /** The first byte of a point that has x and y (SEC 1, 2.3.3). */
@@ -172,8 +174,11 @@ class KeyModule {
       const remedy = "Log in once with the module's own program, so that it allows more tries again.";
       throw this.#pinRefused('has one try left, which is not spent here', remedy);
     }
-    if (pin === this.#refusedPin || this.#isMarked())
-      throw this.#pinRefused('was refused before, and is not tried again by itself', CORRECT_PIN);
+    if (pin === this.#refusedPin || this.#isMarked()) {
+      // PKCS11_PIN was read at the start. `tdoc keys --retry` takes the marker away for a corrected one.
+      if (this.settings.pinFile === undefined) this.#refusedPin = pin;
+      throw this.#pinRefused('was refused before, and is not tried again by itself', this.#correctPin());
+    }
     this.#requireMarkable();
     try {
       library.C_Login(session, pkcs11.CKU_USER, pin);
@@ -183,8 +188,14 @@ class KeyModule {
       if (reason === undefined || !PIN_REFUSED.has(reason)) throw error;
       this.#refusedPin = pin;
       this.#mark();
-      throw this.#pinRefused(`is refused (${messageOf(error)})`, CORRECT_PIN);
+      throw this.#pinRefused(`is refused (${messageOf(error)})`, this.#correctPin());
     }
+  }
+
+  #correctPin(): string {
+    return this.settings.pinFile === undefined
+      ? 'Correct PKCS11_PIN, run `npx tdoc keys --retry`, then restart the service.'
+      : 'Correct the PIN in the file of PKCS11_PIN_FILE, then run `npx tdoc keys --retry`.';
   }
 
   /** Read at each log-in, so that a file with another PIN counts without a restart. */
@@ -241,7 +252,7 @@ class KeyModule {
     const [key, ...others] = find(open, pkcs11.CKO_PRIVATE_KEY, label);
     const { token } = this.settings;
     if (key === undefined) {
-      const remedy = `Correct the label, or make the keys with \`npx tdoc setup --pkcs11\`.`;
+      const remedy = `Correct ${NAMED_IN[curve]}, or make the key with \`npx tdoc setup --pkcs11\`.`;
       throw this.#refused(`has no private key "${label}" in token "${token}"`, remedy);
     }
     if (others.length > 0) {
@@ -249,7 +260,10 @@ class KeyModule {
       throw this.#refused(`has several private keys "${label}" in token "${token}"`, remedy);
     }
     if (!CURVES[curve].equals(attribute(open, key, pkcs11.CKA_EC_PARAMS)))
-      throw this.#refused(`has a key "${label}" of another curve than ${curve}`, 'Name a key of that curve.');
+      throw this.#refused(
+        `has a key "${label}" of another curve than ${curve}`,
+        `Name a key of that curve in ${NAMED_IN[curve]}.`,
+      );
     open.keys.set(name, key);
     return key;
   }
@@ -304,8 +318,6 @@ class KeyModule {
     return new SignerError('SIGNER_PIN_REFUSED', message, { remedy, retryable: true });
   }
 }
-
-const CORRECT_PIN = 'Correct PKCS11_PIN or PKCS11_PIN_FILE, then run `npx tdoc keys --retry`.';
 
 function initialise(library: pkcs11.PKCS11): void {
   try {

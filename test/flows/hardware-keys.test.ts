@@ -3,10 +3,12 @@ import {
   appendFileSync,
   closeSync,
   copyFileSync,
+  existsSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +16,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { encodeBase58, parseEther, toQuantity } from 'ethers';
 import { freePort } from '../../devnet/place';
+import { messageOf } from '../../service/base/errors';
 import { readSettings } from '../../service/config/config';
+import { openModule } from '../../service/keys/pkcs11';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
@@ -162,6 +166,25 @@ describe('PKCS11_MODULE', function () {
     expect(marker).not.to.contain('wrong');
     expect(await ask('--retry')).to.include({ code: 0 });
     expect(await ask()).to.include({ code: 0 });
+  });
+
+  it('does not try the PIN of its start again when the marker is cleared for another one', async () => {
+    const { SOFTHSM2_CONF, PKCS11_MODULE: path = '', PKCS11_TOKEN: token = '' } = hsm.settings;
+    // eslint-disable-next-line no-restricted-properties -- the library reads the environment of the process.
+    const { env } = process;
+    env.SOFTHSM2_CONF = SOFTHSM2_CONF;
+    const refusedPinFile = join(local.folder, 'refused-at-start.json');
+    writeFileSync(refusedPinFile, JSON.stringify({ module: path, token }));
+    const { client } = openModule({ path, token, pin: 'wrong', pinFile: undefined, refusedPinFile });
+    const ask = () => client.describe({ label: 'carrier-wallet', curve: 'secp256k1' });
+    try {
+      expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
+      rmSync(refusedPinFile);
+      expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
+      expect(existsSync(refusedPinFile)).to.equal(false);
+    } finally {
+      delete env.SOFTHSM2_CONF;
+    }
   });
 
   const FAULTS: Record<string, { own: Record<string, string>; told: string }> = {

@@ -82,7 +82,7 @@ describe('secrets', () => {
     expect(unmaskedSettings(settings)).to.deep.equal(['RPC_URL', 'PROVIDER_API_KEY']);
     const { warnings, secrets } = loadConfig({ ENV_FILE: devNull, NET: '31337', PROVIDER_API_KEY: 'abc' });
     expect(warnings).to.include(
-      'PROVIDER_API_KEY: a secret of less than 6 characters is not masked in outputs',
+      'PROVIDER_API_KEY: a secret of less than 6 characters is not masked in outputs. Use a longer one.',
     );
     expect(secretMasker(secrets)('abc')).to.equal('abc');
   });
