@@ -9,6 +9,7 @@ import { missingForIssuing, otherFormsOf } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { unusable } from '../../service/database/open-sqlite';
+import { openIssuerKey } from '../../service/keys/issuer-key';
 import { openWallet } from '../../service/keys/wallet';
 import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
@@ -27,7 +28,11 @@ export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: 
   const { envFile, settings } = readSettings();
   let config: Config | undefined;
   const findings = await found(`settings ${envFile}`, async () => {
-    config = loadConfig();
+    const loaded = loadConfig();
+    // A key that cannot be opened is a setting that is wrong.
+    if (loaded.walletKey !== undefined) openWallet(loaded.walletKey);
+    if (loaded.issuerKey && 'module' in loaded.issuerKey) await openIssuerKey(loaded.issuerKey);
+    config = loaded;
     return settingsOf(config);
   });
   if (config !== undefined) findings.push(...(await checkParts(config, settings, isSent === true)));

@@ -30,7 +30,8 @@ interface ListedKey {
   public: string | null;
   /** The operations that its place allows. */
   uses: string[];
-  isExtractable: boolean;
+  /** Null if it is not known now. */
+  isExtractable: boolean | null;
   /** The reason why it cannot sign now. */
   problem: { code: string; message: string } | null;
 }
@@ -60,7 +61,10 @@ export async function listKeys({ retry }: { retry?: true }, environment?: Settin
     ...(next ? [localEntry('webhooks, next', 'SIGNING_PRIVATE_KEY_NEXT', next.key.id)] : []),
   ];
   return {
-    lines: keys.length === 0 ? ['no keys: `npx tdoc setup` makes them'] : keys.flatMap(linesOf),
+    lines:
+      keys.length === 0
+        ? [`no keys: \`npx tdoc setup${keyModule ? ' --pkcs11' : ''}\` makes them`]
+        : keys.flatMap(linesOf),
     json: { keys },
     isYes: keys.every(({ problem }) => problem === null),
   };
@@ -69,7 +73,7 @@ export async function listKeys({ retry }: { retry?: true }, environment?: Settin
 async function walletEntry(key: WalletKey): Promise<ListedKey> {
   if ('privateKey' in key) return localEntry('wallet', 'WALLET_PRIVATE_KEY', openWallet(key).address);
   if ('module' in key)
-    return moduleEntry('wallet', key, 'secp256k1', async (point) => {
+    return moduleEntry('wallet', key, 'secp256k1', key.address, async (point) => {
       await openWallet(key).remote?.check();
       return computeAddress(hexlify(point));
     });
@@ -79,7 +83,7 @@ async function walletEntry(key: WalletKey): Promise<ListedKey> {
 
 async function issuerEntry(key: IssuerKey): Promise<ListedKey> {
   if (!('module' in key)) return localEntry('issuer', 'DID_KEY_PAIRS', `${key.id} ${key.publicKeyMultibase}`);
-  return moduleEntry('issuer', key, 'P-256', async (point) => {
+  return moduleEntry('issuer', key, 'P-256', null, async (point) => {
     const { id } = await verificationMethodOf(key, openModule(key.module).client);
     return `${id} ${p256Multibase(point)}`;
   });
@@ -94,11 +98,12 @@ async function moduleEntry(
   name: ListedKey['key'],
   key: ModuleKey,
   curve: 'secp256k1' | 'P-256',
+  known: string | null,
   publicPartOf: (point: Uint8Array) => Promise<string>,
 ): Promise<ListedKey> {
   const { path, token } = key.module;
   const place = `${path}, token ${token}, label ${key.label}`;
-  const entry: ListedKey = { ...localEntry(name, place, ''), public: null, uses: [], isExtractable: false };
+  const entry: ListedKey = { ...localEntry(name, place, ''), public: known, uses: [], isExtractable: null };
   return checked(entry, async () => {
     const { publicKey, isExtractable, uses } = await openModule(key.module).client.describe({
       label: key.label,
@@ -120,11 +125,12 @@ async function checked(entry: ListedKey, check: () => Promise<void>): Promise<Li
 }
 
 function linesOf({ key, place, public: publicPart, uses, isExtractable, problem }: ListedKey): string[] {
-  const may = uses.length === 0 ? '' : `may ${uses.join(', ')}; `;
+  const read = isExtractable ? 'can be read there' : 'cannot be read';
+  const may = `may ${uses.join(', ') || 'nothing'}; ${read}`;
   return [
     `${key.padEnd(15)}${publicPart ?? 'unknown'}`,
     `  in           ${place}`,
-    `  use          ${may}${isExtractable ? 'can be read there' : 'cannot be read'}`,
+    `  use          ${isExtractable === null ? 'unknown' : may}`,
     ...(problem ? [`  fault        ${problem.code}: ${problem.message}`] : []),
   ].map((line) => printable(line));
 }
