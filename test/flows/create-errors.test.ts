@@ -158,7 +158,7 @@ describe('the settings that issuing needs', () => {
   for (const [setting, name] of [
     ['tokenRegistryAddress', 'TOKEN_REGISTRY_ADDRESS'],
     ['walletKey', 'WALLET_PRIVATE_KEY'],
-    ['didKeyPair', 'DID_KEY_PAIRS'],
+    ['issuerKey', 'DID_KEY_PAIRS'],
     ['billOfLadingContextUrl', 'DOMAIN'],
   ] as const)
     it(`have ${name} among them`, () => {

@@ -1,4 +1,4 @@
-import { toBeHex, Transaction, Wallet, type TransactionLike } from 'ethers';
+import { toBeHex, Transaction, Wallet, ZeroAddress, type TransactionLike } from 'ethers';
 import { DEPLOYER_KEY } from './local-setup';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -28,7 +28,7 @@ const own = new Wallet(DEPLOYER_KEY);
 /** A signer's answers that are not the wanted transaction, by what is wrong with them. */
 export const LIES: Record<string, (wanted: string) => unknown> = {
   'another nonce': (wanted) => signedBy(own, wanted, { nonce: Transaction.from(wanted).nonce + 1 }),
-  'another recipient': (wanted) => signedBy(own, wanted, { to: STRANGER.address }),
+  'another recipient': (wanted) => signedBy(own, wanted, { to: ZeroAddress }),
   'other data': (wanted) => signedBy(own, wanted, { data: '0x' }),
   'a transfer of currency': (wanted) => signedBy(own, wanted, { value: 1n }),
   'a higher fee': (wanted) => signedBy(own, wanted, { maxFeePerGas: 10n ** 15n }),
