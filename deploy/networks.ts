@@ -11,7 +11,8 @@ import {
   type Network,
 } from '../service/chain/networks';
 import { createRpcClient, readChainId } from '../service/chain/rpc-client';
-import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, walletKeyOf, type Settings } from '../service/config/settings';
+import { walletKeyOf } from '../service/config/key-settings';
+import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
 import type { TransactionSigner } from '../service/keys/transaction-signer';
 import { openWallet } from '../service/keys/wallet';
 

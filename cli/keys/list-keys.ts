@@ -11,9 +11,9 @@ import {
   walletKeyOf,
   type IssuerKey,
   type ModuleKey,
-  type Settings,
   type WalletKey,
-} from '../../service/config/settings';
+} from '../../service/config/key-settings';
+import type { Settings } from '../../service/config/settings';
 import { verificationMethodOf } from '../../service/keys/issuer-key';
 import { openModule } from '../../service/keys/pkcs11';
 import { openWallet } from '../../service/keys/wallet';

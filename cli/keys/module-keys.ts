@@ -7,11 +7,10 @@ import { wrong } from '../../service/config/setting-types';
 import {
   issuerKeyOf,
   moduleOf,
-  settingOf,
   type ModuleIssuerKey,
   type ModuleSettings,
-  type Settings,
-} from '../../service/config/settings';
+} from '../../service/config/key-settings';
+import { settingOf, type Settings } from '../../service/config/settings';
 import { tenantOf } from '../../service/config/tenant';
 import { openModule } from '../../service/keys/pkcs11';
 import type { Answer, Say } from '../answer';

@@ -4,7 +4,8 @@ import { keyNumberOf, nextKeyIdOf, parseDidKeyPair } from '../../service/base/di
 import { codeOf, ConfigurationError, messageOf, SignerError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { shown, wrong } from '../../service/config/setting-types';
-import type { ModuleIssuerKey, Settings } from '../../service/config/settings';
+import type { ModuleIssuerKey } from '../../service/config/key-settings';
+import type { Settings } from '../../service/config/settings';
 import type { Answer, Say } from '../answer';
 import { invalid, Refusal } from '../errors';
 import { setEnvValue, shadowWarning } from '../files/env-file';

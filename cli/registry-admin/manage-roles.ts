@@ -1,6 +1,6 @@
 import { ZeroAddress, getAddress } from 'ethers';
 import { readSettings } from '../../service/config/config';
-import { walletKeyOf } from '../../service/config/settings';
+import { walletKeyOf } from '../../service/config/key-settings';
 import { openWallet } from '../../service/keys/wallet';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { Answer, Say } from '../answer';

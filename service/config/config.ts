@@ -4,17 +4,15 @@ import { parse as parseEnvFile } from 'dotenv';
 import { messageOf } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { readConfigFile, type ConfigFile, followingOf } from './followed-registries';
+import { issuerKeyOf, signingKeysOf, walletKeyOf } from './key-settings';
 import {
   consoleReadKeyOf,
   contextUrlOf,
   gasStationUrlOf,
-  issuerKeyOf,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
   valuesOf,
-  signingKeysOf,
-  walletKeyOf,
 } from './settings';
 import { secretsOf } from './secrets';
 import { wrong } from './setting-types';

@@ -11,13 +11,13 @@ import {
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError, members, problemsOf } from '../base/json';
 import { confirmationsIn, parsed, urls, wrong } from './setting-types';
+import { signingKeysOf } from './key-settings';
 import {
   LONGEST_POLL_INTERVAL_MS,
   SHORTEST_POLL_INTERVAL_MS,
   rpcUrlsOf,
   settingOf,
   type Settings,
-  signingKeysOf,
 } from './settings';
 import { splitCredentials } from '../base/mask-secrets';
 

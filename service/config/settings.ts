@@ -1,17 +1,14 @@
 import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
-import type { KeyObject } from 'node:crypto';
 import { getAddress, Wallet } from 'ethers';
 import { z } from 'zod';
-import { didWebOf, parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
+import { parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
 import {
   BILL_OF_LADING_CONTEXT,
   contextFileAt,
   KNOWN_CONTEXTS,
   publishedPath,
 } from '../base/published-files';
-import { PROJECT_ROOT } from '../base/project-root';
-import { parseSigningKey, signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
+import { parseSigningKey } from '../base/signing-keys';
 import { isThisMachine } from '../base/sink-rules';
 import {
   MOST_CONFIRMATIONS,
@@ -35,7 +32,6 @@ import {
   urls,
   wrong,
 } from './setting-types';
-import { tenantFilesOf, tenantOf } from './tenant';
 
 /** The settings as text, by name. */
 export type Settings = Readonly<Record<string, string | undefined>>;
@@ -248,215 +244,6 @@ export function rpcUrlsOf(network: Network, settings: Settings): RpcUrls {
 export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
   const url = settingOf(settings, 'GAS_STATION_URL') ?? network.gasStationUrl;
   return url === NO_GAS_STATION ? undefined : url;
-}
-
-/** Where the wallet's key is. Only `service/keys/` opens it. */
-export type WalletKey = { readonly privateKey: string } | RemoteKey | ModuleWalletKey;
-
-/** A key that a signer keeps. */
-export interface RemoteKey {
-  readonly url: string;
-  /** With its checksum. */
-  readonly address: string;
-  /** Sent as `Authorization: Bearer`. */
-  readonly token: string | undefined;
-  /** Absolute paths of PEM files: the client's certificate, and its key. */
-  readonly certificate: { readonly path: string; readonly keyPath: string } | undefined;
-}
-
-/** A key in a PKCS #11 module. Plain values, so that they can be passed to a thread. */
-export interface ModuleKey {
-  readonly module: ModuleSettings;
-  readonly label: string;
-}
-
-/** The wallet's key in a module. */
-export interface ModuleWalletKey extends ModuleKey {
-  /** With its checksum. */
-  readonly address: string;
-}
-
-/** A PKCS #11 module and a token in it. Paths are absolute. */
-export interface ModuleSettings {
-  readonly path: string;
-  readonly token: string;
-  /** Undefined if the token wants none, or it is in the file. */
-  readonly pin: string | undefined;
-  readonly pinFile: string | undefined;
-  /** There while the PIN was refused and is not to be tried again. */
-  readonly refusedPinFile: string;
-}
-
-/** Settings that have a meaning with WALLET_SIGNER_URL only. */
-const OF_SIGNER = [
-  'WALLET_SIGNER_TOKEN',
-  'WALLET_SIGNER_CERTIFICATE',
-  'WALLET_SIGNER_CERTIFICATE_KEY',
-] as const;
-
-/**
- * The wallet that deploys, mints and administers registries. Undefined if none is set.
- *
- * @throws ConfigurationError if a setting is wrong, one that belongs to another is missing, or there are two
- *   keys.
- */
-export function walletKeyOf(settings: Settings): WalletKey | undefined {
-  const form = formOf(settings, ['WALLET_PRIVATE_KEY', 'WALLET_SIGNER_URL', 'WALLET_PKCS11_KEY']);
-  if (form !== 'WALLET_SIGNER_URL') refuseUnused(settings, OF_SIGNER, 'WALLET_SIGNER_URL');
-  const privateKey = settingOf(settings, 'WALLET_PRIVATE_KEY');
-  if (form === undefined || privateKey !== undefined) {
-    if (settings.WALLET_ADDRESS !== undefined) {
-      const problem = 'is set, but neither WALLET_SIGNER_URL nor WALLET_PKCS11_KEY is';
-      throw wrong('WALLET_ADDRESS', problem, 'Set one of them, or unset this.');
-    }
-    return privateKey === undefined ? undefined : { privateKey };
-  }
-  const address = settingOf(settings, 'WALLET_ADDRESS');
-  if (address === undefined)
-    throw wrong('WALLET_ADDRESS', `is needed with ${form}`, 'Set it to the address of the key.');
-  const label = settingOf(settings, 'WALLET_PKCS11_KEY');
-  if (label !== undefined) return { module: neededModuleOf(settings, form), label, address };
-  const url = settingOf(settings, 'WALLET_SIGNER_URL') ?? '';
-  const token = settingOf(settings, 'WALLET_SIGNER_TOKEN');
-  const { username, password } = new URL(url);
-  if (token !== undefined && username + password !== '') {
-    const remedy = 'Unset it, or take the user and the password out of the URL.';
-    throw wrong('WALLET_SIGNER_TOKEN', 'and the user of WALLET_SIGNER_URL are both set', remedy);
-  }
-  return { url, address, token, certificate: certificateOf(settings) };
-}
-
-/** The setting that says where a key is. */
-function formOf<Name extends SettingName>(settings: Settings, names: readonly Name[]): Name | undefined {
-  const [form, second] = names.filter((name) => settings[name] !== undefined);
-  if (form === undefined || second === undefined) return form;
-  throw wrong(form, `and ${second} are both set`, 'Unset one of them: it is one key.');
-}
-
-function refuseUnused(settings: Settings, names: readonly SettingName[], missing: SettingName): void {
-  const unused = names.find((name) => settings[name] !== undefined);
-  if (unused !== undefined)
-    throw wrong(unused, `is set, but ${missing} is not`, 'Set that too, or unset this.');
-}
-
-/**
- * The PKCS #11 module. Undefined if none is set.
- *
- * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
- */
-export function moduleOf(settings: Settings): ModuleSettings | undefined {
-  const path = settingOf(settings, 'PKCS11_MODULE');
-  const token = settingOf(settings, 'PKCS11_TOKEN');
-  const pin = settingOf(settings, 'PKCS11_PIN');
-  const pinFile = settingOf(settings, 'PKCS11_PIN_FILE');
-  if (path === undefined) {
-    refuseUnused(settings, ['PKCS11_TOKEN', 'PKCS11_PIN', 'PKCS11_PIN_FILE'], 'PKCS11_MODULE');
-    return undefined;
-  }
-  if (token === undefined)
-    throw wrong('PKCS11_TOKEN', 'is needed with PKCS11_MODULE', 'Set it to the label of the token.');
-  if (pin !== undefined && pinFile !== undefined)
-    throw wrong('PKCS11_PIN', 'and PKCS11_PIN_FILE are both set', 'Unset one of them.');
-  return {
-    path: resolve(PROJECT_ROOT, path),
-    token,
-    pin,
-    pinFile: pinFile === undefined ? undefined : resolve(PROJECT_ROOT, pinFile),
-    refusedPinFile: join(dataDirOf(settings), 'pin-refused.json'),
-  };
-}
-
-function neededModuleOf(settings: Settings, name: string): ModuleSettings {
-  const found = moduleOf(settings);
-  if (found !== undefined) return found;
-  const remedy = 'Set it to the path of the library that came with the module.';
-  throw wrong('PKCS11_MODULE', `is needed with ${name}`, remedy);
-}
-
-/** DATA_DIR, or the default of the env file's tenant: an absolute path. */
-function dataDirOf({ DATA_DIR, ENV_FILE = '.env' }: Settings): string {
-  const { dataDir } = tenantFilesOf(tenantOf(resolve(PROJECT_ROOT, ENV_FILE)));
-  return resolve(PROJECT_ROOT, DATA_DIR ?? dataDir);
-}
-
-function certificateOf(settings: Settings): RemoteKey['certificate'] {
-  const names = ['WALLET_SIGNER_CERTIFICATE', 'WALLET_SIGNER_CERTIFICATE_KEY'] as const;
-  const [path, keyPath] = names.map((name) => settingOf(settings, name));
-  if (path !== undefined && keyPath !== undefined)
-    return { path: resolve(PROJECT_ROOT, path), keyPath: resolve(PROJECT_ROOT, keyPath) };
-  if (path === keyPath) return undefined;
-  const [there, missing] = path === undefined ? [names[1], names[0]] : names;
-  throw wrong(missing, `is needed with ${there}`, 'Set it to the path of a PEM file.');
-}
-
-/** Where the issuer's key is: a pair, or a key in a module. Plain values. */
-export type IssuerKey = DidKeyPair | ModuleIssuerKey;
-
-/** The issuer's key in a module. Its verification method is the one in did.json that has its public key. */
-export interface ModuleIssuerKey extends ModuleKey {
-  /** The issuer's DID. */
-  readonly controller: string;
-  readonly didDocumentPath: string;
-}
-
-/**
- * DID_KEY_PAIRS or DID_PKCS11_KEY. A pair must be of DOMAIN's did:web: a signature with another key cannot be
- * corrected later.
- *
- * @param didDocumentPath absolute.
- */
-export function issuerKeyOf(settings: Settings, didDocumentPath: string): IssuerKey | undefined {
-  formOf(settings, ['DID_KEY_PAIRS', 'DID_PKCS11_KEY']);
-  const domain = settingOf(settings, 'DOMAIN');
-  const label = settingOf(settings, 'DID_PKCS11_KEY');
-  if (label !== undefined) {
-    const keyModule = neededModuleOf(settings, 'DID_PKCS11_KEY');
-    if (domain === undefined) return undefined;
-    return { module: keyModule, label, controller: didWebOf(domain), didDocumentPath };
-  }
-  const keyPair = settingOf(settings, 'DID_KEY_PAIRS');
-  if (keyPair === undefined || domain === undefined || keyPair.controller === didWebOf(domain))
-    return keyPair;
-  throw wrong(
-    'DID_KEY_PAIRS',
-    `is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
-    'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.',
-  );
-}
-
-/**
- * The keys of SIGNING_PRIVATE_KEY and SIGNING_PRIVATE_KEY_NEXT. Undefined if neither is set.
- *
- * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
- */
-export function signingKeysOf(settings: Settings): SigningKeys | undefined {
-  const privateKey = settingOf(settings, 'SIGNING_PRIVATE_KEY');
-  const privateKeyNext = settingOf(settings, 'SIGNING_PRIVATE_KEY_NEXT');
-  const from = settingOf(settings, 'SIGNING_KEY_SWITCH_AT');
-  if (privateKeyNext === undefined && from === undefined) {
-    return privateKey && { key: signingKeyOf(privateKey), next: undefined };
-  }
-  if (privateKeyNext === undefined) {
-    const remedy = 'Set it to the key that signs from that time on, or unset SIGNING_KEY_SWITCH_AT.';
-    throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is needed with SIGNING_KEY_SWITCH_AT', remedy);
-  }
-  if (from === undefined) {
-    const remedy = 'Set it to the time in UTC from which the next key signs, such as 2027-01-31T12:00:00Z.';
-    throw wrong('SIGNING_KEY_SWITCH_AT', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
-  }
-  if (privateKey === undefined) {
-    const remedy = 'Set it to the key that signs until SIGNING_KEY_SWITCH_AT; a first key needs no next one.';
-    throw wrong('SIGNING_PRIVATE_KEY', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
-  }
-  const key = signingKeyOf(privateKey);
-  return { key, next: { key: nextKeyOf(privateKeyNext, key), from } };
-}
-
-function nextKeyOf(privateKey: KeyObject, current: SigningKey): SigningKey {
-  const next = signingKeyOf(privateKey);
-  if (next.id !== current.id) return next;
-  const remedy = 'Set it to another key. If the change is over, unset it and SIGNING_KEY_SWITCH_AT instead.';
-  throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is the same key as SIGNING_PRIVATE_KEY', remedy);
 }
 
 /** CONSOLE_READ_KEY: it lets its holders look at the console, which exists only with ADMIN_API_KEY. */

@@ -8,7 +8,7 @@ import {
   type UnsignedCredential,
 } from './credential';
 import { RequestError } from '../base/errors';
-import type { IssuerKey } from '../config/settings';
+import type { IssuerKey } from '../config/key-settings';
 import type { ModuleClient } from '../keys/pkcs11';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';

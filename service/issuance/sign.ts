@@ -2,7 +2,7 @@ import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
 import { SignerError, SigningError, messageOf } from '../base/errors';
-import type { IssuerKey } from '../config/settings';
+import type { IssuerKey } from '../config/key-settings';
 import { openIssuerKey } from '../keys/issuer-key';
 import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';

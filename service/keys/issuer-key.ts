@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf, SignerError } from '../base/errors';
-import type { IssuerKey, ModuleIssuerKey } from '../config/settings';
+import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
 import { openModule, type ModuleClient } from './pkcs11';
 
 /** Signs bytes with the P-256 key that a verification method names. */

@@ -1,7 +1,7 @@
 import { computeAddress, hexlify, recoverAddress, Signature, toBeHex, Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { IssuerKey, ModuleKey, ModuleWalletKey } from '../config/settings';
+import type { IssuerKey, ModuleKey, ModuleWalletKey } from '../config/key-settings';
 import { verificationMethodOf } from './issuer-key';
 import { openModule, type ModuleClient } from './pkcs11';
 import { type RemoteSigner, SignerState, type SignerReport } from './signer-state';

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as pkcs11 from 'pkcs11js';
 import { messageOf, ServiceError, SignerError } from '../base/errors';
-import type { ModuleSettings } from '../config/settings';
+import type { ModuleSettings } from '../config/key-settings';
 
 /** The curve of the wallet's key, or of the issuer's. */
 export type Curve = 'secp256k1' | 'P-256';

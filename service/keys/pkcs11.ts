@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { ConfigurationError, SignerError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
-import type { ModuleSettings } from '../config/settings';
+import type { ModuleSettings } from '../config/key-settings';
 import type {
   AskedQuestion,
   GivenAnswer,

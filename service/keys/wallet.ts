@@ -6,7 +6,7 @@ import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
-import type { RemoteKey, WalletKey } from '../config/settings';
+import type { RemoteKey, WalletKey } from '../config/key-settings';
 import { wrong } from '../config/setting-types';
 import { ModuleWallet } from './module-keys';
 import { SignerState, type RemoteSigner } from './signer-state';

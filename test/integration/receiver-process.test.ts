@@ -319,7 +319,7 @@ describe('a receiver that ends at once', () => {
     const codes = await Promise.all(helping.map(({ ended }) => ended));
     const [long, short] = helping.map((one, index) => [codes[index], one.errors(), one.output()] as const);
     expect(long?.slice(0, 2)).to.deep.equal([0, '']);
-    for (const name of Object.keys(SETTINGS).filter((one) => /^RECEIVER_|_FILE$/.test(one)))
+    for (const name of Object.keys(SETTINGS).filter((one) => /^RECEIVER_|^WEBHOOK_.*_FILE$/.test(one)))
       expect(long?.[2]).to.contain(name);
     expect(short).to.deep.equal(long);
   });
