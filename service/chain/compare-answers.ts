@@ -4,7 +4,7 @@ import type { Vote } from './node-states';
 import { blockOf, logOf, type ChainBlock } from './read-chain';
 import { malformed } from './transport';
 
-// What the answers of several nodes have in common, and the words for a difference.
+// The common part of several nodes' answers, and the words for a difference.
 
 export type Params = readonly unknown[];
 
@@ -35,8 +35,8 @@ export function largestGroup(method: string, votes: readonly Vote[]): readonly V
 }
 
 /**
- * What an answer says, without what programs of nodes write differently: their other fields, and their order
- * and spelling.
+ * The content of an answer, without the parts that node programs write differently: other fields, order and
+ * spelling.
  */
 export function contentOf(method: string, vote: Vote): string {
   if (vote.kind !== 'value') {

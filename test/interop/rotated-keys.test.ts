@@ -68,7 +68,7 @@ describe('documents of an issuer whose key was rotated', () => {
   const methodOf = ({ base }: Document): unknown =>
     (base.proof as { verificationMethod?: unknown }).verificationMethod;
 
-  /** What each verifier answers about the document as issued and, after a plus, as derived. */
+  /** The answer of each verifier about the document as issued and, after a plus, as derived. */
   async function verdicts(document: Document): Promise<Record<string, string>> {
     const theirLoader = await loaderOfTheirs(document.base);
     const both = async (verify: (document: object) => Promise<boolean>): Promise<string> =>
