@@ -27,6 +27,7 @@ exports.OPTIONS = {
     'jsonld',
     'jsonld-signatures',
     'piscina',
+    'tiny-secp256k1',
     // Development only.
     'hardhat',
   ],

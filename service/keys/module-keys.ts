@@ -1,11 +1,11 @@
-import { computeAddress, hexlify, recoverAddress, Signature, toBeHex, Transaction } from 'ethers';
+import { computeAddress, hexlify, Signature, toBeHex, Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { IssuerKey, ModuleKey, ModuleWalletKey } from '../config/key-settings';
 import { verificationMethodOf } from './issuer-key';
 import { openModule, type ModuleClient } from './pkcs11';
 import { type RemoteSigner, SignerState, type SignerReport } from './signer-state';
-import type { TransactionFields, TransactionSigner } from './transaction-signer';
+import { signerOf, type TransactionFields, type TransactionSigner } from './transaction-signer';
 
 /** The order of secp256k1. */
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -68,15 +68,12 @@ export class ModuleWallet implements TransactionSigner {
 function recoverable(bytes: Uint8Array, digest: string, address: string): Signature | undefined {
   if (bytes.length !== SIGNATURE_BYTES) return undefined;
   const [r, given] = [hexlify(bytes.subarray(0, 32)), BigInt(hexlify(bytes.subarray(32)))];
+  // No key makes an s of the order or more.
+  if (given >= ORDER) return undefined;
   const s = given > ORDER / 2n ? ORDER - given : given;
-  try {
-    return ([0, 1] as const)
-      .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
-      .find((signature) => recoverAddress(digest, signature) === address);
-  } catch {
-    // No point of the curve has this r, or s is out of range.
-    return undefined;
-  }
+  return ([0, 1] as const)
+    .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
+    .find((signature) => signerOf(digest, signature) === address);
 }
 
 /** The signer of the issuer's key, as signing threads use it: each of them asks the module itself. */

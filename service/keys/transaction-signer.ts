@@ -1,4 +1,5 @@
-import { Transaction } from 'ethers';
+import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type Signature } from 'ethers';
+import { recover } from 'tiny-secp256k1';
 import { SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
 import type { RemoteSigner } from './signer-state';
@@ -67,8 +68,24 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
   // Such as an access list.
   if (signed.unsignedSerialized !== wanted.unsignedSerialized) throw wrongAnswer('has fields of its own');
   if (BigInt(signed.signature._s) > HIGHEST_S) throw wrongAnswer('has a signature that nodes refuse: high s');
-  if (signed.from !== address) throw wrongAnswer(`is signed by ${signed.from}, not by ${address}`);
+  const signer = signerOf(signed.unsignedHash, signed.signature);
+  if (signer !== address) throw wrongAnswer(`is signed by ${signer ?? 'no key'}, not by ${address}`);
   return signed.serialized;
+}
+
+/**
+ * The address whose key signed the digest (SEC 1, 4.1.6), with its checksum. Undefined if no key can have
+ * made this signature. Ethers recovers it too, in six times the processor time.
+ */
+export function signerOf(digest: string, { r, _s: s, yParity }: Signature): string | undefined {
+  try {
+    // Uncompressed: a byte of form, x and y.
+    const point = recover(getBytes(digest), getBytes(concat([r, s])), yParity, false);
+    return point ? getAddress(dataSlice(keccak256(point.subarray(1)), 12)) : undefined;
+  } catch {
+    // r or s is out of range.
+    return undefined;
+  }
 }
 
 function wrongAnswer(problem: string, cause?: unknown): SignerError {
