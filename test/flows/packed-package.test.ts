@@ -18,6 +18,7 @@ import { PUBLISHED_FILES } from '../../service/base/published-files';
 import { inheritedEnvironment } from '../../service/config/config';
 import { eventually } from '../helpers/eventually';
 import { readDocument } from '../helpers/pages/markdown';
+import { isBundled } from '../helpers/processes/bundled-script';
 import { ask } from '../helpers/processes/command-answer';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { track } from '../helpers/resources';
@@ -26,7 +27,7 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 /** The name of this package. */
 const PACKAGE = 'transferable-document-service';
 
-describe('the packed package', () => {
+(isBundled ? describe : describe.skip)('the packed package', () => {
   const folder = temporaryFolder();
   const cwd = folder.path;
 

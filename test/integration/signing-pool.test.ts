@@ -19,6 +19,7 @@ import { fromTransferredError, toTransferredError } from '../../service/issuance
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { eventually } from '../helpers/eventually';
+import { isBundled } from '../helpers/processes/bundled-script';
 import { track } from '../helpers/resources';
 import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
 import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
@@ -80,7 +81,7 @@ describe('the signing pool', () => {
     expect((await verify(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
-  it('loads neither an HTTP client nor the contracts into its threads', () => {
+  (isBundled ? it : it.skip)('loads neither an HTTP client nor the contracts into its threads', () => {
     const worker = readFileSync(join(PROJECT_ROOT, 'dist/service/issuance/signing-worker.js'), 'utf8');
     expect(worker).to.include('service/issuance/prepare-document.ts');
     for (const unneeded of ['node_modules/undici/', 'node_modules/ws/', 'typechain-types/'])

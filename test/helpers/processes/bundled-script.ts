@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { buildSync, type BuildOptions } from 'esbuild';
@@ -7,6 +7,9 @@ import { PROJECT_ROOT } from '../../../service/base/project-root';
 import { track } from '../resources';
 
 const { OPTIONS } = createRequire(__filename)('../../../cli/bundle.cjs') as { OPTIONS: BuildOptions };
+
+/** Whether the build is the one that is packed: `npm run coverage` builds without bundling. */
+export const isBundled = !existsSync(join(PROJECT_ROOT, 'dist/service/base'));
 
 /**
  * Bundles a script as the programs are built, so that its process loads as fast. Its imports are relative to
