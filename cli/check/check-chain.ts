@@ -347,8 +347,8 @@ async function checkHistory(
         remedy: 'A service that has not read these blocks yet needs an archive node (RPC_URL).',
       },
     ];
-  const [logs] = await receiptLogsOf(client, [log]);
-  if (logs !== undefined) return [ok('the logs and receipts of its first block can be read')];
+  if ((await receiptLogsOf(client, [log])).size > 0)
+    return [ok('the logs and receipts of its first block can be read')];
   return [
     {
       status: 'warning',

@@ -1,7 +1,7 @@
 import { ChainError, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Vote } from './node-states';
-import { blockOf, logOf, type ChainBlock } from './read-chain';
+import { blockOf, GET_BLOCK_RECEIPTS, logOf, type ChainBlock } from './read-chain';
 import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
@@ -55,18 +55,20 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_LOGS:
       return logsText(value, method);
     case GET_RECEIPT:
-      return [
-        ...['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'].map((name) =>
-          lower(fields[name]),
-        ),
-        logsText(fields.logs, method),
-      ].join(' ');
+      return receiptText(fields, method);
+    case GET_BLOCK_RECEIPTS:
+      return (value as Record<string, unknown>[]).map((one) => receiptText(one, method)).join('\n\n');
     case GET_TRANSACTION:
     case 'eth_getTransactionByBlockHashAndIndex':
       return [fields.hash, fields.from].map(lower).join(' ');
     default:
       return lower(value);
   }
+}
+
+function receiptText(receipt: Record<string, unknown>, method: string): string {
+  const fields = ['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'];
+  return [...fields.map((name) => lower(receipt[name])), logsText(receipt.logs, method)].join(' ');
 }
 
 function logsText(logs: unknown, method: string): string {
@@ -113,7 +115,7 @@ function inShort(method: string, vote: Vote): string {
   if (vote.kind !== 'value') return `refuses (${messageOf(vote.error).slice(0, LONGEST_SHOWN)})`;
   const { value } = vote;
   if (value === null) return 'has none';
-  if (Array.isArray(value)) return `${value.length} logs`;
+  if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
   return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : lower(value).slice(0, LONGEST_SHOWN);
 }

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isError,
   JsonRpcProvider,
+  makeError,
   Network as EthersNetwork,
   type JsonRpcApiProviderOptions,
+  type JsonRpcError,
   type JsonRpcPayload,
   type JsonRpcResult,
 } from 'ethers';
@@ -28,8 +30,8 @@ export type RpcClient = JsonRpcProvider & {
    */
   onNewHead?(listener: () => void): () => void;
   /**
-   * `bulk` over HTTP only: calls the method once for each entry of `params`, several calls per request. The
-   * results are in the same order.
+   * `bulk`, or over WebSocket: calls the method once for each entry of `params`, several calls at a time.
+   * The results are in the same order.
    */
   sendBatches?(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]>;
   /**
@@ -172,6 +174,8 @@ const FIRST_PAUSE_MS = 50;
  * repeated either.
  */
 class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcProvider {
+  #lastId = 0;
+
   /** `transport` is public so that tests can observe requests. */
   constructor(
     readonly transport: Through,
@@ -179,6 +183,20 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
   ) {
     // The parent never uses its own URL: all of its requests go through `_send`.
     super(undefined, options.staticNetwork, options);
+  }
+
+  /** Sends at once. ethers' own waits for a timer before each call, and tells listeners of every step. */
+  override async send(method: string, params: unknown[] | Record<string, unknown>): Promise<unknown> {
+    if (this.destroyed)
+      throw makeError('the provider was destroyed', 'UNSUPPORTED_OPERATION', { operation: method });
+    const payload = this.payloadOf(method, params);
+    const [answer] = (await this._send(payload)) as (JsonRpcResult | JsonRpcError)[];
+    if (answer !== undefined && 'result' in answer) return answer.result;
+    throw this.getRpcError(payload, answer as JsonRpcError);
+  }
+
+  protected payloadOf(method: string, params: JsonRpcPayload['params']): JsonRpcPayload {
+    return { jsonrpc: '2.0', id: ++this.#lastId, method, params };
   }
 
   override async _send(payload: Payload): Promise<JsonRpcResult[]> {
@@ -204,12 +222,6 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
   override destroy(): void {
     this.transport.close();
     super.destroy();
-  }
-}
-
-class SocketRpcClient extends RetryingRpcClient<SocketTransport> {
-  onNewHead(listener: () => void): () => void {
-    return this.transport.onNewHead(listener);
   }
 }
 
@@ -243,10 +255,10 @@ const BATCH = 6;
 const CONCURRENT_BATCHES = 8;
 
 /**
- * A provider over HTTP for ranges of logs. A throttled request is repeated at a slower pace; a throttled
- * range is repeated once, after which the caller asks for fewer blocks.
+ * A provider for ranges of logs. A throttled request is repeated at a slower pace; a throttled range is
+ * repeated once, after which the caller asks for fewer blocks.
  */
-class BulkRpcClient extends RetryingRpcClient {
+class BulkRpcClient<Through extends Transport = Transport> extends RetryingRpcClient<Through> {
   readonly #pace = createRequestPace();
   /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
   #refusesWidth = false;
@@ -273,7 +285,7 @@ class BulkRpcClient extends RetryingRpcClient {
       }
     }
     const results: unknown[] = [];
-    for (const one of params) results.push(await this.send(method, one));
+    for (const one of params) results.push(await this.send(method, [...one]));
     // A provider that answered a batch before still supports batches.
     if (isBatch) this.#answersBatches ??= false;
     return results;
@@ -286,11 +298,13 @@ class BulkRpcClient extends RetryingRpcClient {
     method: string,
     params: readonly (readonly unknown[])[],
   ): Promise<unknown[] | undefined> {
-    const payloads = params.map((one, id): JsonRpcPayload => ({ jsonrpc: '2.0', id, method, params: one }));
+    const payloads = params.map((one) => this.payloadOf(method, [...one]));
     try {
       const answers = await this._send(payloads);
       const results = new Map(answers.flatMap((one) => ('result' in one ? [[one.id, one.result]] : [])));
-      return results.size === params.length ? params.map((_, id) => results.get(id) as unknown) : undefined;
+      return results.size === params.length
+        ? payloads.map(({ id }) => results.get(id) as unknown)
+        : undefined;
     } catch (cause) {
       // More requests would make a timeout or throttling worse.
       if (isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;
@@ -322,6 +336,13 @@ class BulkRpcClient extends RetryingRpcClient {
         if (attempt === PACED_ATTEMPTS) throw cause;
       }
     }
+  }
+}
+
+/** The calls of a batch are messages of their own, which every node understands. */
+class SocketRpcClient extends BulkRpcClient<SocketTransport> {
+  onNewHead(listener: () => void): () => void {
+    return this.transport.onNewHead(listener);
   }
 }
 

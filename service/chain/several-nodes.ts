@@ -25,7 +25,7 @@ import {
 } from './compare-answers';
 import { isBlockAbsent, isParameterRefused, isRangeRefused } from './node-errors';
 import { LATE_MS, MOST_BEHIND, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
-import { blockOf, type ChainBlock } from './read-chain';
+import { blockOf, blockReceiptsOf, GET_BLOCK_RECEIPTS, type ChainBlock } from './read-chain';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
@@ -79,8 +79,8 @@ const ESTIMATES = [
   'eth_getBalance',
   'eth_chainId',
 ];
-/** A node that does not have a thing yet says that there is none: two nodes must have it. */
-const MAY_BE_NEW = [GET_BLOCK, 'eth_getBlockByHash', GET_TRANSACTION, GET_RECEIPT];
+/** A node that does not have a thing yet, or not at all, says that there is none: two nodes must have it. */
+const MAY_BE_NEW = [GET_BLOCK, 'eth_getBlockByHash', GET_TRANSACTION, GET_RECEIPT, GET_BLOCK_RECEIPTS];
 
 /** Readings of the same that may differ before the difference is an error. */
 const READINGS = 4;
@@ -465,9 +465,12 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     wanted: (votes: readonly Vote[]) => number,
     given: readonly Vote[] = [],
     graceMs = 0,
-    isLong = method === GET_LOGS,
+    isLong = method === GET_LOGS || method === GET_BLOCK_RECEIPTS,
   ): Promise<Vote[]> {
-    const ask = (client: RpcClient): Promise<unknown> => client.send(method, [...params]);
+    const ask = (client: RpcClient): Promise<unknown> =>
+      method === GET_BLOCK_RECEIPTS
+        ? blockReceiptsOf(client, String(params[0]), (receipts) => receipts)
+        : client.send(method, [...params]);
     return this.#gatherWith(nodes, ask, { isLong, wanted, given, graceMs, method });
   }
 

@@ -6,6 +6,7 @@ import {
   isOfSeveralNodes,
   logsOf,
   receiptLogsOf,
+  transactionIn,
   transactionsOf,
   type ChainBlock,
   type ChainLog,
@@ -41,9 +42,9 @@ const MOST_BLOOM_BITS = 1_024;
 /**
  * Reads all genuine events of the blocks `first` to `last`, in chain order. It makes two `eth_getLogs`
  * queries for any number of tokens: title escrow events carry their registry unindexed, so they are selected
- * by topic and checked here. It also makes one call per block with events, for the block's time, and one per
- * transaction with events, for all of its logs. A single block is requested by hash: a node that does not
- * have the block fails then, instead of answering with no logs.
+ * by topic and checked here. It also makes one call per block with events, for the block's time, and at most
+ * one per transaction with events, for all of its logs. A single block is requested by hash: a node that does
+ * not have the block fails then, instead of answering with no logs.
  *
  * @throws ChainError ANSWERS_DIFFER (retryable) if the node contradicts itself, as when a receipt has an
  *   event that the logs of its block lack.
@@ -91,13 +92,13 @@ export async function readByReceipts(
 ): Promise<RangeRead> {
   const transactions = await transactionsIn(client, block);
   const receipts = await receiptLogsOf(client, transactions);
-  const logs = receipts.flatMap((receipt, index) => receipt ?? missing(transactions[index]));
+  const logs = transactions.flatMap((one) => receipts.get(transactionIn(one)) ?? missing(one));
   return { events: eventsOf(genuineOf(logs, contracts), [block], logs), blocks: [block] };
 }
 
-function missing(transaction: TransactionInBlock | undefined): never {
+function missing({ transactionHash }: TransactionInBlock): never {
   const message =
-    `The node does not have the receipt of transaction ${transaction?.transactionHash}, ` +
+    `The node does not have the receipt of transaction ${transactionHash}, ` +
     'and does not give all logs of its block. If the block is old, ' +
     'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
   throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
@@ -144,8 +145,8 @@ async function transactionsIn(client: RpcClient, { hash }: ChainBlock): Promise<
 }
 
 /**
- * All logs of the transactions, in order within each. It reads one receipt per transaction, since a node has
- * a receipt completely or not at all.
+ * All logs of the transactions, in order within each, and perhaps those of others in their blocks. They are
+ * from the receipts, since a node has a receipt completely or not at all.
  *
  * Nodes index transactions by hash for about a year only (geth's `--history.transactions`). For a transaction
  * that the node does not find, all logs of its block are read.
@@ -156,14 +157,14 @@ async function logsOfTransactions(
 ): Promise<ChainLog[]> {
   const transactions = [...new Map(wanted.map((one) => [transactionIn(one), one])).values()];
   const receipts = await receiptLogsOf(client, transactions);
-  const unknown = transactions.filter((_, index) => receipts[index] === undefined);
+  const unknown = transactions.filter((one) => !receipts.has(transactionIn(one)));
   const unknownKeys = new Set(unknown.map(transactionIn));
   const blocks = [...new Set(unknown.map(({ blockHash }) => blockHash))];
   const logs = await pMap(blocks, (blockHash) => readTwice(client, { blockHash }), {
     concurrency: CONCURRENT_BLOCKS,
   });
   const found = logs.flat().filter((log) => unknownKeys.has(transactionIn(log)));
-  return [...receipts.flatMap((receipt) => receipt ?? []), ...found];
+  return [...receipts.values(), found].flat();
 }
 
 /** Refuses an answer that lacks an event which the transactions' own logs have. */
@@ -218,10 +219,6 @@ function positionAmong(ofTransaction: readonly ChainLog[], log: ChainLog): numbe
   const position = log.index - (ofTransaction[0]?.index ?? 0);
   if (isDeepStrictEqual(ofTransaction[position], log)) return position;
   throw differing(`The node gives other logs for transaction ${log.transactionHash} than for its block.`);
-}
-
-function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {
-  return `${blockHash}:${transactionHash}`;
 }
 
 function positionIn({ blockHash, index }: ChainLog): string {

@@ -1,0 +1,234 @@
+import { expect } from 'chai';
+import { EVENTS_OF_A_MINT, mintDirectly, mintTogether } from '../helpers/chain/direct-mint';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import {
+  startRpcProxy,
+  THROUGH,
+  type Answerer,
+  type HttpAnswer,
+  type RpcAnswer,
+  type RpcProxy,
+} from '../helpers/chain/rpc-proxy';
+import { eventually } from '../helpers/eventually';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+
+const OF_BLOCK = 'eth_getBlockReceipts';
+const OF_TRANSACTION = 'eth_getTransactionReceipt';
+/** So many that the receipts of their block are read together. */
+const MINTS = 8;
+const BLOCKS = 5;
+/** A node that does not give receipts is asked so often. */
+const QUESTIONS = 3;
+
+interface Receipt {
+  blockHash: string;
+  transactionHash: string;
+  logs: { data: string; topics: string[] }[];
+}
+
+const never = (): Promise<never> => new Promise(() => undefined);
+
+/** How nodes and providers say that they do not give the receipts of a block. */
+const REFUSALS: Record<string, RpcAnswer | HttpAnswer> = {
+  'does not know the method': { error: { code: -32601, message: 'the method does not exist' } },
+  'refuses it in other words': { error: { code: -32001, message: 'rpc method is not whitelisted' } },
+  'takes numbers only': { error: { code: -32602, message: 'Invalid params' } },
+  'answers 403': { status: 403, body: 'upgrade your plan' },
+  'answers 405 with a page': { status: 405, body: '<html>not here</html>' },
+  'has none': { result: null },
+  'gives an object': { result: { receipts: [] } },
+  'gives receipts without logs': { result: [{ transactionHash: '0x00' }] },
+};
+
+/** Wrong receipts of a block. They are found out, or the receipts of the transactions are read instead. */
+const LIES: Record<string, (receipts: Receipt[]) => unknown> = {
+  'lack a transaction': (receipts) => receipts.slice(1),
+  'lack all transactions': () => [],
+  'lack the logs of one': ([first, ...others]) => [{ ...first, logs: [] }, ...others],
+  'lack a log': ([first, ...others]) => [{ ...first, logs: first?.logs.slice(1) }, ...others],
+  'have another log': ([first, ...others]) => [
+    { ...first, logs: first?.logs.map((log) => ({ ...log, data: '0x' })) },
+    ...others,
+  ],
+  'are of another block': (receipts) => receipts.map((one) => ({ ...one, blockHash: one.transactionHash })),
+};
+
+const lying =
+  (lie: (receipts: Receipt[]) => unknown): Answerer =>
+  async (method, _params, forward) => {
+    if (method !== OF_BLOCK) return 'none';
+    const answer = await forward();
+    return 'result' in answer ? { result: lie(answer.result as Receipt[]) } : answer;
+  };
+
+/** Lies about the first block only. */
+const lyingOnce = (lie: (receipts: Receipt[]) => unknown): Answerer => {
+  const answerer = lying(lie);
+  let hasLied = false;
+  return (method, params, forward) => {
+    if (method !== OF_BLOCK || hasLied) return 'none';
+    hasLied = true;
+    return answerer(method, params, forward);
+  };
+};
+
+describe('the receipts of a block with many mints', () => {
+  let local: LocalSetup;
+  let owner: string;
+
+  before(async () => {
+    local = await createLocalSetup({ program: 'anvil' });
+    owner = await local.account(1);
+  });
+
+  after(() => local?.stop());
+
+  /** Mints blocks before the service follows, which reads them at once. */
+  const mintBlocks = async (blocks: number): Promise<number> => {
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    for (let block = 0; block < blocks; block++) await mintTogether(local, owner, MINTS);
+    return fromBlock;
+  };
+
+  const readAll = async (
+    fromBlock: number,
+    answerer: Answerer,
+    use: (proxy: RpcProxy, followed: FollowedRegistry) => void,
+  ): Promise<void> =>
+    whileFollowingThroughProxy(local, { fromBlock, answerer }, async (proxy, followed) => {
+      await followed.allDeliveredOnce();
+      use(proxy, followed);
+    });
+
+  it('are one call for each block', async () => {
+    await readAll(await mintBlocks(BLOCKS), THROUGH, (proxy, { accepted }) => {
+      expect(accepted).to.have.length(BLOCKS * MINTS * EVENTS_OF_A_MINT);
+      expect(proxy.counts()).to.include({ [OF_BLOCK]: BLOCKS });
+      expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
+    });
+  });
+
+  it('are one call over WebSocket too', async () => {
+    const fromBlock = await mintBlocks(1);
+    const settings = { RPC_URL: local.node.url.replace('http', 'ws') };
+    await whileFollowing(local, { fromBlock, settings }, (followed) => followed.allDeliveredOnce());
+  });
+
+  it('are not asked for the few mints of a block', () =>
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+      await mintDirectly(local, owner);
+      await followed.allDeliveredOnce();
+      expect(proxy.counts()).to.include({ [OF_TRANSACTION]: 1 });
+      expect(proxy.counts()).not.to.have.property(OF_BLOCK);
+    }));
+
+  for (const [how, refusal] of Object.entries(REFUSALS))
+    it(`are read one by one, and soon not asked for, if the node ${how}`, () =>
+      whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+        let blocks = 0;
+        proxy.answer((method, [hash]) => {
+          if (method !== OF_BLOCK) return 'none';
+          const requests = proxy.requests.filter((one) => one.method === OF_BLOCK && one.params[0] === hash);
+          if (requests.length === 1) blocks++;
+          return refusal;
+        });
+        for (let block = 0; block < BLOCKS; block++) {
+          await mintTogether(local, owner, MINTS);
+          await followed.caughtUp();
+        }
+        await followed.allDeliveredOnce();
+        expect(blocks).to.equal(QUESTIONS);
+        expect(proxy.counts()).to.include({ [OF_TRANSACTION]: BLOCKS * MINTS });
+        expect(followed.logged('events recorded')).to.have.length(BLOCKS);
+      }));
+
+  for (const [what, lie] of Object.entries(LIES))
+    it(`lead to no wrong, missing or repeated event if they ${what}`, async () => {
+      await readAll(await mintBlocks(2), lyingOnce(lie), (proxy) =>
+        expect(proxy.counts()[OF_BLOCK]).to.be.greaterThan(1),
+      );
+    });
+
+  it('show that every answer leaves out all logs of a transaction', () =>
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+      proxy.answer(async (method, _params, forward) => {
+        if (method !== 'eth_getLogs') return 'none';
+        const { result } = (await forward()) as { result: { transactionHash: string }[] };
+        const [left] = result.map(({ transactionHash }) => transactionHash).sort();
+        return { result: result.filter(({ transactionHash }) => transactionHash !== left) };
+      });
+      await mintTogether(local, owner, MINTS);
+      const feed = async () => (await healthOf(followed.service.url)).feeds[0];
+      await eventually('it is named', async () => (await feed())?.code === 'ANSWERS_DIFFER');
+      expect(followed.attempted).to.deep.equal([]);
+      proxy.answer(THROUGH);
+      await followed.allDeliveredOnce();
+    }));
+
+  describe('of several nodes', () => {
+    /** Reads blocks from nodes that answer like this. */
+    const readFrom = async (
+      answerers: readonly Answerer[],
+      use: (proxies: readonly RpcProxy[], followed: FollowedRegistry) => Promise<void> | void,
+    ): Promise<void> => {
+      const fromBlock = await mintBlocks(2);
+      const proxies = await Promise.all(answerers.map((one) => startRpcProxy(local.node.url, one)));
+      const settings = { RPC_URL: proxies.map(({ url }) => url).join(' ') };
+      try {
+        await whileFollowing(local, { fromBlock, settings }, async (followed) => {
+          await followed.allDeliveredOnce();
+          await use(proxies, followed);
+        });
+      } finally {
+        await Promise.all(proxies.map((proxy) => proxy.close()));
+      }
+    };
+
+    const nodesIn = async ({ service }: FollowedRegistry) =>
+      (await healthOf(service.url)).feeds[0] as unknown as {
+        nodes: { state: string; differences: number }[];
+      };
+
+    it('count when two nodes give them', () =>
+      readFrom([THROUGH, THROUGH], (proxies) => {
+        for (const proxy of proxies) {
+          expect(proxy.counts()).to.include({ [OF_BLOCK]: 2 });
+          expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
+        }
+      }));
+
+    it('are not believed of one that differs from two others, which is named', () =>
+      readFrom([lying(LIES['lack a log'] ?? never), THROUGH, THROUGH], async (proxies, followed) => {
+        const { nodes } = await nodesIn(followed);
+        expect(nodes.map(({ differences }) => differences > 0)).to.deep.equal([true, false, false]);
+        expect(nodes.map(({ state }) => state)).to.deep.equal(['up', 'up', 'up']);
+        for (const proxy of proxies) expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
+      }));
+
+    it('are not believed of one of two nodes: the receipts of the transactions are compared', () =>
+      readFrom([lying(LIES['have another log'] ?? never), THROUGH], (proxies) => {
+        for (const proxy of proxies) expect(proxy.counts()).to.include({ [OF_TRANSACTION]: 2 * MINTS });
+      }));
+
+    for (const how of ['does not know the method', 'answers 403'] as const) {
+      const refusing: Answerer = (method) => (method === OF_BLOCK ? (REFUSALS[how] ?? 'none') : 'none');
+
+      it(`are read one by one if one of two ${how}, and none of them is said to be away`, () =>
+        readFrom([THROUGH, refusing], async (proxies, followed) => {
+          expect((await nodesIn(followed)).nodes.map(({ state }) => state)).to.deep.equal(['up', 'up']);
+          for (const proxy of proxies) expect(proxy.counts()).to.include({ [OF_TRANSACTION]: 2 * MINTS });
+        }));
+
+      it(`are those of two nodes if the third ${how}`, () =>
+        readFrom([refusing, THROUGH, THROUGH], ([, ...others]) => {
+          for (const proxy of others) expect(proxy.counts()).to.include({ [OF_BLOCK]: 2 });
+          for (const proxy of others) expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
+        }));
+    }
+  });
+});
