@@ -9,7 +9,7 @@ const direction = (files, patterns, message) => ({
 
 const ISSUING = ['**/http/**', '**/issuance/**', '**/minting/**', '**/journal/**'];
 const DELIVERING = ['**/watcher/**', '**/outbox/**', '**/delivery/**'];
-const READING = ['**/did/**', '**/token/**', '**/validation/**', '**/verification/**'];
+const READING = ['**/did/**', '**/evidence/**', '**/token/**', '**/validation/**', '**/verification/**'];
 /** What opens a private key of the wallet or of the issuer. */
 const OPENS_KEYS = [
   { name: 'ethers', importNames: ['Wallet', 'SigningKey'] },
@@ -20,6 +20,15 @@ const registryBut = (...leaves) => ['**/registry/**', ...leaves.map((leaf) => `!
 const COMPOSITION = ['**/composition/**', '**/service/main'];
 /** The folders above: they start or observe the others. */
 const ABOVE = [...COMPOSITION, '**/observability/**'];
+/** What evidence and verification know nothing of. */
+const BESIDE_READING = [
+  '**/http/**',
+  '**/minting/**',
+  '**/journal/**',
+  ...DELIVERING,
+  '**/database/**',
+  ...ABOVE,
+];
 /** Both lines, and what is above and below them. */
 const LINES_AND_CHAIN = [
   ...[...ISSUING, ...DELIVERING, ...READING, ...ABOVE],
@@ -189,13 +198,23 @@ export default tseslint.config(
   ),
   direction(
     ['service/did/**', 'service/token/**'],
-    [...ISSUING, ...DELIVERING, '**/verification/**', '**/database/**', ...ABOVE],
+    [...ISSUING, ...DELIVERING, '**/evidence/**', '**/verification/**', '**/database/**', ...ABOVE],
     'Reading what others published: neither line is part of it.',
   ),
   direction(
     ['service/validation/**', 'service/verification/**'],
-    ['**/http/**', '**/minting/**', '**/journal/**', ...DELIVERING, '**/database/**', ...ABOVE],
+    [...BESIDE_READING, '**/evidence/**'],
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
+  ),
+  direction(
+    ['service/evidence/**'],
+    BESIDE_READING,
+    'Reading what others published: of the lines it knows issuance only, for what a credential is.',
+  ),
+  direction(
+    ['service/evidence/check-*', 'service/evidence/{block-encoding,proven-state,statements,tries}.ts'],
+    [...BESIDE_READING, 'node:*', '**/chain/**', '**/collect-*', '**/ask-*', '**/fetch-json', 'undici'],
+    'A check needs the file alone: whatever asks others is in collect- and ask- files.',
   ),
   direction(
     ['service/answers/**'],

@@ -90,7 +90,11 @@ export function blockOf(answer: unknown): ChainBlock | undefined {
 }
 
 /** Calls a method once for each entry, and returns the results in the same order. */
-async function sendEach(client: RpcClient, method: string, params: readonly unknown[][]): Promise<unknown[]> {
+export async function sendEach(
+  client: RpcClient,
+  method: string,
+  params: readonly unknown[][],
+): Promise<unknown[]> {
   if (client.sendBatches) return client.sendBatches(method, params);
   return pMap(params, (one): Promise<unknown> => client.send(method, one), { concurrency: CONCURRENT_CALLS });
 }

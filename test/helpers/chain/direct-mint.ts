@@ -32,15 +32,15 @@ export async function mintTogether(local: LocalSetup, owner: string, count: numb
 }
 
 /**
- * Mints a token of one account, which is beneficiary and holder; at this setup's registry unless another is
- * named.
+ * Mints a token of one account, which is beneficiary and, unless another is named, holder; at this setup's
+ * registry unless another is named.
  */
 export async function mintDirectly(
   local: LocalSetup,
   owner: string,
-  { tokenId = newTokenId(), registryAddress = local.registryAddress } = {},
+  { tokenId = newTokenId(), registryAddress = local.registryAddress, holder = owner } = {},
 ): Promise<MintedToken> {
-  const data = REGISTRY.encodeFunctionData('mint', [owner, owner, tokenId, '0x']);
+  const data = REGISTRY.encodeFunctionData('mint', [owner, holder, tokenId, '0x']);
   await sendTransaction(local.client, { from: DEPLOYER, to: registryAddress, data });
   return { tokenId, escrow: await escrowOf(local, tokenId, registryAddress) };
 }

@@ -1,0 +1,401 @@
+import { toQuantity, ZeroAddress } from 'ethers';
+import pMap from 'p-map';
+import type { Clock } from '../base/clock';
+import { RequestError } from '../base/errors';
+import type { Network } from '../chain/networks';
+import {
+  blockChanged,
+  existingBlock,
+  headNumberOf,
+  logsOf,
+  readAgainWhileItMayPass,
+  readBackwards,
+  sendEach,
+  type ChainLog,
+} from '../chain/read-chain';
+import type { RpcClient } from '../chain/rpc-client';
+import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
+import { readTokenState, type TokenState } from '../registry/read-token-state';
+import { registryInterface, type RegistryOnChain } from '../registry/registry-contracts';
+import { tokenIdHexOf } from '../registry/token-id-forms';
+import { endorsementsOf } from '../token/endorsement-chain';
+import { readTokenLogs } from '../token/read-token-history';
+import { decodeHeader, encodeHeader, encodeReceipt, encodeTransaction, type Answer } from './block-encoding';
+import {
+  FORMAT,
+  VERSION,
+  type EvidenceBlock,
+  type EvidenceEvent,
+  type EvidenceFile,
+  type EvidenceState,
+} from './evidence-file';
+import { contractsOf, provenMembers, readProvenState } from './proven-state';
+import { implementationOf, variablesOf, type Variable } from './published-contracts';
+import { proveListed } from './tries';
+
+/** The chain that evidence is collected from. */
+export interface CollectionSources {
+  client: RpcClient;
+  /** For queries over ranges of logs, and for many blocks. */
+  bulkClient: RpcClient;
+  network: Network;
+  registry: RegistryOnChain;
+  clock: Clock;
+  /** Name and version of this program. */
+  software: string;
+}
+
+/**
+ * `stateAt`: numbers of more blocks whose state is to be proven. Many nodes keep that of recent blocks
+ * only.
+ */
+export interface CollectionOptions {
+  stateAt?: readonly number[];
+  onProgress?: (line: string) => void;
+}
+
+const CONCURRENT_CALLS = 4;
+
+type MintedState = Exclude<TokenState, { state: 'not minted' }>;
+
+/** What a file has beside what is proven of blocks: it says which blocks are needed. */
+type Frame = Omit<EvidenceFile, 'blocks' | 'events' | 'states'>;
+
+/**
+ * Collects the proofs of a token's events and of its state, up to the newest block that is final on its
+ * network.
+ *
+ * @throws RequestError TOKEN_NOT_MINTED; ChainError BLOCK_CHANGED, TOKEN_HISTORY_INCOMPLETE (retryable); any
+ *   error of the node.
+ */
+export async function collectEvidence(
+  sources: CollectionSources,
+  tokenId: bigint,
+  options: CollectionOptions = {},
+): Promise<EvidenceFile> {
+  return readAgainWhileItMayPass(() => collectOnce(sources, tokenId, options));
+}
+
+async function collectOnce(
+  sources: CollectionSources,
+  tokenId: bigint,
+  { stateAt = [], onProgress }: CollectionOptions,
+): Promise<EvidenceFile> {
+  const { client, network } = sources;
+  const last = await existingBlock(client, (await headNumberOf(client)) - network.confirmations);
+  const numbers = [...new Set([...stateAt, last.number])].sort((left, right) => left - right);
+  const read = async (number: number): Promise<[MintedState, string]> => [
+    await mintedState(sources, tokenId, number),
+    (await existingBlock(client, number)).hash,
+  ];
+  const states = await pMap(numbers, read, { concurrency: CONCURRENT_CALLS });
+  const logs = await logsUpTo(sources, tokenId, last.number);
+  const [newest] = states.at(-1) ?? [];
+  // A missing log is noticed here, unless it changed nothing.
+  if (newest)
+    endorsementsOf(
+      {
+        logs: genuineOf(logs, sources.registry.contracts).filter((log) => log.tokenId === tokenId),
+        isWhole: true,
+      },
+      newest,
+    );
+  onProgress?.(`${logs.length} events up to block ${last.number}`);
+  const stateBlocks = states.map(([, hash]) => hash);
+  const { blocks, receipts } = await blocksOf(sources, logs, stateBlocks, onProgress);
+  const frame = await frameOf(sources, tokenId, last.number);
+  const proven = await pMap(states, ([state, hash]) => provenState(client, frame, state, blocks.get(hash)), {
+    concurrency: CONCURRENT_CALLS,
+  });
+  if ((await existingBlock(client, last.number)).hash !== last.hash) throw blockChanged(last.number);
+  const byNumber = [...blocks.values()].sort((left, right) => left.number - right.number);
+  return { ...frame, blocks: byNumber, events: logs.map((log) => eventOf(log, receipts)), states: proven };
+}
+
+async function mintedState(
+  { client, registry }: CollectionSources,
+  tokenId: bigint,
+  number: number,
+): Promise<MintedState> {
+  const state = await readTokenState(client, registry.contracts, tokenId, number);
+  if (state.state !== 'not minted') return state;
+  throw new RequestError('TOKEN_NOT_MINTED', `The token was not minted by block ${number}.`);
+}
+
+/** The logs of the token, and of pauses of its registry since the token's first log; in chain order. */
+async function logsUpTo(
+  { bulkClient, registry }: CollectionSources,
+  tokenId: bigint,
+  toBlock: number,
+): Promise<ChainLog[]> {
+  const { contracts, genesisBlock } = registry;
+  const { logs } = await readTokenLogs(bulkClient, contracts, tokenId, { fromBlock: genesisBlock, toBlock });
+  const own = logs.map(({ log }) => log);
+  const fromBlock = own[0]?.blockNumber ?? toBlock;
+  const pauses: ChainLog[] = [];
+  await readBackwards(
+    { fromBlock, toBlock },
+    (first, last) =>
+      logsOf(bulkClient, {
+        fromBlock: first,
+        toBlock: last,
+        address: [contracts.registry],
+        topics: PAUSE_TOPICS,
+      }),
+    (found) => {
+      pauses.push(...found);
+      return false;
+    },
+  );
+  return [...own, ...pauses].sort(
+    (left, right) => left.blockNumber - right.blockNumber || left.index - right.index,
+  );
+}
+
+const PAUSE_TOPICS = [
+  registryInterface.getEvent('PauseWithRemark').topicHash,
+  registryInterface.getEvent('UnpauseWithRemark').topicHash,
+];
+
+async function frameOf(
+  { client, network, registry, clock, software }: CollectionSources,
+  tokenId: bigint,
+  number: number,
+): Promise<Frame> {
+  const { contracts } = registry;
+  const registryCode = await client.getCode(contracts.registry, number);
+  const frame: Frame = {
+    format: FORMAT,
+    version: VERSION,
+    software,
+    collectedAt: new Date(clock.now()).toISOString(),
+    chainId: network.chainId,
+    network: network.name,
+    registry: contracts.registry,
+    tokenId: tokenIdHexOf(tokenId),
+    contracts: {
+      titleEscrowFactory: contracts.titleEscrowFactory,
+      titleEscrowImplementation: contracts.titleEscrowImplementation,
+      registryImplementation: implementationOf(registryCode) ?? contracts.registry,
+    },
+    codes: [],
+  };
+  const addresses = [...new Set(Object.values(contractsOf(frame)))];
+  frame.codes = await pMap(addresses, async (address) => ({
+    address,
+    code: await client.getCode(address, number),
+  }));
+  return frame;
+}
+
+/** The blocks of the logs and of the states, by their hashes, and the receipts of the logs' transactions. */
+async function blocksOf(
+  { bulkClient }: CollectionSources,
+  logs: readonly ChainLog[],
+  stateBlocks: readonly string[],
+  onProgress?: (line: string) => void,
+): Promise<{ blocks: Map<string, EvidenceBlock>; receipts: Map<string, Answer> }> {
+  const wanted = new Map<string, Set<string>>(stateBlocks.map((hash) => [hash, new Set()]));
+  for (const { blockHash, transactionHash } of logs)
+    wanted.set(blockHash, (wanted.get(blockHash) ?? new Set()).add(transactionHash));
+  const readReceipts = createReceiptsReading(bulkClient);
+  const blocks = new Map<string, EvidenceBlock>();
+  const receipts = new Map<string, Answer>();
+  await pMap(
+    wanted,
+    async ([hash, transactions]) => {
+      const read = await blockWith(bulkClient, hash, transactions, readReceipts);
+      blocks.set(hash, read.block);
+      for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
+      onProgress?.(`block ${blocks.size} of ${wanted.size}`);
+    },
+    { concurrency: CONCURRENT_CALLS },
+  );
+  return { blocks, receipts };
+}
+
+async function blockWith(
+  client: RpcClient,
+  hash: string,
+  wanted: ReadonlySet<string>,
+  readReceipts: ReceiptsReading,
+): Promise<{ block: EvidenceBlock; receipts: [string, Answer][] }> {
+  const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
+  if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
+  const header = encodeHeader(block);
+  const roots = {
+    parentHash: String(block.parentHash),
+    stateRoot: String(block.stateRoot),
+    transactionsRoot: String(block.transactionsRoot),
+    receiptsRoot: String(block.receiptsRoot),
+  };
+  const all = wanted.size > 0 ? (block.transactions as Answer[]) : [];
+  const positions = [...all.keys()].filter((position) => wanted.has(String(all[position]?.hash)));
+  const receipts = wanted.size > 0 ? await readReceipts(hash, all) : [];
+  // Polygon lists what it takes over from Ethereum as a last transaction, which its tries do not have.
+  const count = all.length - (isSystem(all.at(-1)) ? 1 : 0);
+  const evidence: EvidenceBlock = {
+    hash,
+    number: Number(block.number),
+    header: header ?? {
+      problem: 'the header has fields that are not known here: its hash cannot be computed',
+      claimed: { ...roots, timestamp: Number(block.timestamp) },
+    },
+    transactions: positions.map((position) => ({ position, hash: String(all[position]?.hash) })),
+    receiptsTrie: await trieOf(receipts.map(encodedOf), positions, roots.receiptsRoot, count),
+    transactionsTrie: await trieOf(all.map(encodeTransaction), positions, roots.transactionsRoot, count),
+  };
+  const own = positions.map((position): [string, Answer] => [
+    String(all[position]?.hash),
+    receipts[position] ?? {},
+  ]);
+  return { block: evidence, receipts: own };
+}
+
+function isSystem(transaction: Answer | undefined): boolean {
+  return transaction?.from === ZeroAddress && transaction.to === ZeroAddress;
+}
+
+/**
+ * The part of a trie that proves some values. If all of the values do not make the root, those that the first
+ * `count` values make are tried.
+ */
+async function trieOf(
+  values: readonly (string | undefined)[],
+  positions: readonly number[],
+  root: string,
+  count: number,
+): Promise<EvidenceBlock['receiptsTrie']> {
+  if (positions.length === 0) return { nodes: [] };
+  for (const length of new Set([values.length, count])) {
+    const listed = values.slice(0, length);
+    const isReadable = (value: string | undefined): value is string => value !== undefined;
+    if (!listed.every(isReadable) || positions.some((position) => position >= length)) continue;
+    const { nodes, root: made } = await proveListed(listed, positions);
+    if (made === root) return { nodes };
+  }
+  return {
+    problem: 'the block has entries whose encoding is not known here: they do not make its root',
+    claimed: positions.map((position) => values[position] ?? null),
+  };
+}
+
+/** Reads the receipts of all transactions of a block; undefined where the node gives none. */
+type ReceiptsReading = (
+  blockHash: string,
+  transactions: readonly Answer[],
+) => Promise<(Answer | undefined)[]>;
+
+/** A node that does not answer for whole blocks is asked for each receipt. */
+function createReceiptsReading(client: RpcClient): ReceiptsReading {
+  let answersBlocks: boolean | undefined;
+  const ofBlock = async (blockHash: string): Promise<Answer[] | undefined> => {
+    if (answersBlocks === false) return undefined;
+    const answer: unknown = await client.send('eth_getBlockReceipts', [blockHash]).catch((cause: unknown) => {
+      if (answersBlocks) throw cause;
+    });
+    answersBlocks = Array.isArray(answer);
+    return answersBlocks ? (answer as Answer[]) : undefined;
+  };
+  return async (blockHash, transactions) => {
+    const hashes = transactions.map(({ hash }) => [hash]);
+    const receipts =
+      (await ofBlock(blockHash)) ??
+      ((await sendEach(client, 'eth_getTransactionReceipt', hashes)) as (Answer | null)[]);
+    const byHash = new Map(receipts.map((receipt) => [receipt?.transactionHash, receipt ?? undefined]));
+    return transactions.map(({ hash }) => {
+      const receipt = byHash.get(hash);
+      return receipt?.blockHash === blockHash ? receipt : undefined;
+    });
+  };
+}
+
+function encodedOf(receipt: Answer | undefined): string | undefined {
+  try {
+    return receipt && encodeReceipt(receipt);
+  } catch {
+    return undefined;
+  }
+}
+
+function eventOf(
+  { address, topics, data, ...log }: ChainLog,
+  receipts: ReadonlyMap<string, Answer>,
+): EvidenceEvent {
+  const { logs = [] } = (receipts.get(log.transactionHash) ?? {}) as { logs?: Answer[] };
+  const logIndex = logs.findIndex((one) => Number(one.logIndex) === log.index);
+  if (logIndex < 0) throw blockChanged(log.blockNumber);
+  const { blockHash, transactionHash } = log;
+  return { blockHash, transactionHash, logIndex, address, topics, data };
+}
+
+/**
+ * The state of the token at the end of a block, with its proof if the node gives one that leads to the
+ * header.
+ */
+async function provenState(
+  client: RpcClient,
+  frame: Frame,
+  state: MintedState,
+  block: EvidenceBlock | undefined,
+): Promise<EvidenceState> {
+  if (block === undefined) throw blockChanged(state.block);
+  const claimed = {
+    blockHash: block.hash,
+    owner: ownerOf(state, frame.registry),
+    beneficiary: addressOf(state.beneficiary),
+    holder: addressOf(state.holder),
+    nominee: addressOf(state.nominee),
+    previousBeneficiary: addressOf(state.previousBeneficiary),
+    previousHolder: addressOf(state.previousHolder),
+    isPaused: state.isPaused,
+  };
+  const proof = await stateProof(client, frame, block.number).catch(() => undefined);
+  if (proof === undefined)
+    return {
+      ...claimed,
+      proof: { problem: 'the node gives no proof of the state at this block (eth_getProof)' },
+    };
+  const { stateRoot } = typeof block.header === 'string' ? decodeHeader(block.header) : block.header.claimed;
+  if (provenMembers(await readProvenState(frame, proof, stateRoot))) return { ...claimed, proof };
+  return { ...claimed, proof: { problem: "the node's proof does not lead to the state root of the block" } };
+}
+
+function ownerOf({ state, titleEscrow }: MintedState, registry: string): string {
+  return { 'in escrow': titleEscrow.toLowerCase(), 'returned to issuer': registry, shredded: BURN_ADDRESS }[
+    state
+  ];
+}
+
+function addressOf(address: string | undefined): string {
+  return address?.toLowerCase() ?? ZeroAddress;
+}
+
+/** An answer of eth_getProof (EIP-1186). */
+interface ProofAnswer {
+  accountProof: string[];
+  storageProof: { proof: string[] }[];
+}
+
+async function stateProof(
+  client: RpcClient,
+  frame: Frame,
+  number: number,
+): Promise<{ accountNodes: string[]; storageNodes: string[] }> {
+  const contracts = contractsOf(frame);
+  const variables: Variable[] = Object.values(variablesOf(contracts, frame.tokenId));
+  const proofs = await pMap(
+    new Set(Object.values(contracts)),
+    async (address) => {
+      const slots = variables.filter((one) => one.address === address).map(({ slot }) => slot);
+      return (await client.send('eth_getProof', [address, slots, toQuantity(number)])) as ProofAnswer;
+    },
+    { concurrency: CONCURRENT_CALLS },
+  );
+  return {
+    accountNodes: [...new Set(proofs.flatMap(({ accountProof }) => accountProof))],
+    storageNodes: [
+      ...new Set(proofs.flatMap(({ storageProof }) => storageProof.flatMap(({ proof }) => proof))),
+    ],
+  };
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { RequestError } from '../base/errors';
+import { pointerOf } from '../base/json';
+
+/**
+ * The form of an evidence file. Everything in it is what its collector was told. Nothing counts before
+ * check-evidence.ts has compared it with the hashes of blocks, or has said who claims it.
+ *
+ * Addresses, hashes and bytes are in lower-case hex. A member `problem` says why there is no proof; the same
+ * data is then in a member `claimed`.
+ */
+export type EvidenceFile = z.infer<typeof evidenceFileSchema>;
+export type EvidenceBlock = EvidenceFile['blocks'][number];
+export type EvidenceEvent = EvidenceFile['events'][number];
+export type EvidenceState = EvidenceFile['states'][number];
+export type FetchedDocument = NonNullable<EvidenceFile['credential']>['documents'][number];
+
+export const FORMAT = 'tdoc-evidence';
+export const VERSION = 1;
+
+const HEX = z.string().regex(/^0x([0-9a-f]{2})*$/, 'must be bytes in lower-case hex');
+const HASH = z.string().regex(/^0x[0-9a-f]{64}$/, 'must be a hash');
+const ADDRESS = z.string().regex(/^0x[0-9a-f]{40}$/, 'must be an address in lower case');
+const COUNT = z.int().nonnegative();
+const TIME = z.iso.datetime();
+const TEXT = z.string().max(2_000);
+const NODES = z.array(HEX);
+
+/**
+ * A trie of a block: the nodes that prove the values of the transactions listed, or the values
+ * themselves.
+ */
+const listedTrie = z.union([
+  z.strictObject({ nodes: NODES }),
+  z.strictObject({ problem: TEXT, claimed: z.array(HEX.nullable()) }),
+]);
+
+const block = z.strictObject({
+  hash: HASH,
+  number: COUNT,
+  /** The encoded header. Its hash is the block's. */
+  header: z.union([
+    HEX,
+    z.strictObject({
+      problem: TEXT,
+      claimed: z.strictObject({
+        timestamp: COUNT,
+        parentHash: HASH,
+        stateRoot: HASH,
+        transactionsRoot: HASH,
+        receiptsRoot: HASH,
+      }),
+    }),
+  ]),
+  /** The transactions with events of the token, in the order of the block. */
+  transactions: z.array(z.strictObject({ position: COUNT, hash: HASH })),
+  receiptsTrie: listedTrie,
+  transactionsTrie: listedTrie,
+});
+
+/** A log, as the receipt of its transaction has it. */
+const event = z.strictObject({
+  blockHash: HASH,
+  transactionHash: HASH,
+  /** Position within the logs of the transaction, from 0. */
+  logIndex: COUNT,
+  address: ADDRESS,
+  topics: z.array(HASH).max(4),
+  data: HEX,
+});
+
+/** The token at the end of a block. The zero address: nobody. */
+const state = z.strictObject({
+  blockHash: HASH,
+  owner: ADDRESS,
+  beneficiary: ADDRESS,
+  holder: ADDRESS,
+  nominee: ADDRESS,
+  previousBeneficiary: ADDRESS,
+  previousHolder: ADDRESS,
+  isPaused: z.boolean(),
+  proof: z.union([
+    z.strictObject({ problem: TEXT }),
+    z.strictObject({
+      accountNodes: NODES,
+      /** The nodes of the storage tries of the registry, the factory and the title escrow. */
+      storageNodes: NODES,
+    }),
+  ]),
+});
+
+const credential = z.strictObject({
+  credential: z.record(z.string(), z.unknown()),
+  /** The contexts and the DID document that the credential's meaning and its issuer's key follow from. */
+  documents: z.array(
+    z.strictObject({
+      kind: z.enum(['context', 'DID document']),
+      url: z.string().max(2_000),
+      /** Where it was found: fetched from its host, or a copy that the collector's software has. */
+      from: z.enum(['host', 'software']),
+      at: TIME,
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      text: z.string(),
+    }),
+  ),
+  problems: z.array(TEXT),
+});
+
+const delivery = z.strictObject({
+  eventId: z.string().max(100),
+  type: z.string().max(100),
+  transactionHash: HASH,
+  subscription: TEXT,
+  state: z.string().max(20),
+  /** Times at which the subscriber was asked, with the answers' statuses. */
+  attempts: z.array(z.strictObject({ at: TIME, status: COUNT.nullable() })),
+});
+
+const evidenceFileSchema = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(VERSION),
+  /** Name and version of the program that collected. */
+  software: TEXT,
+  collectedAt: TIME,
+  chainId: z.int().positive(),
+  network: TEXT,
+  registry: ADDRESS,
+  /** 64 hexadecimal digits. */
+  tokenId: z.string().regex(/^[0-9a-f]{64}$/),
+  contracts: z.strictObject({
+    titleEscrowFactory: ADDRESS,
+    titleEscrowImplementation: ADDRESS,
+    registryImplementation: ADDRESS,
+  }),
+  /** By number. The last is the one up to which events were sought. */
+  blocks: z.array(block).min(1),
+  /** In chain order. */
+  events: z.array(event),
+  /** By block. The last is of the last block. */
+  states: z.array(state).min(1),
+  /** The code of contracts, by their addresses. */
+  codes: z.array(z.strictObject({ address: ADDRESS, code: HEX })),
+  credential: credential.optional(),
+  deliveries: z.strictObject({ signingKeyIds: z.array(TEXT), deliveries: z.array(delivery) }).optional(),
+});
+
+/**
+ * Checks the form of an evidence file.
+ *
+ * @throws RequestError EVIDENCE_INVALID naming the member.
+ */
+export function parseEvidenceFile(value: unknown): EvidenceFile {
+  const { format, version } = (value ?? {}) as Record<string, unknown>;
+  if (format === FORMAT && version !== VERSION) throw invalid(`/version ${String(version)} is not known.`);
+  const parsed = evidenceFileSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalid(`${pointerOf(issue?.path ?? [])} ${issue?.message ?? 'is wrong'}.`);
+}
+
+function invalid(problem: string): RequestError {
+  const remedy = 'Give a file of `tdoc evidence`, unchanged, and a version of tdoc that is not older.';
+  return new RequestError('EVIDENCE_INVALID', `This is no evidence file: ${problem} ${remedy}`, { remedy });
+}

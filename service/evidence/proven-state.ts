@@ -1,0 +1,86 @@
+import { decodeRlp } from 'ethers';
+import { titleEscrowAddress } from '../registry/registry-contracts';
+import type { EvidenceFile, EvidenceState } from './evidence-file';
+import { addressIn, variablesOf, wordOf, type VariableName } from './published-contracts';
+import { openTrie } from './tries';
+
+/** An account, as the state trie of a block has it. */
+interface ProvenAccount {
+  storageRoot: string;
+  codeHash: string;
+}
+
+/** The parts of the state of a block that nodes of its tries prove. Undefined: not proven. */
+export interface ProvenState {
+  codeHashOf: (address: string) => string | undefined;
+  /** Values of 32 bytes. */
+  variables: Partial<Record<VariableName, string>>;
+}
+
+/** The members of a file from which the contracts of its token follow. */
+type TokenContracts = Pick<EvidenceFile, 'contracts' | 'registry' | 'tokenId'>;
+
+/** The contracts of the token that a file is about, its title escrow among them. */
+export function contractsOf({ contracts, registry, tokenId }: TokenContracts) {
+  const titleEscrow = titleEscrowAddress({ registry, ...contracts }, BigInt(`0x${tokenId}`));
+  return { ...contracts, registry, titleEscrow };
+}
+
+/** Reads what the nodes prove of the state with this root (EIP-1186). */
+export async function readProvenState(
+  file: TokenContracts,
+  nodes: { accountNodes: readonly string[]; storageNodes: readonly string[] },
+  stateRoot: string,
+): Promise<ProvenState> {
+  const contracts = contractsOf(file);
+  const readAccount = await openTrie(stateRoot, nodes.accountNodes, { isSecure: true });
+  const accounts = new Map<string, ProvenAccount>();
+  for (const address of Object.values(contracts)) {
+    const account = accountIn(await readAccount(address));
+    if (account) accounts.set(address, account);
+  }
+  const variables: ProvenState['variables'] = {};
+  for (const [name, { address, slot }] of Object.entries(variablesOf(contracts, file.tokenId))) {
+    const account = accounts.get(address);
+    const read = account && (await openTrie(account.storageRoot, nodes.storageNodes, { isSecure: true }));
+    const stored = await read?.(slot);
+    if (stored !== undefined) variables[name as VariableName] = wordIn(stored);
+  }
+  return { codeHashOf: (address) => accounts.get(address)?.codeHash, variables };
+}
+
+function accountIn(encoded: string | undefined): ProvenAccount | undefined {
+  if (encoded === undefined || encoded === '0x') return undefined;
+  const [, , storageRoot, codeHash] = decodeRlp(encoded) as string[];
+  return storageRoot && codeHash ? { storageRoot, codeHash } : undefined;
+}
+
+/** The trie has no zeros. */
+function wordIn(stored: string): string {
+  return wordOf(stored === '0x' ? stored : (decodeRlp(stored) as string));
+}
+
+/** The members of a state, as its proof has them. Undefined where they are not proven. */
+export function provenMembers({
+  variables,
+}: ProvenState): Partial<Omit<EvidenceState, 'blockHash' | 'proof'>> | undefined {
+  const { owner, beneficiary, holder, nominee, previousBeneficiary, previousHolder, isPaused } = variables;
+  if (!owner || !beneficiary || !holder || !nominee || !previousBeneficiary || !previousHolder || !isPaused)
+    return undefined;
+  return {
+    owner: addressIn(owner),
+    beneficiary: addressIn(beneficiary),
+    holder: addressIn(holder),
+    nominee: addressIn(nominee),
+    previousBeneficiary: addressIn(previousBeneficiary),
+    previousHolder: addressIn(previousHolder),
+    isPaused: BigInt(isPaused) !== 0n,
+  };
+}
+
+/** Whether the title escrow's own variables name the registry and the token. */
+export function isEscrowOf({ variables }: ProvenState, { registry, tokenId }: TokenContracts): boolean {
+  const { escrowRegistry, escrowTokenId } = variables;
+  if (!escrowRegistry || !escrowTokenId) return false;
+  return addressIn(escrowRegistry) === registry && BigInt(escrowTokenId) === BigInt(`0x${tokenId}`);
+}

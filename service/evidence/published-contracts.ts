@@ -1,0 +1,122 @@
+import { AbiCoder, dataLength, dataSlice, getBytes, hexlify, keccak256, toBeHex, ZeroHash } from 'ethers';
+import type { EvidenceFile, EvidenceState } from './evidence-file';
+
+// The v5 contracts that TradeTrust publishes, as a proof of the state sees them: their code, and where their
+// variables are in their storage.
+
+/**
+ * The Keccak-256 hashes of the contracts' code, its metadata masked. The hash in the metadata depends on
+ * paths and comments of the sources, so every build of the same code has another one.
+ */
+export const PUBLISHED_CODE = {
+  registry: '0x2d3efc7b13676e99bb15c70b9d180b9aed5dfb0247fa905f972eefeb7860a472',
+  titleEscrowFactory: '0xd9fc36f13b5fb6b6ddfdbb33b405e28336ed74451dc6bd5937c372ae333fcbb2',
+  titleEscrow: '0x19885bbb597c0ee5b7b2a2ad0a790b16863c9c3f21b7078a4ca07a18cb2a9e8e',
+} as const;
+
+/**
+ * A CBOR map of two entries, the first with the key "ipfs" and a value of 34 bytes. solc ends code with
+ * it.
+ */
+const METADATA_START = 'a2646970667358221220';
+const METADATA_HASH_BYTES = 32;
+
+/** The hash of code whose metadata is masked. */
+export function maskedCodeHash(code: string): string {
+  const bytes = Buffer.from(getBytes(code));
+  const start = Buffer.from(METADATA_START, 'hex');
+  const at = bytes.lastIndexOf(start);
+  // Its length follows in the last two bytes of the code.
+  const isMetadata = at >= 0 && bytes.length - 2 - at === bytes.readUInt16BE(bytes.length - 2);
+  if (isMetadata) bytes.fill(0, at + start.length, at + start.length + METADATA_HASH_BYTES);
+  return keccak256(bytes);
+}
+
+const CLONE_START = '0x363d3d373d3d3d363d73';
+const CLONE_END = '0x5af43d82803e903d91602b57fd5bf3';
+const CLONE_BYTES = 45;
+
+/** The contract whose code a clone runs (EIP-1167). Undefined for other code. */
+export function implementationOf(code: string): string | undefined {
+  const isClone =
+    dataLength(code) === CLONE_BYTES && code.startsWith(CLONE_START) && dataSlice(code, 30) === CLONE_END;
+  return isClone ? dataSlice(code, 10, 30) : undefined;
+}
+
+/** Positions of the variables of TitleEscrow, in the order of their declaration. */
+const ESCROW_SLOTS = {
+  registry: 0,
+  tokenId: 1,
+  beneficiary: 2,
+  holder: 3,
+  previousBeneficiary: 4,
+  previousHolder: 5,
+  nominee: 6,
+} as const;
+/** SBTUpgradeable._owners. */
+const OWNERS_SLOT = 3;
+/** TradeTrustTokenStandard._titleEscrowFactory. */
+const FACTORY_SLOT = 52;
+/** ERC-7201: openzeppelin.storage.Pausable. */
+const PAUSED_SLOT = '0xcd5ed15c6e187e77e9aee88184c21f4f2182ab5827cb3b7e07fbedcd63f03300';
+/** TitleEscrowFactory.implementation. */
+const IMPLEMENTATION_SLOT = 0;
+
+/** A variable of a contract. */
+export interface Variable {
+  address: string;
+  /** 32 bytes. */
+  slot: string;
+}
+
+type Contracts = EvidenceFile['contracts'] & { registry: string; titleEscrow: string };
+
+/** The variables that say who controls a token, and those from which its contracts follow. */
+export function variablesOf(contracts: Contracts, tokenId: string) {
+  const { registry, titleEscrow, titleEscrowFactory } = contracts;
+  const variable = (address: string, slot: number | string): Variable => ({
+    address,
+    slot: toBeHex(slot, 32),
+  });
+  const inEscrow = (name: keyof typeof ESCROW_SLOTS): Variable => variable(titleEscrow, ESCROW_SLOTS[name]);
+  const owner = keccak256(
+    AbiCoder.defaultAbiCoder().encode(['uint256', 'uint256'], [`0x${tokenId}`, OWNERS_SLOT]),
+  );
+  return {
+    owner: variable(registry, owner),
+    isPaused: variable(registry, PAUSED_SLOT),
+    beneficiary: inEscrow('beneficiary'),
+    holder: inEscrow('holder'),
+    nominee: inEscrow('nominee'),
+    previousBeneficiary: inEscrow('previousBeneficiary'),
+    previousHolder: inEscrow('previousHolder'),
+    escrowRegistry: inEscrow('registry'),
+    escrowTokenId: inEscrow('tokenId'),
+    titleEscrowFactory: variable(registry, FACTORY_SLOT),
+    titleEscrowImplementation: variable(titleEscrowFactory, IMPLEMENTATION_SLOT),
+  } satisfies Record<string, Variable>;
+}
+
+/** The name of a variable of `variablesOf`. */
+export type VariableName = keyof ReturnType<typeof variablesOf>;
+
+/** The members of a state that are addresses. */
+export const STATE_PARTIES = [
+  'owner',
+  'beneficiary',
+  'holder',
+  'nominee',
+  'previousBeneficiary',
+  'previousHolder',
+] as const satisfies readonly (keyof EvidenceState & VariableName)[];
+
+/** A variable's 32 bytes, from the bytes in the storage trie: those have no leading zeros. */
+export function wordOf(stored: string): string {
+  const bytes = getBytes(stored);
+  return bytes.length > 32 ? ZeroHash : hexlify(Buffer.concat([Buffer.alloc(32 - bytes.length), bytes]));
+}
+
+/** The address in a variable. The nominee's has a flag of the title escrow in front of it. */
+export function addressIn(word: string): string {
+  return dataSlice(word, 12);
+}

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { CHAIN_EVENT_TYPES } from '../../client/events';
+import { checkEvidence, type EvidenceReport } from '../../service/evidence/check-evidence';
+import { parseEvidenceFile, type EvidenceFile } from '../../service/evidence/evidence-file';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
+import { liveThrough } from '../helpers/chain/token-life';
+import { collected } from '../helpers/evidence/collected';
+
+for (const program of ['hardhat', 'anvil'] as const)
+  describe(`evidence of a token on ${program}`, () => {
+    let local: LocalSetup;
+    let tokenId: bigint;
+    let file: EvidenceFile;
+    let report: EvidenceReport;
+
+    before(async () => {
+      local = await createLocalSetup({ program });
+      const [, beneficiary = '', holder = ''] = local.accounts;
+      ({ tokenId } = await mintDirectly(local, beneficiary, { holder }));
+      await liveThrough(local, { tokenId, transactionHash: '' });
+      // As a file that was written and read again.
+      file = parseEvidenceFile(JSON.parse(JSON.stringify(await collected(local, tokenId))));
+      report = await checkEvidence(file);
+    });
+
+    after(() => local?.stop());
+
+    it('proves every event, the state, the contracts and their code from the hashes of blocks', () => {
+      const unproven = report.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
+      expect(unproven).to.deep.equal([]);
+      const said = report.statements.map(({ says }) => says).join('\n');
+      for (const type of CHAIN_EVENT_TYPES) expect(said).to.contain(`logged ${type.replace(/^.*\./, '')}`);
+      expect(report.operations.map(({ operation }) => operation)).to.have.length(17);
+      expect(report.operations.every(({ sender, isProven }) => isProven && sender !== undefined)).to.equal(
+        true,
+      );
+    });
+
+    it('says first that the hashes are only claimed, and never proves that nothing else happened', () => {
+      expect(report.outcome).to.equal('could not tell');
+      expect(report.condition).to.match(/only claimed.*invent a chain/);
+      const nothingElse = report.statements.find(({ says }) => says.startsWith('Nothing else happened'));
+      expect(nothingElse).to.include({ status: 'claimed', isMinor: true });
+    });
+
+    it('has the state and the code as claimed where the node gives no proof of them', async () => {
+      const proxy = await startRpcProxy(local.node.url, (method) =>
+        method === 'eth_getProof' ? { error: { code: -32601, message: 'no such method' } } : 'none',
+      );
+      try {
+        const bare = await collected({ ...local, node: proxy }, tokenId);
+        const { statements } = await checkEvidence(parseEvidenceFile(bare));
+        const claimed = statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
+        expect(claimed.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
+          ...['contracts claimed', 'contracts claimed', 'contracts claimed'],
+          ...['state claimed', 'history claimed'],
+        ]);
+      } finally {
+        await proxy.close();
+      }
+    });
+  });
