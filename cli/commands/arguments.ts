@@ -25,6 +25,11 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('Give a whole number, 0 or more.');
 }
 
+/** Adds a number to those given before it. */
+export function wholeNumbers(text: string, earlier: readonly number[] = []): number[] {
+  return [...earlier, wholeNumber(text)];
+}
+
 /** The examples at the end of a command's help. */
 export function examples(...lines: readonly string[]): string {
   return ['', `Example${lines.length > 1 ? 's' : ''}:`, ...lines.map((line) => `  $ npx tdoc ${line}`)].join(

@@ -1,18 +1,29 @@
 import type { Command } from 'commander';
 import { answering } from '../answer';
+import type { CheckOptions, CollectOptions } from '../evidence/evidence';
 import type { VerifyOptions } from '../credentials/verify-and-derive';
 import type { ShowTokenOptions } from '../token/show-token';
-import { CREDENTIAL_FILE, examples, JSON_FLAG, NETWORK, REGISTRY, TOKEN, wholeNumber } from './arguments';
+import {
+  CREDENTIAL_FILE,
+  examples,
+  JSON_FLAG,
+  NETWORK,
+  REGISTRY,
+  TOKEN,
+  wholeNumber,
+  wholeNumbers,
+} from './arguments';
 
 const validation = () => require('../credentials/validate') as typeof import('../credentials/validate');
 const verification = () =>
   require('../credentials/verify-and-derive') as typeof import('../credentials/verify-and-derive');
 const tokens = () => require('../token/show-token') as typeof import('../token/show-token');
+const evidence = () => require('../evidence/evidence') as typeof import('../evidence/evidence');
 const states = () => require('../token/show-states') as typeof import('../token/show-states');
 
 /**
  * Commands that read a document or its token: `tdoc validate`, `verify-credential`, `derive`, `token`,
- * `states` and `decrypt-remark`.
+ * `evidence`, `check-evidence`, `decrypt-remark` and `states`.
  */
 export function addCredentialCommands(program: Command): void {
   program.commandsGroup('Credentials and their tokens:');
@@ -80,6 +91,33 @@ export function addCredentialCommands(program: Command): void {
     .action(
       answering((token: string, options: ShowTokenOptions) => () => tokens().showToken(token, options)),
     );
+  program
+    .command('evidence')
+    .summary('collect evidence of a document into a file')
+    .description('Collects proofs of what happened to a token, and the document if it is given, into a file.')
+    .argument('<token>', TOKEN)
+    .option('--out <file>', 'file to write', 'evidence.json')
+    .option('--html <file>', 'page for readers to write')
+    .option('--state-at <block...>', 'prove the state at these blocks too', wholeNumbers)
+    .option('--deliveries', "add the deliveries of the events, from the service's database")
+    .option(...REGISTRY)
+    .option(...NETWORK)
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('evidence answer.json --html evidence.html', 'evidence 42 --network amoy'))
+    .action(
+      answering((token: string, options: CollectOptions) => () => evidence().collectIntoFile(token, options)),
+    );
+  program
+    .command('check-evidence')
+    .summary('check a file of evidence, without a network')
+    .description('Checks a file of `tdoc evidence`. Only with --rpc-url is anybody asked: for block hashes.')
+    .argument('<file>', 'The file of `tdoc evidence`; - is standard input')
+    .option('--rpc-url <url...>', 'nodes that are asked for the hashes of the blocks')
+    .option('--html <file>', 'page for readers to write')
+    .option('--all', 'print every statement')
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('check-evidence evidence.json', 'check-evidence evidence.json --all'))
+    .action(answering((file: string, options: CheckOptions) => () => evidence().checkFile(file, options)));
   program
     .command('decrypt-remark')
     .summary("decrypt the remarks of a credential's token")

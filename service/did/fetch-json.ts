@@ -5,12 +5,12 @@ import { isThisMachine } from '../base/sink-rules';
 /**
  * The answer of a URL:
  *
- * - `json`: the document. `url`: its URL after redirects.
+ * - `json`: the document. `url`: its URL after redirects. `text`: the answer's body.
  * - `refused`: the host's answer is not such a document; asking again gives the same answer.
  * - `unavailable`: no answer, or one that says nothing about the document.
  */
 export type FetchedJson =
-  | { kind: 'json'; url: string; contentType: string; json: unknown }
+  | { kind: 'json'; url: string; contentType: string; text: string; json: unknown }
   | { kind: 'refused' | 'unavailable'; url: string; problem: string };
 
 /** Makes a request like `fetch`. */
@@ -104,8 +104,8 @@ function parsed(url: URL, contentType: string, body: Buffer | undefined): Fetche
     return { kind: 'refused', url: url.href, problem: `is larger than ${LARGEST_BYTES} bytes` };
   try {
     // TextDecoder drops the byte order mark, like `response.json()`.
-    const json = JSON.parse(new TextDecoder().decode(body)) as unknown;
-    return { kind: 'json', url: url.href, contentType, json };
+    const text = new TextDecoder().decode(body);
+    return { kind: 'json', url: url.href, contentType, text, json: JSON.parse(text) as unknown };
   } catch {
     return { kind: 'refused', url: url.href, problem: 'is not JSON' };
   }

@@ -1,5 +1,7 @@
 import { checkBlocks, checkEvents, timeOf } from './check-chain';
+import { checkDeliveries, checkDocument } from './check-document';
 import { checkContracts, checkHistory, checkStates, type CheckedOperation } from './check-history';
+import type { DocumentLoader } from '../issuance/document-loader';
 import type { EvidenceFile } from './evidence-file';
 import { THE_FILE, TOPICS, type Statement, type Status } from './statements';
 
@@ -34,20 +36,30 @@ export interface EvidenceReport {
   operations: CheckedOperation[];
 }
 
+/** What a check needs beside the file. */
+export interface EvidenceSources {
+  /** The contexts that this program has. */
+  knownContexts: DocumentLoader;
+  answers?: readonly NodeAnswer[];
+}
+
 /**
  * Checks evidence with nothing but the file, and with the answers of nodes about the hashes of its blocks
  * if there are any.
  */
 export async function checkEvidence(
   file: EvidenceFile,
-  { answers = [] }: { answers?: readonly NodeAnswer[] } = {},
+  { knownContexts, answers = [] }: EvidenceSources,
 ): Promise<EvidenceReport> {
   const { blocks, statements } = await checkBlocks(file);
   const listed = checkEvents(file, blocks);
   const read = await checkStates(file, blocks);
   const { operations, statements: history } = checkHistory(file, read.states, listed.events);
   const contracts = checkContracts(file, read.states, listed.events);
-  const all = [...statements, ...listed.statements, ...contracts, ...read.statements, ...history];
+  const document = await checkDocument(file, knownContexts);
+  const deliveries = checkDeliveries(file);
+  const chain = [...statements, ...listed.statements, ...contracts, ...read.statements, ...history];
+  const all = [...chain, ...document, ...deliveries];
   const times = new Map(blocks.map(({ block, header }) => [block.hash, timeOf(header.timestamp)]));
   const given = file.blocks.map(({ number, hash }) =>
     givenBlock(number, hash, times.get(hash) ?? '', answers),

@@ -103,6 +103,7 @@ const credential = z.strictObject({
       text: z.string(),
     }),
   ),
+  /** Why a document could not be had. */
   problems: z.array(TEXT),
 });
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { CHAIN_EVENT_TYPES } from '../../client/events';
-import { checkEvidence, type EvidenceReport } from '../../service/evidence/check-evidence';
-import { parseEvidenceFile, type EvidenceFile } from '../../service/evidence/evidence-file';
+import { check, type EvidenceReport } from '../../service/evidence/evidence';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
@@ -12,7 +11,6 @@ for (const program of ['hardhat', 'anvil'] as const)
   describe(`evidence of a token on ${program}`, () => {
     let local: LocalSetup;
     let tokenId: bigint;
-    let file: EvidenceFile;
     let report: EvidenceReport;
 
     before(async () => {
@@ -21,8 +19,7 @@ for (const program of ['hardhat', 'anvil'] as const)
       ({ tokenId } = await mintDirectly(local, beneficiary, { holder }));
       await liveThrough(local, { tokenId, transactionHash: '' });
       // As a file that was written and read again.
-      file = parseEvidenceFile(JSON.parse(JSON.stringify(await collected(local, tokenId))));
-      report = await checkEvidence(file);
+      ({ report } = await check(JSON.parse(JSON.stringify(await collected(local, tokenId)))));
     });
 
     after(() => local?.stop());
@@ -51,7 +48,7 @@ for (const program of ['hardhat', 'anvil'] as const)
       );
       try {
         const bare = await collected({ ...local, node: proxy }, tokenId);
-        const { statements } = await checkEvidence(parseEvidenceFile(bare));
+        const { statements } = (await check(bare)).report;
         const claimed = statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
         expect(claimed.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
           ...['contracts claimed', 'contracts claimed', 'contracts claimed'],

@@ -35,7 +35,13 @@ describe('the contexts of a verified credential', () => {
   };
   const serving =
     (json: unknown): ((url: URL) => Promise<FetchedJson>) =>
-    async (url) => ({ kind: 'json', url: url.href, contentType: 'application/json', json });
+    async (url) => ({
+      kind: 'json',
+      url: url.href,
+      contentType: 'application/json',
+      text: JSON.stringify(json),
+      json,
+    });
   const under = (url: unknown): JsonObject => ({
     ...derived,
     '@context': [...(derived['@context'] as unknown[]).slice(0, -1), url],

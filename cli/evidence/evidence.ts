@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { registryName } from '../../service/base/registry-name';
+import { jwksOf } from '../../service/base/signing-keys';
+import {
+  check,
+  collectFrom,
+  evidencePage,
+  type EvidenceFile,
+  type EvidenceReport,
+} from '../../service/evidence/evidence';
+import { TOPICS, type Statement, type Status } from '../../service/evidence/statements';
+import { listEvents } from '../../service/outbox/deliveries';
+import { parseTokenId } from '../../service/registry/token-id-forms';
+import type { TokenLocation } from '../../service/token/token-location';
+import { credentialIn } from '../../service/verification/presented-credential';
+import type { Answer } from '../answer';
+import { knownContexts } from '../credentials/sources';
+import { withDatabase } from '../database/with-database';
+import { invalid } from '../errors';
+import { readJsonInput } from '../files/user-file';
+import { PUBLIC_MODE, SECRET_MODE, writeFileAtomically } from '../files/write-file';
+import { printable } from '../terminal/printable';
+import { findToken, withRegistry } from '../token/find-token';
+
+/** The options of `tdoc evidence`. */
+export interface CollectOptions {
+  registry?: string;
+  network?: string;
+  stateAt?: number[];
+  deliveries?: true;
+  out?: string;
+  html?: string;
+}
+
+/** The options of `tdoc check-evidence`. */
+export interface CheckOptions {
+  rpcUrl?: string[];
+  html?: string;
+  all?: true;
+}
+
+/**
+ * Collects the evidence of a token into a file, and a page for readers. A file that has a document is
+ * readable by its owner only.
+ */
+export async function collectIntoFile(token: string, options: CollectOptions): Promise<Answer> {
+  const { stateAt, out = 'evidence.json', html, deliveries } = options;
+  const { location } = await findToken({ token, ...options });
+  const credential = parseTokenId(token) === undefined ? credentialIn(await readJsonInput(token)) : undefined;
+  const software = softwareName();
+  const given = { credential, knownContexts: knownContexts(), software, ...(stateAt && { stateAt }) };
+  const collected = await withRegistry(location, (reached) => collectFrom(reached, location.tokenId, given));
+  const file = deliveries ? { ...collected, deliveries: await deliveriesOf(location) } : collected;
+  const mode = credential === undefined ? PUBLIC_MODE : SECRET_MODE;
+  writeFileAtomically(resolve(out), `${JSON.stringify(file)}\n`, mode);
+  const { report } = await check(file);
+  if (html !== undefined) writeFileAtomically(resolve(html), evidencePage(file, report), mode);
+  const written = [out, ...(html === undefined ? [] : [html])].map((path) => `written to ${resolve(path)}`);
+  return {
+    lines: [...reportLines(report, false), ...written],
+    json: { file: resolve(out), html: html === undefined ? null : resolve(html), outcome: report.outcome },
+    isYes: report.outcome !== 'invalid',
+  };
+}
+
+/**
+ * @returns the events' deliveries as the service's database has them, and the ids of the keys that sign
+ * now.
+ */
+async function deliveriesOf({
+  chainId,
+  registry,
+  tokenId,
+}: TokenLocation): Promise<EvidenceFile['deliveries']> {
+  return withDatabase(async ({ db }, { signingKeys }) => {
+    const wanted = { registry: registryName(chainId, registry), tokenId: tokenId.toString() };
+    const { events } = await listEvents(db, wanted);
+    const deliveries = events.flatMap(({ eventId, type, body, deliveries: sent }) => {
+      const { data } = JSON.parse(body) as { data: { transactionHash?: string } };
+      if (data.transactionHash === undefined) return [];
+      const { transactionHash } = data;
+      return sent.map(({ subscription, state, attempts }) => ({
+        ...{ eventId, type, transactionHash, subscription, state },
+        attempts: attempts.map(({ attemptedAt, status }) => ({
+          at: new Date(attemptedAt).toISOString(),
+          status,
+        })),
+      }));
+    });
+    return { signingKeyIds: signingKeys ? jwksOf(signingKeys).keys.map(({ kid }) => kid) : [], deliveries };
+  });
+}
+
+function softwareName(): string {
+  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
+  const { name, version } = JSON.parse(text) as { name: string; version: string };
+  return `${name} ${version}`;
+}
+
+/** Checks an evidence file, without a network unless nodes are named. */
+export async function checkFile(path: string, { rpcUrl = [], html, all }: CheckOptions): Promise<Answer> {
+  const odd = rpcUrl.find((url) => !/^(https?|wss?):/.test(url) || !URL.canParse(url));
+  if (odd !== undefined) throw invalid('--rpc-url: one of the values is not a URL of a node.');
+  const { file, report } = await check(await readJsonInput(path), { rpcUrls: rpcUrl });
+  if (html !== undefined) writeFileAtomically(resolve(html), evidencePage(file, report), SECRET_MODE);
+  const isYes = { valid: true, invalid: false, 'could not tell': undefined }[report.outcome];
+  return { lines: reportLines(report, all ?? false), json: report, isYes };
+}
+
+const IN_WORDS: Record<EvidenceReport['outcome'], string> = {
+  valid: 'VALID: a node confirmed the hashes, and everything that can be proven with them is.',
+  invalid: 'INVALID: at least one statement is refuted.',
+  'could not tell': 'COULD NOT TELL: nothing is refuted, but something that must be shown is only claimed.',
+};
+
+const LONGEST = 400;
+
+/** @param isAll whether each statement is listed, also of topics with many. */
+function reportLines({ condition, given, statements, outcome }: EvidenceReport, isAll: boolean): string[] {
+  const hashes = given.map(({ number, hash, time, status, because }) => {
+    return lineOf(status, `block ${number} ${hash} ${time}`, because);
+  });
+  const first = given[0];
+  const shown = isAll
+    ? hashes
+    : first
+      ? [hashes[0] ?? '', ...(given.length > 1 ? [`  … ${given.length} in all (--all)`] : [])]
+      : [];
+  const refutedHashes = isAll
+    ? []
+    : given.flatMap(({ status }, index) => (status === 'refuted' ? (hashes[index] ?? []) : []));
+  return [
+    printable(condition),
+    ...shown,
+    ...refutedHashes,
+    ...TOPICS.flatMap((topic) =>
+      topicLines(
+        topic,
+        statements.filter((one) => one.topic === topic),
+        isAll,
+      ),
+    ),
+    IN_WORDS[outcome],
+  ];
+}
+
+const LONG_TOPIC = 6;
+
+function topicLines(topic: string, statements: readonly Statement[], isAll: boolean): string[] {
+  if (statements.length === 0) return [];
+  const isLong = statements.length > LONG_TOPIC && !isAll;
+  const shown = isLong ? statements.filter(({ status }) => status !== 'proven') : statements;
+  const proven = statements.filter(({ status }) => status === 'proven').length;
+  return [
+    `${topic}: ${proven} of ${statements.length} PROVEN`,
+    ...shown.map(({ status, says, because }) => lineOf(status, says, because)),
+  ];
+}
+
+function lineOf(status: Status, says: string, because: string): string {
+  return `  ${status.toUpperCase().padEnd(8)} ${printable(`${says} [${because}]`, LONGEST)}`;
+}

@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from 'node:util';
+import { systemClock } from '../base/clock';
+import { printableUrl } from '../base/mask-secrets';
+import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
+import { networkOfChain } from '../chain/networks';
+import { blocksAt } from '../chain/read-chain';
+import { createRpcClient } from '../chain/rpc-client';
+import { fetchJson } from '../did/fetch-json';
+import type { JsonObject } from '../issuance/credential';
+import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
+import { reachRegistry, type ReachedRegistry } from '../registry/registry-contracts';
+import type { TokenLocation } from '../token/token-location';
+import { checkEvidence, type EvidenceReport, type NodeAnswer } from './check-evidence';
+import { collectDocument } from './collect-document';
+import { collectEvidence, type CollectionOptions } from './collect-evidence';
+import { parseEvidenceFile, type EvidenceFile } from './evidence-file';
+
+// Evidence of a token, as other programs of this project and other projects ask for it.
+
+export type { EvidenceReport, GivenBlock } from './check-evidence';
+export type { EvidenceFile } from './evidence-file';
+export type { Statement, Status } from './statements';
+export { evidencePage } from './evidence-page';
+
+/** What evidence is collected with, beside the token. */
+export interface EvidenceOptions extends CollectionOptions {
+  /** The document of the token, base or derived. */
+  credential?: JsonObject | undefined;
+  /** Contexts that need not be fetched. By default those of this package. */
+  knownContexts?: DocumentLoader;
+  /** Name and version of the program that collects. */
+  software: string;
+}
+
+/**
+ * Collects evidence of a token from a node, or from several that must agree.
+ *
+ * @throws ConfigurationError NETWORK_UNKNOWN; RequestError TOKEN_NOT_MINTED; the errors of the node.
+ */
+export async function collect(
+  { chainId, registry, tokenId }: TokenLocation,
+  { rpcUrls, ...options }: EvidenceOptions & { rpcUrls: readonly string[] },
+): Promise<EvidenceFile> {
+  const node = { network: networkOfChain(chainId), urls: rpcUrls };
+  return reachRegistry(node, registry, (reached) => collectFrom(reached, tokenId, options));
+}
+
+/** Collects evidence of a token of a registry that was reached. */
+export async function collectFrom(
+  reached: ReachedRegistry,
+  tokenId: bigint,
+  { credential, knownContexts = createDocumentLoader(NO_OWN_CONTEXT), software, ...options }: EvidenceOptions,
+): Promise<EvidenceFile> {
+  const clock = systemClock;
+  const file = await collectEvidence({ ...reached, clock, software }, tokenId, options);
+  if (credential === undefined) return file;
+  return { ...file, credential: await collectDocument(credential, { knownContexts, fetchJson, clock }) };
+}
+
+/** A URL that the loader knows anyway. */
+const NO_OWN_CONTEXT = TRUSTVC_BILL_OF_LADING_CONTEXT_URL;
+
+/**
+ * Checks evidence without a network or, with the URLs of nodes, asks these for nothing but the hashes of its
+ * blocks.
+ *
+ * @param value the JSON of an evidence file.
+ * @throws RequestError EVIDENCE_INVALID.
+ */
+export async function check(
+  value: unknown,
+  { rpcUrls = [] }: { rpcUrls?: readonly string[] } = {},
+): Promise<{ file: EvidenceFile; report: EvidenceReport }> {
+  const file = parseEvidenceFile(value);
+  const answers = await Promise.all(rpcUrls.map((url) => askHashes(url, file)));
+  return { file, report: await checkEvidence(file, { knownContexts: contextsFor(file), answers }) };
+}
+
+/** A node that does not answer confirms nothing. */
+async function askHashes(url: string, { chainId, blocks }: EvidenceFile): Promise<NodeAnswer> {
+  const client = createRpcClient(url, networkOfChain(chainId), 'bulk');
+  const numbers = blocks.map(({ number }) => number);
+  try {
+    const found = await blocksAt(client, numbers).catch(() => []);
+    const hashes = new Map(numbers.map((number, index) => [number, found[index]?.hash]));
+    return { node: printableUrl(url), hashes };
+  } finally {
+    client.destroy();
+  }
+}
+
+/**
+ * The contexts of this package. An issuer publishes that of the Bill of Lading at its own host: it counts
+ * as known if the file has the content that it has here.
+ */
+function contextsFor({ credential }: EvidenceFile): DocumentLoader {
+  const own = credential?.documents.find(({ kind, url, text }) => {
+    const name = kind === 'context' ? contextFileAt(url) : undefined;
+    return (
+      name !== undefined && isDeepStrictEqual(jsonOf(readContextFile(name).toString('utf8')), jsonOf(text))
+    );
+  });
+  return createDocumentLoader(own?.url ?? NO_OWN_CONTEXT);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
