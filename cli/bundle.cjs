@@ -43,6 +43,7 @@ exports.ENTRY_POINTS = [
   'devnet/start-devnet.ts',
   'receiver/main.ts',
   'service/answers/checking-thread.ts',
+  'service/evidence/evidence.ts',
   'service/issuance/signing-worker.ts',
   'service/keys/pkcs11-thread.ts',
   'service/main.ts',

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { PROJECT_ROOT } from '../../service/base/project-root';
+import { resolve } from 'node:path';
 import { registryName } from '../../service/base/registry-name';
 import { jwksOf } from '../../service/base/signing-keys';
 import {
@@ -49,8 +47,7 @@ export async function collectIntoFile(token: string, options: CollectOptions): P
   const { stateAt, out = 'evidence.json', html, deliveries } = options;
   const { location } = await findToken({ token, ...options });
   const credential = parseTokenId(token) === undefined ? credentialIn(await readJsonInput(token)) : undefined;
-  const software = softwareName();
-  const given = { credential, knownContexts: knownContexts(), software, ...(stateAt && { stateAt }) };
+  const given = { credential, knownContexts: knownContexts(), ...(stateAt && { stateAt }) };
   const collected = await withRegistry(location, (reached) => collectFrom(reached, location.tokenId, given));
   const file = deliveries ? { ...collected, deliveries: await deliveriesOf(location) } : collected;
   const mode = credential === undefined ? PUBLIC_MODE : SECRET_MODE;
@@ -91,12 +88,6 @@ async function deliveriesOf({
     });
     return { signingKeyIds: signingKeys ? jwksOf(signingKeys).keys.map(({ kid }) => kid) : [], deliveries };
   });
-}
-
-function softwareName(): string {
-  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
-  const { name, version } = JSON.parse(text) as { name: string; version: string };
-  return `${name} ${version}`;
 }
 
 /** Checks an evidence file, without a network unless nodes are named. */

@@ -1,7 +1,7 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
 import type { Clock } from '../base/clock';
-import { ChainError, ConfigurationError, RequestError } from '../base/errors';
+import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
 import { untilAborted } from '../base/waiting';
@@ -9,12 +9,13 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
+import { collectFrom, type EvidenceFile } from '../evidence/evidence';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
-import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
+import { reachRegistry, type NetworkNode, type ReachedRegistry } from '../registry/registry-contracts';
 import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
@@ -71,24 +72,50 @@ export function createAnswers(parts: AnswersParts) {
     return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
   }
 
+  /** Reads a token from its chain. */
+  async function readOf<T>(
+    question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
+    left: AbortSignal,
+    read: (reached: ReachedRegistry, tokenId: bigint) => Promise<T>,
+  ): Promise<{ location: TokenLocation; node: NetworkNode; found: T }> {
+    const location = locationOf(question, config);
+    const node = nodeOfCaller(config, location);
+    const found = await inTurn(left, () =>
+      reachRegistry(node, location.registry, (reached) =>
+        // Reading a long history ends when the caller leaves: the clients are then closed.
+        untilAborted(left, read(reached, location.tokenId)),
+      ),
+    ).catch((thrown: unknown) => {
+      throw question.registry === undefined ? thrown : ofCaller(thrown, location);
+    });
+    return { location, node, found };
+  }
+
   return {
     progress,
+    /** The evidence of a token, without its document. Undefined: it was not minted. */
+    async evidence(
+      question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
+      left: AbortSignal,
+    ): Promise<EvidenceFile | undefined> {
+      try {
+        return (await readOf(question, left, (reached, tokenId) => collectFrom(reached, tokenId, {}))).found;
+      } catch (thrown) {
+        if (codeOf(thrown) === 'TOKEN_NOT_MINTED') return undefined;
+        throw thrown;
+      }
+    },
+
     /** `left` aborts when the caller has gone away: what waits for its turn is given up. */
     async token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined> {
-      const location = locationOf(question, config);
+      const {
+        location,
+        node,
+        found: history,
+      } = await readOf(question, left, (reached, tokenId) =>
+        readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
+      );
       const { chainId, registry, tokenId } = location;
-      const node = nodeOfCaller(config, location);
-      const history = await inTurn(left, () =>
-        reachRegistry(node, registry, (reached) =>
-          // Reading a long history ends when the caller leaves: the clients are then closed.
-          untilAborted(
-            left,
-            readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
-          ),
-        ),
-      ).catch((thrown: unknown) => {
-        throw question.registry === undefined ? thrown : ofCaller(thrown, location);
-      });
       const view = tokenView(location, history, {
         network: node.network.name,
         credentialId: question.credentialId,
@@ -155,7 +182,7 @@ type Nodes = AnswersParts['config'];
 
 /** @throws RequestError QUERY_INVALID. */
 function locationOf(
-  { tokenId, registry, chainId }: TokenQuestion,
+  { tokenId, registry, chainId }: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
   { network, registries, tokenRegistryAddress }: Nodes,
 ): TokenLocation {
   const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);

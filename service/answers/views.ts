@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { evidenceFileSchema } from '../evidence/evidence-file';
 import type { DecryptedRemark } from '../issuance/remarks';
 import type { TokenState } from '../registry/read-token-state';
 import type { PossibleOperation } from '../token/possible-operations';
@@ -167,6 +168,9 @@ const PROGRESS = z.strictObject({
   confirmedBlocks: COUNT.nullable().meta({ description: "Blocks on top of the mint's block." }),
   failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
 });
+
+/** The proofs of what happened to a token. */
+export const EVIDENCE = evidenceFileSchema.meta({ id: 'Evidence' });
 
 /** A token with the facts that the service knows about it. */
 export const KNOWN_TOKEN = component('Token', {

@@ -117,7 +117,7 @@ const delivery = z.strictObject({
   attempts: z.array(z.strictObject({ at: TIME, status: COUNT.nullable() })),
 });
 
-const evidenceFileSchema = z.strictObject({
+export const evidenceFileSchema = z.strictObject({
   format: z.literal(FORMAT),
   version: z.literal(VERSION),
   /** Name and version of the program that collected. */

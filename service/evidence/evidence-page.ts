@@ -101,9 +101,12 @@ border-bottom: 1px solid #ccc; padding: .3em .5em; overflow-wrap: anywhere; }
 code, .mono { font-family: monospace; font-size: 12px; overflow-wrap: anywhere; }
 .condition { border: 2px solid #111; padding: .8em 1em; font-size: 16px; }
 
-.proven, .claimed, .refuted { white-space: nowrap; } .proven { color: #05532b; font-weight: bold; } .claimed { color: #6b4a00; font-weight: bold; }
+.proven, .claimed, .refuted { white-space: nowrap; }
+.proven { color: #05532b; font-weight: bold; }
+.claimed { color: #6b4a00; font-weight: bold; }
 .refuted { color: #a00000; font-weight: bold; text-decoration: underline; }
-svg text { font: 11px sans-serif; } svg .tick { font-size: 7px; } figure { margin: 1em 0; } tr { break-inside: avoid; }
+svg text { font: 11px sans-serif; } svg .tick { font-size: 7px; }
+figure { margin: 1em 0; } tr { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } }
 `;
 

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../base/clock';
 import { printableUrl } from '../base/mask-secrets';
+import { PROJECT_ROOT } from '../base/project-root';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import { networkOfChain } from '../chain/networks';
 import { blocksAt } from '../chain/read-chain';
@@ -28,8 +31,6 @@ export interface EvidenceOptions extends CollectionOptions {
   credential?: JsonObject | undefined;
   /** Contexts that need not be fetched. By default those of this package. */
   knownContexts?: DocumentLoader;
-  /** Name and version of the program that collects. */
-  software: string;
 }
 
 /**
@@ -49,12 +50,18 @@ export async function collect(
 export async function collectFrom(
   reached: ReachedRegistry,
   tokenId: bigint,
-  { credential, knownContexts = createDocumentLoader(NO_OWN_CONTEXT), software, ...options }: EvidenceOptions,
+  { credential, knownContexts = createDocumentLoader(NO_OWN_CONTEXT), ...options }: EvidenceOptions,
 ): Promise<EvidenceFile> {
   const clock = systemClock;
-  const file = await collectEvidence({ ...reached, clock, software }, tokenId, options);
+  const file = await collectEvidence({ ...reached, clock, software: softwareName() }, tokenId, options);
   if (credential === undefined) return file;
   return { ...file, credential: await collectDocument(credential, { knownContexts, fetchJson, clock }) };
+}
+
+function softwareName(): string {
+  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
+  const { name, version } = JSON.parse(text) as { name: string; version: string };
+  return `${name} ${version}`;
 }
 
 /** A URL that the loader knows anyway. */

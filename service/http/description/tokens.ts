@@ -1,10 +1,41 @@
 import { z } from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
-import { component, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
+import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
 import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';
 import { chapter, json } from './operation';
 
 const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
+
+/** The registry that a token is sought in. */
+const TOKEN_PLACE = z.object({
+  registry: TEXT.optional().meta({ description: 'The address of the registry.' }),
+  chainId: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, { error: 'must be the number of a chain' })
+    .transform(Number)
+    .optional()
+    .meta({ description: 'The chain of `registry`; that of NET if absent.' }),
+});
+
+/** Errors of reading a token from its chain. */
+const READING_ERRORS = {
+  400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', 'REGISTRY_MISSING', 'REGISTRY_INVALID'],
+  404: ['TOKEN_UNKNOWN'],
+  500: [
+    'RPC_UNREACHABLE',
+    'RPC_KEY_REFUSED',
+    'NODE_FAILED',
+    'CHAIN_ID_MISMATCH',
+    'REGISTRY_MISSING',
+    'REGISTRY_INVALID',
+    'BLOCK_CHANGED',
+    'TOKEN_HISTORY_INCOMPLETE',
+    'TOKEN_OWNER_UNEXPECTED',
+    'DATABASE_LOCKED',
+    'DATABASE_FULL',
+  ],
+  503: ['BUSY'],
+} as const;
 
 /** Questions for tokens. */
 export const TOKENS = chapter('Tokens', 'any key', {
@@ -20,15 +51,7 @@ Without parameters, the token is sought in the registry in which the service iss
 \`chainId\` if it is on another chain, as \`credentialStatus\` of the credential, or \`GET /registries\`, has
 them.`,
     pathParameters: TOKEN_ID_PATH,
-    query: z.object({
-      registry: TEXT.optional().meta({ description: 'The address of the registry.' }),
-      chainId: z
-        .string()
-        .regex(/^[1-9]\d{0,14}$/, { error: 'must be the number of a chain' })
-        .transform(Number)
-        .optional()
-        .meta({ description: 'The chain of `registry`; that of NET if absent.' }),
-    }),
+    query: TOKEN_PLACE,
     headers: {
       'X-Credential-Id': z.string().meta({
         description:
@@ -43,24 +66,19 @@ them.`,
         KNOWN_TOKEN,
       ),
     },
-    errors: {
-      400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', 'REGISTRY_MISSING', 'REGISTRY_INVALID'],
-      404: ['TOKEN_UNKNOWN'],
-      500: [
-        'RPC_UNREACHABLE',
-        'RPC_KEY_REFUSED',
-        'NODE_FAILED',
-        'CHAIN_ID_MISMATCH',
-        'REGISTRY_MISSING',
-        'REGISTRY_INVALID',
-        'BLOCK_CHANGED',
-        'TOKEN_HISTORY_INCOMPLETE',
-        'TOKEN_OWNER_UNEXPECTED',
-        'DATABASE_LOCKED',
-        'DATABASE_FULL',
-      ],
-      503: ['BUSY'],
-    },
+    errors: READING_ERRORS,
+  },
+  getEvidence: {
+    method: 'get',
+    path: '/tokens/{tokenId}/evidence',
+    summary: 'Collect the evidence of a token',
+    description: `Collects proofs of the token's events, of its state and of its contracts, as
+\`tdoc evidence\` does, without the document. \`tdoc check-evidence\` checks the file, without a network. It
+reads every block with an event of the token: this may take a minute.`,
+    pathParameters: TOKEN_ID_PATH,
+    query: TOKEN_PLACE,
+    answers: { 200: json('The evidence, a file to keep.', EVIDENCE) },
+    errors: READING_ERRORS,
   },
 });
 

@@ -38,12 +38,23 @@ export function answerQuestions(
       },
       left,
     );
-    if (token === undefined) {
-      const message = 'The registry has no token with this id. Check the registry and the chain, too.';
-      throw new HttpError(404, 'TOKEN_UNKNOWN', message);
-    }
+    if (token === undefined) throw tokenUnknown();
     ctx.body = token;
   });
+
+  answer<QueryOf<typeof TOKENS.getEvidence> & CallerState>(
+    TOKENS.getEvidence,
+    withLeft as never,
+    async (ctx) => {
+      noStore(ctx);
+      const { left, query } = ctx.state;
+      const tokenId = BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`);
+      const evidence = await answers.evidence({ ...query, tokenId }, left);
+      if (evidence === undefined) throw tokenUnknown();
+      ctx.attachment('evidence.json');
+      ctx.body = evidence;
+    },
+  );
 
   const once = onceForPages(overview) as never;
   answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, once, async (ctx) => {
@@ -83,6 +94,11 @@ export function answerQuestions(
     ctx.body = await answers.derive(await bodyOf(ctx), ctx.state.left);
     ctx.status = 201;
   });
+}
+
+function tokenUnknown(): HttpError {
+  const message = 'The registry has no token with this id. Check the registry and the chain, too.';
+  return new HttpError(404, 'TOKEN_UNKNOWN', message);
 }
 
 /** Distinct questions of a revision. Pages ask one or two. */

@@ -1,25 +1,11 @@
-import { networkOfChain } from '../../../service/chain/networks';
-import { createRpcClient } from '../../../service/chain/rpc-client';
-import { collectEvidence, type CollectionOptions } from '../../../service/evidence/collect-evidence';
-import type { EvidenceFile } from '../../../service/evidence/evidence-file';
-import { createRegistryFinder } from '../../../service/registry/registry-contracts';
+import { collect, type EvidenceFile, type EvidenceOptions } from '../../../service/evidence/evidence';
 
 /** Collects the evidence of a token from the node of a setup, as `tdoc evidence` does. */
 export async function collected(
-  { node, registryAddress }: { node: { url: string }; registryAddress: string },
+  { node, registryAddress: registry }: { node: { url: string }; registryAddress: string },
   tokenId: bigint,
-  options: CollectionOptions = {},
+  options: EvidenceOptions = {},
 ): Promise<EvidenceFile> {
-  const network = networkOfChain(31337);
-  const client = createRpcClient(node.url, network);
-  const bulkClient = createRpcClient(node.url, network, 'bulk');
-  try {
-    const registry = await createRegistryFinder(client, registryAddress)();
-    const clock = { now: () => Date.parse('2026-01-02T03:04:05Z') };
-    const sources = { client, bulkClient, network, registry, clock, software: 'a test' };
-    return await collectEvidence(sources, tokenId, options);
-  } finally {
-    client.destroy();
-    bulkClient.destroy();
-  }
+  const location = { chainId: 31337, registry, tokenId };
+  return collect(location, { rpcUrls: [node.url], ...options });
 }

@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { freePort } from '../../devnet/place';
+import { operate, type Operated } from '../../devnet/operations';
+import { check, type EvidenceFile, type Statement } from '../../service/evidence/evidence';
+import { codeOf } from '../../service/base/errors';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { collected } from '../helpers/evidence/collected';
+import { mutated, type TrueFiles } from '../helpers/evidence/mutations';
+import { create } from '../helpers/processes/create-call';
+import { startService } from '../helpers/processes/running-service';
+import { tokenIdAsUint256 } from '../helpers/token-id';
+
+const SEEDS = 500;
+
+describe('evidence that somebody changed', () => {
+  let local: LocalSetup;
+  let other: LocalSetup;
+  let files: TrueFiles;
+  /** What is proven by the true files. */
+  const truths = new Set<string>();
+  const trueHashes = new Set<string>();
+
+  before(async () => {
+    const port = await freePort(0);
+    local = await createLocalSetup({ domain: `localhost:${port}` });
+    other = await createLocalSetup({ program: 'anvil' });
+    const service = await startService({ ...local.settings, PORT: String(port) });
+    const [, owner = ''] = local.accounts;
+    const { body } = await create(service.url, { ...minimal, owner, holder: owner });
+    const credential: Record<string, unknown> = { ...body.signedW3CDocument };
+    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
+    const transfer = (to: number): Promise<Operated> => operate(local, 'transferHolder', { tokenId, to });
+    const pair = [await transfer(2), await transfer(1)];
+    await transfer(3);
+    const { blockNumber } = await operate(local, 'nominate', { tokenId, to: 2, remark: 'to the bank' });
+    const second = await mintDirectly(local, owner);
+    await operate(local, 'transferHolder', { tokenId: second.tokenId, to: 4 });
+    const own = await collected(local, tokenId, { credential, stateAt: [blockNumber] });
+    await service.stop();
+    const another = await collected(local, second.tokenId);
+    await mineBlocks(other, 7);
+    await mintDirectly(other, other.accounts[5] ?? '', { tokenId });
+    await operate(other, 'transferHolder', { tokenId, to: 6 });
+    const invented = await collected(other, tokenId);
+    // A node that is behind would have no other block.
+    await mineBlocks(local, 20);
+    const returningPair = own.blocks.filter(({ number }) => pair.some((one) => one.blockNumber === number));
+    files = { own, another, invented, returningPair: returningPair.map(({ hash }) => hash) };
+    for (const file of [own, another]) {
+      for (const statement of (await check(file)).report.statements)
+        if (statement.status === 'proven') truths.add(keyOf(statement));
+      for (const { hash } of file.blocks) trueHashes.add(hash);
+    }
+  });
+
+  after(async () => {
+    await other?.stop();
+    await local?.stop();
+  });
+
+  /** The contracts are the same at each block. */
+  const keyOf = ({ topic, says, given }: Statement): string =>
+    topic === 'contracts' ? says : `${says} given ${[...given].sort().join()}`;
+
+  /** Statements about the lists of the file: a shorter file makes them of fewer events. */
+  const OF_LISTS = /^(The \d+ events of the token|The events (listed are all|up to block)|The blocks listed)/;
+
+  /** Whether a statement that is called proven is not true, given the hashes of the blocks that it names. */
+  function isFalse(statement: Statement, file: EvidenceFile): boolean {
+    if (statement.status !== 'proven' || truths.has(keyOf(statement))) return false;
+    // Another premise: a node is asked for it.
+    if (statement.given.some((hash) => !trueHashes.has(hash))) return false;
+    if (!OF_LISTS.test(statement.says)) return true;
+    if (statement.says.startsWith('The blocks listed')) return file.blocks.length > 1;
+    // True of the events that are listed, if these are true events in their order.
+    const place = (event: EvidenceFile['events'][number]): number =>
+      files.own.events.findIndex((one) => JSON.stringify(one) === JSON.stringify(event));
+    const places = file.events.map(place);
+    return places.some((one, index) => one < 0 || one <= (places[index - 1] ?? -1));
+  }
+
+  it(`is nowhere called proven where it is false: ${SEEDS} seeds`, async () => {
+    const counts: Record<string, Record<string, number>> = {};
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const { kind, file } = mutated(files, seed);
+      const read = await check(JSON.parse(JSON.stringify(file))).catch((thrown: unknown) => {
+        expect(
+          codeOf(thrown),
+          `seed
+  ${seed}`,
+        ).to.equal('EVIDENCE_INVALID');
+      });
+      const outcome = read?.report.outcome ?? 'not a file';
+      counts[kind] = { ...counts[kind], [outcome]: (counts[kind]?.[outcome] ?? 0) + 1 };
+      if (read === undefined) continue;
+      const wrong = read.report.statements.filter((one) => isFalse(one, read.file));
+      expect(
+        wrong,
+        `seed
+  ${seed}, ${kind}`,
+      ).to.deep.equal([]);
+    }
+    console.log(counts);
+  });
+
+  it('is found by a node if a whole chain is invented: the file alone refutes nothing', async () => {
+    const alone = await check(files.invented);
+    expect(alone.report.statements.map(({ status }) => status)).not.to.include('refuted');
+    const asked = await check(files.invented, { rpcUrls: [local.node.url] });
+    expect(asked.report.outcome).to.equal('invalid');
+    expect(asked.report.condition).to.match(/^REFUTED/);
+  });
+});

@@ -1,0 +1,155 @@
+import { decodeRlp, encodeRlp, keccak256, sha256, toUtf8Bytes } from 'ethers';
+import type { EvidenceFile } from '../../../service/evidence/evidence';
+import { seededRandom, type SeededRandom } from '../seeded-random';
+
+/** True files: of a token, of another token of the registry, and of a token with the same id on another chain. */
+export interface TrueFiles {
+  own: EvidenceFile;
+  another: EvidenceFile;
+  invented: EvidenceFile;
+  /** Hashes of the blocks of two transfers that gave the document back to the holder before. */
+  returningPair: readonly string[];
+}
+
+/** A file that somebody changed, and how. */
+export interface Mutated {
+  kind: string;
+  file: unknown;
+}
+
+type Mutation = (file: EvidenceFile, files: TrueFiles, random: SeededRandom) => void;
+
+/** Changes the file of a token as a forger might, or as a disk might. */
+export function mutated(files: TrueFiles, seed: number): Mutated {
+  const random = seededRandom(seed);
+  const kind = random.pick(Object.keys(MUTATIONS));
+  const file = structuredClone(files.own);
+  MUTATIONS[kind]?.(file, files, random);
+  return { kind, file };
+}
+
+/** The members that a list of members of the same file or of another one can take the place of. */
+const PARTS = [
+  'blocks',
+  'events',
+  'states',
+  'codes',
+  'contracts',
+  'tokenId',
+  'registry',
+  'chainId',
+  'credential',
+] as const;
+
+const MUTATIONS: Record<string, Mutation> = {
+  'a byte of any part': changeOne,
+  'several bytes': (file, files, random) => {
+    for (let count = 0; count < 4; count++) changeOne(file, files, random);
+  },
+  'a byte of a part, with its hash made right': (file, files, random) => {
+    changeOne(file, files, random);
+    for (const document of file.credential?.documents ?? [])
+      document.sha256 = sha256(toUtf8Bytes(document.text)).slice(2);
+  },
+  'an event left out': ({ events }, _files, random) => void events.splice(random.below(events.length), 1),
+  'a transaction left out': (file, _files, random) =>
+    leaveOut(file, [random.pick(file.events).transactionHash]),
+  'an event added': (file, { another, invented }, random) =>
+    void file.events.splice(
+      random.below(file.events.length),
+      0,
+      random.pick(random.pick([file, another, invented]).events),
+    ),
+  'two events swapped': ({ events }, _files, random) => swap(events, random),
+  'two blocks swapped': ({ blocks }, _files, random) => swap(blocks, random),
+  'two hashes swapped': ({ blocks }, _files, random) => {
+    const [one, other] = [random.pick(blocks), random.pick(blocks)];
+    [one.hash, other.hash] = [other.hash, one.hash];
+  },
+  'a part of another token or chain': (file, { another, invented }, random) => {
+    const part = random.pick(PARTS);
+    Object.assign(file, { [part]: structuredClone(random.pick([another, invented])[part]) });
+  },
+  'a block of another token or chain': (file, { another, invented }, random) => {
+    file.blocks[random.below(file.blocks.length)] = structuredClone(
+      random.pick(random.pick([another, invented]).blocks),
+    );
+  },
+  'a state of another block': (file, { another, invented }, random) => {
+    const state = structuredClone(random.pick(random.pick([file, another, invented]).states));
+    if (random.chance(0.5)) state.blockHash = random.pick(file.blocks).hash;
+    file.states[random.below(file.states.length)] = state;
+  },
+  'a header remade': (file, _files, random) => remakeHeader(file, random, false),
+  'a header remade, and its hash everywhere': (file, _files, random) => remakeHeader(file, random, true),
+  'a proof replaced by a claim': (file, _files, random) => {
+    const block = random.pick(file.blocks);
+    block.receiptsTrie = { problem: 'none', claimed: block.transactions.map(() => random.hex(40)) };
+    const state = random.pick(file.states);
+    state.proof = { problem: 'none' };
+    state.holder = random.hex(20);
+  },
+  'a party exchanged everywhere': (file, _files, random) => {
+    const { holder } = random.pick(file.states);
+    const text = JSON.stringify(file).replaceAll(holder.slice(2), random.hex(20).slice(2));
+    Object.assign(file, JSON.parse(text));
+  },
+  'a returning pair left out': (file, { returningPair }) => {
+    const hashes = file.events.filter(({ blockHash }) => returningPair.includes(blockHash));
+    leaveOut(
+      file,
+      hashes.map(({ transactionHash }) => transactionHash),
+    );
+    file.blocks = file.blocks.filter(({ hash }) => !returningPair.includes(hash));
+  },
+  'a whole invented chain': (file, { invented }) => void Object.assign(file, structuredClone(invented)),
+};
+
+/** Leaves out transactions with their events, from the file's own lists as well. */
+function leaveOut(file: EvidenceFile, hashes: readonly string[]): void {
+  file.events = file.events.filter(({ transactionHash }) => !hashes.includes(transactionHash));
+  for (const block of file.blocks)
+    block.transactions = block.transactions.filter(({ hash }) => !hashes.includes(hash));
+}
+
+function swap<T>(list: T[], random: SeededRandom): void {
+  const [one, other] = [random.below(list.length), random.below(list.length)];
+  [list[one], list[other]] = [list[other] as T, list[one] as T];
+}
+
+function remakeHeader(file: EvidenceFile, random: SeededRandom, isHashed: boolean): void {
+  const block = random.pick(file.blocks);
+  const fields = decodeRlp(String(block.header)) as string[];
+  // Parent, state, transactions, receipts, number, time.
+  const at = random.pick([0, 3, 4, 5, 8, 11]);
+  fields[at] = random.hex((fields[at]?.length ?? 2) / 2 - 1).replace(/^0x00/, '0x01');
+  const header = encodeRlp(fields);
+  const before = block.hash;
+  block.header = header;
+  if (!isHashed) return;
+  Object.assign(file, JSON.parse(JSON.stringify(file).replaceAll(before, keccak256(header))));
+}
+
+type Slot = { holder: Record<string, unknown>; key: string };
+
+/** Changes one value somewhere in the file: a character, or a number. */
+function changeOne(file: EvidenceFile, _files: TrueFiles, random: SeededRandom): void {
+  // A part first: nearly all bytes are in the proofs.
+  let value: unknown = random.pick(Object.values(file).filter((part) => typeof part === 'object'));
+  let slot: Slot | undefined;
+  while (typeof value === 'object' && value !== null) {
+    const keys = Object.keys(value);
+    if (keys.length === 0) return;
+    slot = { holder: value as Record<string, unknown>, key: random.pick(keys) };
+    value = slot.holder[slot.key];
+  }
+  if (slot === undefined) return;
+  if (typeof value === 'number') slot.holder[slot.key] = value + random.pick([-1, 1]);
+  if (typeof value === 'boolean') slot.holder[slot.key] = !value;
+  if (typeof value !== 'string' || value === '') return;
+  const at = random.below(value.length);
+  const other = /^[0-9a-f]$/.test(value[at] ?? '')
+    ? random.pick([...'0123456789abcdef'])
+    : random.pick([...'AZaz{",']);
+  slot.holder[slot.key] = value.slice(0, at) + other + value.slice(at + 1);
+}
