@@ -1,6 +1,7 @@
 import { nothingIsLeftRunning } from '../test/helpers/resources';
 import { consoles } from './console';
 import { backlog, delivery } from './delivery';
+import { evidence } from './evidence';
 import { fanOut } from './fan-out';
 import { cost, fullBlocks } from './issuing';
 import { largeBodies } from './large-bodies';
@@ -17,6 +18,7 @@ const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   backlog,
   'fan-out': fanOut,
   console: consoles,
+  evidence,
 };
 
 /** `npm run bench` runs all programs, `npm run bench -- delivery` one; with `--small`, a twentieth, once. */

@@ -92,7 +92,7 @@ export function DownloadButton({ tokenId, isMain = false, isDisabled = false }: 
 }
 
 /** Saves a value as a file, as the browser saves downloads. */
-function saveJson(name: string, value: unknown): void {
+export function saveJson(name: string, value: unknown): void {
   const blob = new Blob([`${JSON.stringify(value, null, 2)}\n`], { type: 'application/json' });
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');

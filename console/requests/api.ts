@@ -96,14 +96,19 @@ export function createApi(onSessionEnded: () => void) {
     document: (tokenId: string) => get<IssuedDocument>(`/documents/${tokenId}`),
     token: async (question: TokenQuestion, signal: AbortSignal): Promise<KnownToken> => {
       const { tokenId, registry, credentialId } = question;
-      const [chainId = '', address = ''] = registry?.split(':') ?? [];
-      const query = registry === undefined ? {} : { registry: address, chainId };
       // The id of the credential is a key: it is never in an address.
       const headers: Record<string, string> =
         credentialId === undefined ? {} : { 'X-Credential-Id': encodeURIComponent(credentialId) };
-      const path = `/tokens/${encodeURIComponent(tokenId)}?${new URLSearchParams(query).toString()}`;
+      const path = tokenPath(tokenId, '', registry);
       return (await send<KnownToken>('GET', path, { headers, signal })).body;
     },
+    /** Every block with an event of the token is read. */
+    evidence: async (tokenId: string, registry: string): Promise<Schemas['Evidence']> =>
+      (
+        await send<Schemas['Evidence']>('GET', tokenPath(tokenId, '/evidence', registry), {
+          timeoutMs: LONG_MS,
+        })
+      ).body,
     /** The newest first. Of few deliveries among many events, not all may be found. */
     deliveries: (query: Readonly<Record<string, string>>, most: number, signal: AbortSignal) => {
       const limit = String(Math.min(most, LARGEST_PAGE));
@@ -133,6 +138,13 @@ export function createApi(onSessionEnded: () => void) {
     redeliver: (id: string, body: { event: string } | { dead: true }) =>
       post<Redelivery>(`${pathOf(id)}/redeliver`, body),
   };
+}
+
+/** @param registry `<chain id>:<address>`. */
+function tokenPath(tokenId: string, rest: string, registry: string | undefined): string {
+  const [chainId = '', address = ''] = registry?.split(':') ?? [];
+  const query = registry === undefined ? {} : { registry: address, chainId };
+  return `/tokens/${encodeURIComponent(tokenId)}${rest}?${new URLSearchParams(query).toString()}`;
 }
 
 function pathOf(subscription: string): string {

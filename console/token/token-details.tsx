@@ -4,7 +4,8 @@ import { accountNames } from '../../cli/terminal/printable';
 import type { KnownToken } from '../../service/answers/views';
 import type { EscrowState } from '../../service/registry/read-token-state';
 import { useConsole } from '../frame/console-context';
-import { DownloadButton, ProgressLine } from '../issuing/issued-document';
+import { DownloadButton, ProgressLine, saveJson } from '../issuing/issued-document';
+import { FailureNotice, useAction } from '../parts/feedback';
 import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
 import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
@@ -59,15 +60,35 @@ export function TokenDetails({ token, hasCredential }: { token: KnownToken; hasC
           />
         </div>
         {issuing && issuing.state !== 'final' && <ProgressLine progress={issuing} />}
-        {(issuing?.state === 'mined' || issuing?.state === 'final') && (
-          <p class="buttons">
+        <p class="buttons">
+          {(issuing?.state === 'mined' || issuing?.state === 'final') && (
             <DownloadButton tokenId={token.tokenIdHex} />
-          </p>
-        )}
+          )}
+          {state.state !== 'not minted' && <EvidenceButton token={token} />}
+        </p>
       </section>
       <NextOperations token={token} />
       <EndorsementChain token={token} hasCredential={hasCredential} />
     </ShortForms.Provider>
+  );
+}
+
+/** Saves the proofs of what happened to a token, which `tdoc check-evidence` checks. */
+function EvidenceButton({ token: { tokenIdHex, chainId, registry } }: { token: KnownToken }) {
+  const { api } = useConsole();
+  const { run, isRunning, failure } = useAction();
+  const save = async (): Promise<void> =>
+    saveJson(
+      `evidence-${tokenIdHex.slice(0, 12)}.json`,
+      await api.evidence(tokenIdHex, `${chainId}:${registry}`),
+    );
+  return (
+    <>
+      <button type="button" aria-disabled={isRunning} onClick={() => run(save)}>
+        Download the evidence
+      </button>
+      <FailureNotice failure={failure} />
+    </>
   );
 }
 

@@ -273,7 +273,9 @@ describe('the console in a browser', function () {
     // A long list has it.
     buttons.delete('Show more');
     // Those without a text copy a value, or choose a file.
-    expect([...buttons].sort()).to.deep.equal(['', 'Download the credential', 'Log out', 'Show', 'Verify']);
+    expect([...buttons].sort()).to.deep.equal([
+      ...['', 'Download the credential', 'Download the evidence', 'Log out', 'Show', 'Verify'],
+    ]);
     own.errors.provoke(answeredError('/create/BILL_OF_LADING', '403 (Forbidden)'));
     const answer = await reader.evaluate(async () => {
       const headers = { 'Content-Type': 'application/json' };

@@ -13,7 +13,7 @@ import { create } from '../helpers/processes/create-call';
 import { startService } from '../helpers/processes/running-service';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
-const SEEDS = 500;
+const [FIRST, LAST] = [1, 60];
 
 describe('evidence that somebody changed', () => {
   let local: LocalSetup;
@@ -21,7 +21,7 @@ describe('evidence that somebody changed', () => {
   let files: TrueFiles;
   /** What is proven by the true files. */
   const truths = new Set<string>();
-  const trueHashes = new Set<string>();
+  const trueBlocks = new Map<string, number>();
 
   before(async () => {
     const port = await freePort(0);
@@ -52,7 +52,7 @@ describe('evidence that somebody changed', () => {
     for (const file of [own, another]) {
       for (const statement of (await check(file)).report.statements)
         if (statement.status === 'proven') truths.add(keyOf(statement));
-      for (const { hash } of file.blocks) trueHashes.add(hash);
+      for (const { hash, number } of file.blocks) trueBlocks.set(hash, number);
     }
   });
 
@@ -72,9 +72,12 @@ describe('evidence that somebody changed', () => {
   function isFalse(statement: Statement, file: EvidenceFile): boolean {
     if (statement.status !== 'proven' || truths.has(keyOf(statement))) return false;
     // Another premise: a node is asked for it.
-    if (statement.given.some((hash) => !trueHashes.has(hash))) return false;
+    if (statement.given.some((hash) => !trueBlocks.has(hash))) return false;
     if (!OF_LISTS.test(statement.says)) return true;
-    if (statement.says.startsWith('The blocks listed')) return file.blocks.length > 1;
+    if (statement.says.startsWith('The blocks listed')) {
+      const numbers = file.blocks.map(({ hash }) => trueBlocks.get(hash) ?? 0);
+      return numbers.some((number, index) => index > 0 && number !== (numbers[index - 1] ?? 0) + 1);
+    }
     // True of the events that are listed, if these are true events in their order.
     const place = (event: EvidenceFile['events'][number]): number =>
       files.own.events.findIndex((one) => JSON.stringify(one) === JSON.stringify(event));
@@ -82,9 +85,8 @@ describe('evidence that somebody changed', () => {
     return places.some((one, index) => one < 0 || one <= (places[index - 1] ?? -1));
   }
 
-  it(`is nowhere called proven where it is false: ${SEEDS} seeds`, async () => {
-    const counts: Record<string, Record<string, number>> = {};
-    for (let seed = 1; seed <= SEEDS; seed++) {
+  it(`is nowhere called proven where it is false: seeds ${FIRST} to ${LAST}`, async () => {
+    for (let seed = FIRST; seed <= LAST; seed++) {
       const { kind, file } = mutated(files, seed);
       const read = await check(JSON.parse(JSON.stringify(file))).catch((thrown: unknown) => {
         expect(
@@ -93,8 +95,6 @@ describe('evidence that somebody changed', () => {
   ${seed}`,
         ).to.equal('EVIDENCE_INVALID');
       });
-      const outcome = read?.report.outcome ?? 'not a file';
-      counts[kind] = { ...counts[kind], [outcome]: (counts[kind]?.[outcome] ?? 0) + 1 };
       if (read === undefined) continue;
       const wrong = read.report.statements.filter((one) => isFalse(one, read.file));
       expect(
@@ -103,7 +103,6 @@ describe('evidence that somebody changed', () => {
   ${seed}, ${kind}`,
       ).to.deep.equal([]);
     }
-    console.log(counts);
   });
 
   it('is found by a node if a whole chain is invented: the file alone refutes nothing', async () => {

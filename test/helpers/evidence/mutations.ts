@@ -2,7 +2,7 @@ import { decodeRlp, encodeRlp, keccak256, sha256, toUtf8Bytes } from 'ethers';
 import type { EvidenceFile } from '../../../service/evidence/evidence';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 
-/** True files: of a token, of another token of the registry, and of a token with the same id on another chain. */
+/** True files: of a token, of another one of its registry, and of one with its id on another chain. */
 export interface TrueFiles {
   own: EvidenceFile;
   another: EvidenceFile;
@@ -119,7 +119,7 @@ function swap<T>(list: T[], random: SeededRandom): void {
 
 function remakeHeader(file: EvidenceFile, random: SeededRandom, isHashed: boolean): void {
   const block = random.pick(file.blocks);
-  const fields = decodeRlp(String(block.header)) as string[];
+  const fields = decodeRlp(block.header as string) as string[];
   // Parent, state, transactions, receipts, number, time.
   const at = random.pick([0, 3, 4, 5, 8, 11]);
   fields[at] = random.hex((fields[at]?.length ?? 2) / 2 - 1).replace(/^0x00/, '0x01');
