@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { check } from '../../service/evidence/evidence';
 import { createClient, type components } from '../../client/create-client';
 import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
 import { OPERATIONS } from '../../service/http/description/openapi';
@@ -80,6 +81,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     const verification = { verifiableCredential: credential };
     const ofBoth = [
       ['GET', `/tokens/${tokenId}`, undefined],
+      ['GET', `/tokens/${tokenId}/evidence`, undefined],
       ['POST', '/credentials/verify', verification],
       ['POST', '/credentials/derive', { ...verification, options: { selectivePointers: [] } }],
     ] as const;
@@ -130,6 +132,18 @@ describe('tokens, deliveries, events and credentials of a service', () => {
         .to.contain(registry)
         .and.not.match(/TOKEN_REGISTRY_ADDRESS|deploy/);
     }
+  });
+
+  it('give the evidence of a token as a file, which proves its events', async () => {
+    const { headers, body } = await call<object>('issuer', 'GET', `/tokens/${tokenId}/evidence`);
+    expect(headers.get('Content-Disposition')).to.equal('attachment; filename="evidence.json"');
+    const { report, file } = await check(body);
+    expect(file.tokenId).to.equal(tokenId);
+    expect(report.operations.map(({ operation, isProven }) => [operation, isProven])).to.deep.include([
+      'mint',
+      true,
+    ]);
+    expect((await call('issuer', 'GET', '/tokens/1/evidence')).code).to.equal('TOKEN_UNKNOWN');
   });
 
   it('refuse what names no token, and say why', async () => {

@@ -1,0 +1,99 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { dataLength, decodeRlp, encodeRlp, keccak256, Transaction } from 'ethers';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import {
+  decodeHeader,
+  decodeReceiptLogs,
+  encodeHeader,
+  encodeReceipt,
+  encodeTransaction,
+  type Answer,
+} from '../../service/evidence/block-encoding';
+import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
+import { keyAt, openTrie, proveListed } from '../../service/evidence/tries';
+import geth from '../fixtures/geth-chain.json';
+
+describe('the encodings of evidence', () => {
+  const receipts = geth.receipts.map(({ root, receipts: all }) => ({
+    root,
+    encoded: all.map((one: Answer) => encodeReceipt(one)),
+    logs: all.map(({ logs }) => logs.length),
+  }));
+
+  it('have the hashes of geth for the headers of each fork', () => {
+    for (const header of geth.headers) {
+      const encoded = encodeHeader(header) ?? '';
+      expect(keccak256(encoded)).to.equal(header.hash);
+      const { number, timestamp, stateRoot, receiptsRoot } = decodeHeader(encoded);
+      expect([number, timestamp]).to.deep.equal([Number(header.number), Number(header.timestamp)]);
+      expect([stateRoot, receiptsRoot]).to.deep.equal([header.stateRoot, header.receiptsRoot]);
+    }
+  });
+
+  it('place the fields of XDC before those that upgrades added, and give up on unknown fields', () => {
+    const london = geth.headers.find((header) => 'baseFeePerGas' in header && !('withdrawalsRoot' in header));
+    const standard = decodeRlp(encodeHeader(london ?? {}) ?? '') as string[];
+    const own = { validators: '0x', validator: `0x${'11'.repeat(65)}`, penalties: '0x22' };
+    // XDPoSChain, core/types/block.go: 15 fields of Ethereum, these three, the base fee.
+    const encoded = encodeRlp([...standard.slice(0, 15), ...Object.values(own), ...standard.slice(15)]);
+    expect(encodeHeader({ ...london, ...own, hash: keccak256(encoded) })).to.equal(encoded);
+    expect(encodeHeader({ ...london, ...own, hash: keccak256('0x') })).to.equal(undefined);
+  });
+
+  it('have the hashes of geth for transactions of all types, of which ethers reads the signer', () => {
+    expect(geth.transactions.map(({ type }) => Number(type)).sort()).to.include.members([0, 1, 2, 3, 4]);
+    for (const transaction of geth.transactions) {
+      const encoded = encodeTransaction(transaction) ?? '';
+      expect(keccak256(encoded), transaction.type).to.equal(transaction.hash);
+      expect(Transaction.from(encoded).from?.toLowerCase()).to.equal(transaction.from);
+    }
+  });
+
+  it('make the roots of geth for receipts with a status, and for older ones with a state root', async () => {
+    for (const { root, encoded, logs } of receipts) {
+      const proven = await proveListed(encoded, [1]);
+      expect(proven.root).to.equal(root);
+      const read = await openTrie(root, proven.nodes);
+      expect(await read(keyAt(1))).to.equal(encoded[1]);
+      expect(decodeReceiptLogs(encoded[1] ?? '')).to.have.length(logs[1] ?? 0);
+    }
+  });
+
+  it('prove nothing with a node left out, changed, or of another trie', async () => {
+    const [{ root, encoded }, other] = receipts as [(typeof receipts)[0], (typeof receipts)[0]];
+    const { nodes } = await proveListed(encoded, [0, 1, 2, 3]);
+    for (const [index, node] of nodes.entries()) {
+      const last = node.endsWith('0') ? '1' : '0';
+      const changed = nodes.with(index, node.slice(0, -1) + last);
+      for (const given of [nodes.toSpliced(index, 1), changed]) {
+        const read = await openTrie(root, given);
+        const values = await Promise.all([0, 1, 2, 3].map((position) => read(keyAt(position))));
+        for (const [position, value] of values.entries())
+          expect(value).to.be.oneOf([undefined, encoded[position]]);
+        expect(values).to.include(undefined);
+      }
+    }
+    const foreign = await openTrie(other.root, nodes);
+    expect(await foreign(keyAt(0))).to.equal(undefined);
+  });
+
+  it('know the code of the contracts that TradeTrust publishes', () => {
+    const folder = join(PROJECT_ROOT, 'node_modules/@tradetrust-tt/token-registry/dist/artifacts');
+    const files = {
+      registry: 'presets/TradeTrustTokenStandard.sol/TradeTrustTokenStandard',
+      titleEscrowFactory: 'TitleEscrowFactory.sol/TitleEscrowFactory',
+      titleEscrow: 'TitleEscrow.sol/TitleEscrow',
+    } as const;
+    for (const [name, file] of Object.entries(files)) {
+      const text = readFileSync(join(folder, `${file}.json`), 'utf8');
+      const { deployedBytecode } = JSON.parse(text) as { deployedBytecode: string };
+      expect(maskedCodeHash(deployedBytecode), name).to.equal(PUBLISHED_CODE[name as keyof typeof files]);
+      const byte = deployedBytecode.slice(200, 202) === 'ff' ? '00' : 'ff';
+      const changed = `${deployedBytecode.slice(0, 200)}${byte}${deployedBytecode.slice(202)}`;
+      expect(dataLength(changed)).to.equal(dataLength(deployedBytecode));
+      expect(maskedCodeHash(changed), name).not.to.equal(maskedCodeHash(deployedBytecode));
+    }
+  });
+});
