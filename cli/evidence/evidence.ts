@@ -110,22 +110,15 @@ const LONGEST = 400;
 
 /** @param isAll whether each statement is listed, also of topics with many. */
 function reportLines({ condition, given, statements, outcome }: EvidenceReport, isAll: boolean): string[] {
-  const hashes = given.map(({ number, hash, time, status, because }) => {
-    return lineOf(status, `block ${number} ${hash} ${time}`, because);
-  });
-  const first = given[0];
-  const shown = isAll
-    ? hashes
-    : first
-      ? [hashes[0] ?? '', ...(given.length > 1 ? [`  … ${given.length} in all (--all)`] : [])]
-      : [];
-  const refutedHashes = isAll
-    ? []
-    : given.flatMap(({ status }, index) => (status === 'refuted' ? (hashes[index] ?? []) : []));
+  const hashes = given
+    .filter(({ status }, index) => isAll || index === 0 || status === 'refuted')
+    .map(({ number, hash, time, status, because }) =>
+      lineOf(status, `block ${number} ${hash} ${time}`, because),
+    );
   return [
     printable(condition),
-    ...shown,
-    ...refutedHashes,
+    ...hashes,
+    ...(hashes.length < given.length ? [`  … ${given.length} blocks in all (--all)`] : []),
     ...TOPICS.flatMap((topic) =>
       topicLines(
         topic,

@@ -32,12 +32,16 @@ const FIRST_FIELDS: readonly Field[] = [
 ];
 /** XDPoSChain, core/types/block.go: they stand before the fields that upgrades added. */
 const XDC_FIELDS: readonly Field[] = bytes('validators', 'validator', 'penalties');
-/** EIP-1559 (Polygon's blocks end here), 4895, 4844 (two), 4788, 7685. A header has the first few of them. */
+/**
+ * EIP-1559 (Polygon's blocks end here), 4895, 4844 (two), 4788, 7685, 7928, 7843. A header has the first few
+ * of them.
+ */
 const LATER_FIELDS: readonly Field[] = [
   ...numbers('baseFeePerGas'),
   ...bytes('withdrawalsRoot'),
   ...numbers('blobGasUsed', 'excessBlobGas'),
-  ...bytes('parentBeaconBlockRoot', 'requestsHash'),
+  ...bytes('parentBeaconBlockRoot', 'requestsHash', 'blockAccessListHash'),
+  ...numbers('slotNumber'),
 ];
 
 /** The members of a header that statements are about. */

@@ -39,8 +39,7 @@ export async function checkBlocks(
   const { made, proven, claimed, refuted } = createStatements('blocks');
   const transactions = createStatements('transactions');
   const blocks: CheckedBlock[] = [];
-  // Another order in the file must not become another order of events.
-  for (const block of file.blocks.toSorted((left, right) => left.number - right.number)) {
+  for (const block of file.blocks) {
     const read = headerOf(block);
     const [name, given] = [`Block ${block.number}`, [block.hash]];
     if (typeof read === 'string') {
@@ -101,8 +100,6 @@ function lineageProblem(blocks: readonly CheckedBlock[]): string | undefined {
     const earlier = blocks[index];
     if (earlier === undefined) continue;
     const { number } = later.block;
-    if (number <= earlier.block.number)
-      return `block ${number} is listed after block ${earlier.block.number}`;
     if (number === earlier.block.number + 1 && !isChild(earlier, later))
       return `the parent of block ${number} is another block than the block ${number - 1} listed`;
     if (later.header.timestamp < earlier.header.timestamp)
@@ -186,11 +183,13 @@ function signedIn(encoded: string): { from: string; chainId: bigint } | undefine
 /**
  * Compares the events that the file lists with the receipts: each must be in one, and each event of the
  * token in a receipt must be listed, in the order of the chain.
+ *
+ * @returns `areAll`: whether this is so.
  */
 export function checkEvents(
   file: EvidenceFile,
   blocks: readonly CheckedBlock[],
-): { events: CheckedEvent[]; statements: Statement[] } {
+): { events: CheckedEvent[]; areAll: boolean; statements: Statement[] } {
   const { made, proven, claimed, refuted } = createStatements('events');
   const inReceipts = blocks.flatMap((block) => eventsIn(file, block));
   const byPlace = new Map(inReceipts.map((found) => [placeOf(found.event), found]));
@@ -217,18 +216,17 @@ export function checkEvents(
       proven(says, "the trie of the block's receipts has it", { given: [listed.blockHash] });
     else claimed(says, `${problemIn(file, listed.blockHash)}; ${THE_FILE}`);
   }
-  const isAll =
+  const areAll =
     places.length === file.events.length && JSON.stringify(places) === JSON.stringify([...byPlace.keys()]);
-  const areRead =
+  const areProven =
     blocks.length === file.blocks.length &&
-    blocks.every(({ transactions }) => transactions.every(({ logs }) => logs !== undefined));
-  const says = 'The events listed are all that the transactions listed made for the token, in their order.';
+    blocks.every(({ transactions }) => transactions.every(({ hasProvenLogs }) => hasProvenLogs));
+  const says = 'The events listed are all that the receipts in the file have of the token, in their order.';
   const given = blocks.map(({ block }) => block.hash);
-  if (!isAll) refuted(says, 'their receipts have others, or another order');
-  else if (areRead && events.every((event) => event.isProven))
-    proven(says, 'their receipts have no others', { given });
+  if (!areAll) refuted(says, 'the receipts have others, or another order');
+  else if (areProven) proven(says, 'the receipts have no others', { given });
   else claimed(says, `some receipts are not proven; ${THE_FILE}`);
-  return { events, statements: made };
+  return { events, areAll, statements: made };
 }
 
 function placeOf({ transactionHash, logIndex, blockHash }: EvidenceEvent): string {
@@ -250,8 +248,7 @@ function eventsIn(file: EvidenceFile, { block, header, transactions }: CheckedBl
   const { registry, contracts, tokenId } = file;
   const { titleEscrowFactory, titleEscrowImplementation } = contracts;
   const emitters = { registry, titleEscrowFactory, titleEscrowImplementation };
-  const inOrder = [...transactions].sort((left, right) => left.position - right.position);
-  return inOrder.flatMap(({ hash, position, logs = [], hasProvenLogs, sender }) =>
+  return transactions.flatMap(({ hash, position, logs = [], hasProvenLogs, sender }) =>
     logs.flatMap((log, logIndex): FoundEvent[] => {
       const event = { blockHash: block.hash, transactionHash: hash, logIndex, ...log };
       const { blockHash, transactionHash } = event;

@@ -31,7 +31,8 @@ export async function checkDocument(file: EvidenceFile, knownContexts: DocumentL
       credential,
       sources,
     );
-    for (const check of documentIntegrity.checks) sayOfIntegrity(check, contextsFetched, statements);
+    for (const check of documentIntegrity.checks)
+      sayOfIntegrity(check, { at: file.collectedAt, unknownContexts: contextsFetched }, statements);
     for (const check of issuerIdentity.checks) sayOfIssuer(check, file.collectedAt, statements);
   } catch (thrown) {
     statements.refuted('The document is a signed credential.', messageOf(thrown));
@@ -51,15 +52,16 @@ async function checkFetched(
   }
   const known = kind === 'context' ? await contextOf(knownContexts, url) : undefined;
   const same = `The context ${url} in the file is the one that this program knows.`;
-  if (known !== undefined && JSON.stringify(known.document) === canonical(text))
+  if (known !== undefined && JSON.stringify(known.document) === JSON.stringify(jsonOf(text)))
     proven(same, 'they have the same content');
   else if (known !== undefined) refuted(same, 'it has another content');
   else claimed(says, from === 'host' ? `its host gave it then; ${THE_FILE}` : THE_FILE, { isMinor: true });
 }
 
-function canonical(text: string): string | undefined {
+/** The value of a JSON text; undefined for another text. */
+export function jsonOf(text: string): unknown {
   try {
-    return JSON.stringify(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
@@ -98,7 +100,9 @@ function sourcesOf(
     const found = documents.find(({ url }) => url === href);
     if (found === undefined) return { kind: 'unavailable', url: href, problem: 'is not in the file' };
     const { url, text } = found;
-    return { kind: 'json', url, contentType: '', text, json: JSON.parse(text) as unknown };
+    const json = jsonOf(text);
+    if (json === undefined) return { kind: 'refused', url, problem: 'is not JSON in the file' };
+    return { kind: 'json', url, contentType: '', text, json };
   };
   return {
     knownContexts,
@@ -109,11 +113,11 @@ function sourcesOf(
   };
 }
 
-const INTEGRITY: Readonly<Record<string, string>> = {
-  signature: 'The document is as it was signed.',
-  proof: 'The document has a proof of a known kind that has not expired.',
-  'meaning of the terms': 'The terms of the document mean what the signer meant.',
-  'covered by the signature': 'The signature covers all of the document.',
+const INTEGRITY: Readonly<Record<string, (at: string) => string>> = {
+  signature: () => 'The document is as it was signed with the key in the DID document of this file.',
+  proof: (at) => `The document has a proof of a known kind that had not expired at ${at}.`,
+  'meaning of the terms': () => 'The terms of the document mean what the signer meant.',
+  'covered by the signature': () => 'The signature covers all of the document.',
 };
 
 /**
@@ -122,10 +126,10 @@ const INTEGRITY: Readonly<Record<string, string>> = {
  */
 function sayOfIntegrity(
   { check, outcome, found }: Check,
-  unknownContexts: readonly string[],
+  { at, unknownContexts }: { at: string; unknownContexts: readonly string[] },
   { proven, claimed, refuted }: Statements,
 ): void {
-  const says = INTEGRITY[check] ?? `The document: ${check}.`;
+  const says = INTEGRITY[check]?.(at) ?? `The document: ${check}.`;
   const [unknown] = unknownContexts;
   if (outcome === 'valid' && unknown !== undefined)
     claimed(says, `${found}, with the context ${unknown} as the file has it; ${THE_FILE}`);

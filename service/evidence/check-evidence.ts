@@ -1,18 +1,19 @@
 import { checkBlocks, checkEvents, timeOf } from './check-chain';
 import { checkDeliveries, checkDocument } from './check-document';
-import { checkContracts, checkHistory, checkStates, type CheckedOperation } from './check-history';
+import { checkHistory, type CheckedOperation } from './check-history';
+import { checkContracts, checkStates } from './check-state';
 import type { DocumentLoader } from '../issuance/document-loader';
 import type { EvidenceFile } from './evidence-file';
 import { THE_FILE, TOPICS, type Statement, type Status } from './statements';
 
-/**
- * What a node says of the blocks of a file: the hash that it has at a number; undefined: none, or no
- * answer.
- */
+/** What a node says of the blocks of a file. */
 export interface NodeAnswer {
   /** The node, without the secrets of its URL. */
   node: string;
+  /** The hashes of blocks by their numbers. Undefined: the node does not have the block. */
   hashes: ReadonlyMap<number, string | undefined>;
+  /** Why the node did not answer. */
+  problem?: string;
 }
 
 /** A block's hash, which everything about the chain is proven with. */
@@ -54,7 +55,7 @@ export async function checkEvidence(
   const { blocks, statements } = await checkBlocks(file);
   const listed = checkEvents(file, blocks);
   const read = await checkStates(file, blocks);
-  const { operations, statements: history } = checkHistory(file, read.states, listed.events);
+  const { operations, statements: history } = checkHistory(file, read.states, listed);
   const contracts = checkContracts(file, read.states, listed.events);
   const document = await checkDocument(file, knownContexts);
   const deliveries = checkDeliveries(file);
@@ -77,7 +78,9 @@ export async function checkEvidence(
 function givenBlock(number: number, hash: string, time: string, answers: readonly NodeAnswer[]): GivenBlock {
   const other = answers.find(({ hashes }) => (hashes.get(number) ?? hash) !== hash);
   if (other) {
-    const because = `the node ${other.node} has another block ${number}: ${other.hashes.get(number)}`;
+    const because =
+      `the node ${other.node} has another block ${number}: ${other.hashes.get(number)}. ` +
+      'Either it is a node of another chain, or the chain of this file is';
     return { number, hash, time, status: 'refuted', because };
   }
   const confirming = answers.filter(({ hashes }) => hashes.get(number) === hash).map(({ node }) => node);
@@ -93,15 +96,21 @@ function isConfirmed(given: readonly GivenBlock[], answers: readonly NodeAnswer[
 }
 
 function conditionOf(given: readonly GivenBlock[], answers: readonly NodeAnswer[]): string {
-  const blocks = given.length === 1 ? 'the hash of one block' : `the hashes of ${given.length} blocks`;
+  const hashes = given.length === 1 ? 'the hash of one block is' : `the hashes of ${given.length} blocks are`;
   const nodes = answers.map(({ node }) => node).join(' and ');
   if (given.some(({ status }) => status === 'refuted'))
-    return `REFUTED: ${nodes} said that the chain has other blocks. Nothing below is shown of this chain.`;
+    return 'REFUTED: a node has other blocks. Nothing below is shown of its chain.';
   if (isConfirmed(given, answers))
-    return `PROVEN below means: proven if ${blocks} are of the chain. ${nodes} said so when asked.`;
-  const asked = answers.length > 0 ? `${nodes} did not confirm all of them` : 'no node was asked';
+    return `PROVEN below means: proven if ${hashes} of the chain. ${nodes} said so when asked.`;
+  const problems = answers.flatMap(({ node, problem }) =>
+    problem === undefined ? [] : `${node}: ${problem}`,
+  );
+  const asked =
+    answers.length === 0
+      ? 'no node was asked'
+      : `${nodes} did not confirm all of them${problems.length > 0 ? ` (${problems.join('; ')})` : ''}`;
   return (
-    `PROVEN below means: proven if ${blocks} are of the chain. This is only claimed here: ${asked}. ` +
+    `PROVEN below means: proven if ${hashes} of the chain. This is only claimed here: ${asked}. ` +
     'Anybody can invent a chain.'
   );
 }

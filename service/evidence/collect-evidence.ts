@@ -82,7 +82,12 @@ async function collectOnce(
   { stateAt = [], onProgress }: CollectionOptions,
 ): Promise<EvidenceFile> {
   const { client, network } = sources;
-  const last = await existingBlock(client, (await headNumberOf(client)) - network.confirmations);
+  const last = await existingBlock(client, Math.max(0, (await headNumberOf(client)) - network.confirmations));
+  const later = stateAt.find((number) => number > last.number);
+  if (later !== undefined) {
+    const remedy = `Name blocks up to ${last.number}, the newest with the confirmations of ${network.name}.`;
+    throw new RequestError('BLOCK_TOO_NEW', `Block ${later} is not final yet. ${remedy}`, { remedy });
+  }
   const numbers = [...new Set([...stateAt, last.number])].sort((left, right) => left - right);
   const read = async (number: number): Promise<[MintedState, string]> => [
     await mintedState(sources, tokenId, number),
@@ -119,7 +124,8 @@ async function mintedState(
 ): Promise<MintedState> {
   const state = await readTokenState(client, registry.contracts, tokenId, number);
   if (state.state !== 'not minted') return state;
-  throw new RequestError('TOKEN_NOT_MINTED', `The token was not minted by block ${number}.`);
+  const limit = 'Evidence goes up to the newest block that has the confirmations of the network.';
+  throw new RequestError('TOKEN_NOT_MINTED', `The token was not minted by block ${number}. ${limit}`);
 }
 
 /** The logs of the token, and of pauses of its registry since the token's first log; in chain order. */

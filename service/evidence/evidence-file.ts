@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RequestError } from '../base/errors';
 import { pointerOf } from '../base/json';
+import { isJsonObject, type JsonObject } from '../issuance/credential';
 
 /**
  * The form of an evidence file. Everything in it is what its collector was told. Nothing counts before
@@ -90,7 +91,11 @@ const state = z.strictObject({
 });
 
 const credential = z.strictObject({
-  credential: z.record(z.string(), z.unknown()),
+  // As it is: a copy would lack members that a check must see, such as `__proto__`.
+  credential: z.custom<JsonObject>(isJsonObject, 'must be an object').meta({
+    type: 'object',
+    additionalProperties: true,
+  }),
   /** The contexts and the DID document that the credential's meaning and its issuer's key follow from. */
   documents: z.array(
     z.strictObject({
@@ -133,7 +138,7 @@ export const evidenceFileSchema = z.strictObject({
     titleEscrowImplementation: ADDRESS,
     registryImplementation: ADDRESS,
   }),
-  /** By number. The last is the one up to which events were sought. */
+  /** In the order of their numbers. The last is the one up to which events were sought. */
   blocks: z.array(block).min(1),
   /** In chain order. */
   events: z.array(event),
@@ -154,9 +159,30 @@ export function parseEvidenceFile(value: unknown): EvidenceFile {
   const { format, version } = (value ?? {}) as Record<string, unknown>;
   if (format === FORMAT && version !== VERSION) throw invalid(`/version ${String(version)} is not known.`);
   const parsed = evidenceFileSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${pointerOf(issue?.path ?? [])} ${issue?.message ?? 'is wrong'}.`);
+  const [issue] = parsed.error?.issues ?? [];
+  const problem = parsed.success
+    ? orderProblemOf(parsed.data)
+    : `${pointerOf(issue?.path ?? [])} ${issue?.message ?? 'is wrong'}`;
+  if (parsed.success && problem === undefined) return parsed.data;
+  throw invalid(`${problem}.`);
+}
+
+/** A part that is there twice, or elsewhere than it belongs, could hide another one. */
+function orderProblemOf({ blocks, states }: EvidenceFile): string | undefined {
+  if (!isAscending(blocks.map(({ number }) => number))) return '/blocks is not in the order of the numbers';
+  const odd = blocks.findIndex(
+    ({ transactions }) => !isAscending(transactions.map(({ position }) => position)),
+  );
+  if (odd >= 0) return `/blocks/${odd}/transactions is not in the order of the positions`;
+  const hashes = blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash));
+  if (new Set(hashes).size < hashes.length) return '/blocks has a transaction twice';
+  if (states.at(-1)?.blockHash !== blocks.at(-1)?.hash)
+    return '/states does not end with the state at the last block';
+  return undefined;
+}
+
+function isAscending(numbers: readonly number[]): boolean {
+  return numbers.every((number, index) => index === 0 || number > (numbers[index - 1] ?? 0));
 }
 
 function invalid(problem: string): RequestError {

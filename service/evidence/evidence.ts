@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../base/clock';
+import { messageOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { PROJECT_ROOT } from '../base/project-root';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
@@ -13,6 +14,7 @@ import type { JsonObject } from '../issuance/credential';
 import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
 import { reachRegistry, type ReachedRegistry } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
+import { jsonOf } from './check-document';
 import { checkEvidence, type EvidenceReport, type NodeAnswer } from './check-evidence';
 import { collectDocument } from './collect-document';
 import { collectEvidence, type CollectionOptions } from './collect-evidence';
@@ -83,14 +85,15 @@ export async function check(
   return { file, report: await checkEvidence(file, { knownContexts: contextsFor(file), answers }) };
 }
 
-/** A node that does not answer confirms nothing. */
 async function askHashes(url: string, { chainId, blocks }: EvidenceFile): Promise<NodeAnswer> {
   const client = createRpcClient(url, networkOfChain(chainId), 'bulk');
+  const node = printableUrl(url);
   const numbers = blocks.map(({ number }) => number);
   try {
-    const found = await blocksAt(client, numbers).catch(() => []);
-    const hashes = new Map(numbers.map((number, index) => [number, found[index]?.hash]));
-    return { node: printableUrl(url), hashes };
+    const found = await blocksAt(client, numbers);
+    return { node, hashes: new Map(numbers.map((number, index) => [number, found[index]?.hash])) };
+  } catch (thrown) {
+    return { node, hashes: new Map(), problem: messageOf(thrown) };
   } finally {
     client.destroy();
   }
@@ -108,12 +111,4 @@ function contextsFor({ credential }: EvidenceFile): DocumentLoader {
     );
   });
   return createDocumentLoader(own?.url ?? NO_OWN_CONTEXT);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

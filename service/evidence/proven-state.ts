@@ -1,7 +1,7 @@
-import { decodeRlp } from 'ethers';
+import { decodeRlp, zeroPadValue } from 'ethers';
 import { titleEscrowAddress } from '../registry/registry-contracts';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { addressIn, variablesOf, wordOf, type VariableName } from './published-contracts';
+import { addressIn, variablesOf, type VariableName } from './published-contracts';
 import { openTrie } from './tries';
 
 /** An account, as the state trie of a block has it. */
@@ -55,9 +55,9 @@ function accountIn(encoded: string | undefined): ProvenAccount | undefined {
   return storageRoot && codeHash ? { storageRoot, codeHash } : undefined;
 }
 
-/** The trie has no zeros. */
+/** The trie has no zeros at the beginning of a value, and no value that is zero. */
 function wordIn(stored: string): string {
-  return wordOf(stored === '0x' ? stored : (decodeRlp(stored) as string));
+  return zeroPadValue(stored === '0x' ? stored : (decodeRlp(stored) as string), 32);
 }
 
 /** The members of a state, as its proof has them. Undefined where they are not proven. */
@@ -76,11 +76,4 @@ export function provenMembers({
     previousHolder: addressIn(previousHolder),
     isPaused: BigInt(isPaused) !== 0n,
   };
-}
-
-/** Whether the title escrow's own variables name the registry and the token. */
-export function isEscrowOf({ variables }: ProvenState, { registry, tokenId }: TokenContracts): boolean {
-  const { escrowRegistry, escrowTokenId } = variables;
-  if (!escrowRegistry || !escrowTokenId) return false;
-  return addressIn(escrowRegistry) === registry && BigInt(escrowTokenId) === BigInt(`0x${tokenId}`);
 }

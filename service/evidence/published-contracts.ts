@@ -1,4 +1,4 @@
-import { AbiCoder, dataLength, dataSlice, getBytes, hexlify, keccak256, toBeHex, ZeroHash } from 'ethers';
+import { AbiCoder, dataLength, dataSlice, getBytes, keccak256, toBeHex } from 'ethers';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
 
 // The v5 contracts that TradeTrust publishes, as a proof of the state sees them: their code, and where their
@@ -45,8 +45,6 @@ export function implementationOf(code: string): string | undefined {
 
 /** Positions of the variables of TitleEscrow, in the order of their declaration. */
 const ESCROW_SLOTS = {
-  registry: 0,
-  tokenId: 1,
   beneficiary: 2,
   holder: 3,
   previousBeneficiary: 4,
@@ -55,12 +53,8 @@ const ESCROW_SLOTS = {
 } as const;
 /** SBTUpgradeable._owners. */
 const OWNERS_SLOT = 3;
-/** TradeTrustTokenStandard._titleEscrowFactory. */
-const FACTORY_SLOT = 52;
 /** ERC-7201: openzeppelin.storage.Pausable. */
 const PAUSED_SLOT = '0xcd5ed15c6e187e77e9aee88184c21f4f2182ab5827cb3b7e07fbedcd63f03300';
-/** TitleEscrowFactory.implementation. */
-const IMPLEMENTATION_SLOT = 0;
 
 /** A variable of a contract. */
 export interface Variable {
@@ -71,9 +65,9 @@ export interface Variable {
 
 type Contracts = EvidenceFile['contracts'] & { registry: string; titleEscrow: string };
 
-/** The variables that say who controls a token, and those from which its contracts follow. */
+/** The variables that say who controls a token. */
 export function variablesOf(contracts: Contracts, tokenId: string) {
-  const { registry, titleEscrow, titleEscrowFactory } = contracts;
+  const { registry, titleEscrow } = contracts;
   const variable = (address: string, slot: number | string): Variable => ({
     address,
     slot: toBeHex(slot, 32),
@@ -90,10 +84,6 @@ export function variablesOf(contracts: Contracts, tokenId: string) {
     nominee: inEscrow('nominee'),
     previousBeneficiary: inEscrow('previousBeneficiary'),
     previousHolder: inEscrow('previousHolder'),
-    escrowRegistry: inEscrow('registry'),
-    escrowTokenId: inEscrow('tokenId'),
-    titleEscrowFactory: variable(registry, FACTORY_SLOT),
-    titleEscrowImplementation: variable(titleEscrowFactory, IMPLEMENTATION_SLOT),
   } satisfies Record<string, Variable>;
 }
 
@@ -109,12 +99,6 @@ export const STATE_PARTIES = [
   'previousBeneficiary',
   'previousHolder',
 ] as const satisfies readonly (keyof EvidenceState & VariableName)[];
-
-/** A variable's 32 bytes, from the bytes in the storage trie: those have no leading zeros. */
-export function wordOf(stored: string): string {
-  const bytes = getBytes(stored);
-  return bytes.length > 32 ? ZeroHash : hexlify(Buffer.concat([Buffer.alloc(32 - bytes.length), bytes]));
-}
 
 /** The address in a variable. The nominee's has a flag of the title escrow in front of it. */
 export function addressIn(word: string): string {

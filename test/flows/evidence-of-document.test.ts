@@ -66,7 +66,9 @@ describe('evidence of an issued document', () => {
     const report = JSON.parse(stdout) as EvidenceReport;
     expect(unproven(report)).to.deep.equal([]);
     expect(report.condition).to.contain('no node was asked');
-    expect(report.statements.map(({ says }) => says)).to.include('The document is as it was signed.');
+    expect(report.statements.map(({ says }) => says)).to.include(
+      'The document is as it was signed with the key in the DID document of this file.',
+    );
   });
 
   it('is VALID if a node confirms the hashes, which is all that it is asked', async () => {

@@ -4,6 +4,7 @@ import { check, type EvidenceReport } from '../../service/evidence/evidence';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { liveThrough } from '../helpers/chain/token-life';
 import { collected } from '../helpers/evidence/collected';
 
@@ -57,5 +58,22 @@ for (const program of ['hardhat', 'anvil'] as const)
       } finally {
         await proxy.close();
       }
+    });
+
+    it('does not know what the memory of contracts means that run other code', async () => {
+      const [, beneficiary = ''] = local.accounts;
+      const { tokenId: other } = await mintDirectly(local, beneficiary);
+      const file = await collected(local, other);
+      const address = file.contracts.titleEscrowImplementation;
+      const code = await local.client.getCode(address);
+      // It does the same as before: only its hash is another one.
+      await local.client.send(`${program}_setCode`, [address, `${code}00`]);
+      await mineBlocks(local, 1);
+      const { statements } = (await check(await collected(local, other))).report;
+      const unknown = statements.filter(({ because }) => /not known here/.test(because));
+      expect(unknown.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
+        'contracts claimed',
+        'state claimed',
+      ]);
     });
   });

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { dataLength, decodeRlp, encodeRlp, keccak256, Transaction } from 'ethers';
+import { dataLength, decodeRlp, encodeRlp, keccak256, toBeArray, Transaction } from 'ethers';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import {
   decodeHeader,
@@ -14,6 +15,16 @@ import {
 import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
 import { keyAt, openTrie, proveListed } from '../../service/evidence/tries';
 import geth from '../fixtures/geth-chain.json';
+
+/** Answers of a node about a block; `source` in the file says where they were published. */
+interface MainnetBlock {
+  header: Answer;
+  receipts: Answer[];
+  /** Of the account of the block's proposer (EIP-1186). */
+  proof: Record<'address' | 'nonce' | 'balance' | 'storageHash' | 'codeHash', string> & {
+    accountProof: string[];
+  };
+}
 
 describe('the encodings of evidence', () => {
   const receipts = geth.receipts.map(({ root, receipts: all }) => ({
@@ -59,6 +70,23 @@ describe('the encodings of evidence', () => {
       expect(await read(keyAt(1))).to.equal(encoded[1]);
       expect(decodeReceiptLogs(encoded[1] ?? '')).to.have.length(logs[1] ?? 0);
     }
+  });
+
+  it('have the hashes of a block of Ethereum, of its 202 receipts and of an account', async () => {
+    const file = readFileSync(join(PROJECT_ROOT, 'test/fixtures/mainnet-block.json.gz'));
+    const { header, receipts: all, proof } = JSON.parse(gunzipSync(file).toString()) as MainnetBlock;
+    const { stateRoot, receiptsRoot } = decodeHeader(encodeHeader(header) ?? '');
+    const encodedReceipts = all.map(encodeReceipt);
+    const { root, nodes } = await proveListed(encodedReceipts, [0, 127, 128, 201]);
+    expect(root).to.equal(receiptsRoot);
+    const read = await openTrie(root, nodes);
+    for (const position of [0, 127, 128, 201])
+      expect(await read(keyAt(position))).to.equal(encodedReceipts[position]);
+    expect(await read(keyAt(1))).to.equal(undefined);
+    const { address, accountProof, nonce, balance, storageHash, codeHash } = proof;
+    const account = await openTrie(stateRoot, accountProof, { isSecure: true });
+    const numbers = [nonce, balance].map((number) => toBeArray(number));
+    expect(await account(address)).to.equal(encodeRlp([...numbers, storageHash, codeHash]));
   });
 
   it('prove nothing with a node left out, changed, or of another trie', async () => {

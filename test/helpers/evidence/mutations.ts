@@ -102,6 +102,36 @@ const MUTATIONS: Record<string, Mutation> = {
     );
     file.blocks = file.blocks.filter(({ hash }) => !returningPair.includes(hash));
   },
+  'a returning pair twice': (file, { returningPair }) => {
+    const last = file.events.findLastIndex(({ blockHash }) => returningPair.includes(blockHash));
+    const pair = file.events.filter(({ blockHash }) => returningPair.includes(blockHash));
+    file.events.splice(last + 1, 0, ...structuredClone(pair));
+  },
+  'a transaction under the hash of another one': (file, _files, random) => {
+    const own = random.pick(file.blocks.filter(({ transactions }) => transactions.length > 0));
+    const other = random.pick(random.pick(file.blocks).transactions.concat(own.transactions));
+    own.transactions = random.chance(0.5)
+      ? own.transactions.map((one) => ({ ...one, hash: other.hash }))
+      : [...own.transactions, ...own.transactions];
+    own.transactionsTrie = { problem: 'none', claimed: own.transactions.map(() => null) };
+  },
+  'events left out, with their receipts as claims without them': (file, _files, random) => {
+    const { hash, transactions } = random.pick(file.blocks);
+    file.events = file.events.filter(({ blockHash }) => blockHash !== hash);
+    const block = file.blocks.find((one) => one.hash === hash);
+    // A receipt without logs.
+    const receipt = encodeRlp(['0x01', '0x5208', `0x${'00'.repeat(256)}`, []]);
+    if (block) block.receiptsTrie = { problem: 'none', claimed: transactions.map(() => receipt) };
+  },
+  'another factory': (file, _files, random) => {
+    file.contracts.titleEscrowFactory = random.hex(20);
+    if (random.chance(0.5)) file.events = file.events.filter(({ address }) => address === file.registry);
+  },
+  'other code': (file, _files, random) => {
+    const { address } = random.pick(file.codes);
+    file.codes = file.codes.filter((one) => one.address !== address);
+    if (random.chance(0.5)) file.codes.push({ address, code: random.hex(100) });
+  },
   'a whole invented chain': (file, { invented }) => void Object.assign(file, structuredClone(invented)),
 };
 

@@ -1,0 +1,173 @@
+import { getAddress, keccak256, ZeroAddress } from 'ethers';
+import { BURN_ADDRESS } from '../registry/decode-log';
+import type { TokenState } from '../registry/read-token-state';
+import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
+import type { EvidenceFile, EvidenceState } from './evidence-file';
+import { contractsOf, provenMembers, readProvenState, type ProvenState } from './proven-state';
+import { implementationOf, maskedCodeHash, PUBLISHED_CODE, STATE_PARTIES } from './published-contracts';
+import { createStatements, THE_FILE, type Statement } from './statements';
+
+/** A state that a file has, with what its proof shows. */
+export interface CheckedState {
+  state: EvidenceState;
+  block: CheckedBlock;
+  proven: ProvenState | undefined;
+  /** Whether the block's hash proves the parties. */
+  isProven: boolean;
+}
+
+export type Place = TokenState['state'];
+
+/** Compares the states in the file with their proofs. */
+export async function checkStates(
+  file: EvidenceFile,
+  blocks: readonly CheckedBlock[],
+): Promise<{ states: CheckedState[]; statements: Statement[] }> {
+  const { made, proven, claimed, refuted } = createStatements('state');
+  const states: CheckedState[] = [];
+  for (const state of file.states) {
+    const block = blocks.find((one) => one.block.hash === state.blockHash);
+    if (block === undefined) {
+      refuted(
+        `The state at the end of block ${state.blockHash}.`,
+        'the block is not in the file, or is refuted',
+      );
+      continue;
+    }
+    const says = stateInWords(file, state, block);
+    const given = [state.blockHash];
+    if ('problem' in state.proof) {
+      states.push({ state, block, proven: undefined, isProven: false });
+      claimed(says, `${state.proof.problem}; ${THE_FILE}`);
+      continue;
+    }
+    const read = await readProvenState(file, state.proof, block.header.stateRoot).catch(() => undefined);
+    const members = read && provenMembers(read);
+    const isSame = members && STATE_PARTIES.every((name) => members[name] === state[name]);
+    if (!read || !members)
+      refuted(says, 'the nodes of its proof do not lead from the state root to the values');
+    else if (!isSame || members.isPaused !== state.isPaused) refuted(says, 'its proof has other values');
+    else {
+      const areKnown = contractsIn(file).every(
+        (contract) => isPublished(file, contract) && hasSameCode(file, contract, read),
+      );
+      states.push({ state, block, proven: read, isProven: block.isProven && areKnown });
+      if (!areKnown)
+        claimed(
+          says,
+          'the contracts do not run the published code: the meaning of their memory is not known here',
+        );
+      else if (block.isProven) proven(says, "the trie of the block's state has these values", { given });
+      else claimed(says, THE_FILE);
+    }
+  }
+  return { states, statements: made };
+}
+
+function stateInWords(file: EvidenceFile, state: EvidenceState, { block, header }: CheckedBlock): string {
+  const parties = (['beneficiary', 'holder', 'nominee'] as const)
+    .map((role) => `${role} ${state[role] === ZeroAddress ? 'nobody' : getAddress(state[role])}`)
+    .join(', ');
+  const earlier = [state.previousBeneficiary, state.previousHolder]
+    .map((address) => (address === ZeroAddress ? 'nobody' : getAddress(address)))
+    .join(' and ');
+  const place = placeOf(file, state) ?? `owned by ${state.owner}`;
+  return (
+    `At the end of block ${block.number} (${timeOf(header.timestamp)}) the token was ${place}: ` +
+    `${parties}; a rejection would give the roles back to ${earlier}; ` +
+    `the registry was ${state.isPaused ? '' : 'not '}paused.`
+  );
+}
+
+/** Where a state has the token. Undefined: with an owner that the contracts never give it to. */
+export function placeOf(
+  file: EvidenceFile,
+  { owner }: EvidenceState,
+): Exclude<Place, 'not minted'> | undefined {
+  if (owner === contractsOf(file).titleEscrow) return 'in escrow';
+  if (owner === file.registry) return 'returned to issuer';
+  return owner === BURN_ADDRESS ? 'shredded' : undefined;
+}
+
+/** Checks that the title escrow is the token's, and which code the contracts run. */
+export function checkContracts(
+  file: EvidenceFile,
+  states: readonly CheckedState[],
+  events: readonly CheckedEvent[],
+): Statement[] {
+  const { made, proven, claimed, refuted } = createStatements('contracts');
+  const { titleEscrow } = contractsOf(file);
+  const escrow = `The token's title escrow is ${titleEscrow}: CREATE2 gives it for registry and token.`;
+  const mint = events.find(({ type, payload }) => type === 'minted' && payload.escrowAddress === titleEscrow);
+  if (mint?.isProven) proven(escrow, 'the registry minted the token to it', { given: [mint.log.blockHash] });
+  else claimed(escrow, THE_FILE);
+  const { block, proven: shown } = states.at(-1) ?? {};
+  for (const contract of contractsIn(file)) {
+    const names = `The ${contract.name} ${contract.address}`;
+    const says = `${names} runs the code that TradeTrust publishes: its rules allowed each event.`;
+    if (shown && !hasSameCode(file, contract, shown))
+      refuted(says, 'the state of the block has another code than the file');
+    else if (!isPublished(file, contract))
+      claimed(says, 'its code is not the published one: what it allows is not known here');
+    else if (shown && block?.isProven)
+      proven(says, 'the state of the block has this code; metadata is left out of account', {
+        given: [block.block.hash],
+      });
+    else
+      claimed(says, `the code in the file is the published one, but is not proven to be there; ${THE_FILE}`);
+  }
+  return made;
+}
+
+/** A contract of the token, and the contract whose code it runs: its own, unless it is a clone. */
+interface Contract {
+  name: string;
+  address: string;
+  implementation: string;
+  /** The hash of the published code. */
+  expected: string;
+}
+
+function contractsIn(file: EvidenceFile): Contract[] {
+  const { registry, titleEscrow, titleEscrowFactory, ...implementations } = contractsOf(file);
+  return [
+    {
+      name: 'registry',
+      address: registry,
+      implementation: implementations.registryImplementation,
+      expected: PUBLISHED_CODE.registry,
+    },
+    {
+      name: 'title escrow factory',
+      address: titleEscrowFactory,
+      implementation: titleEscrowFactory,
+      expected: PUBLISHED_CODE.titleEscrowFactory,
+    },
+    {
+      name: 'title escrow',
+      address: titleEscrow,
+      implementation: implementations.titleEscrowImplementation,
+      expected: PUBLISHED_CODE.titleEscrow,
+    },
+  ];
+}
+
+function codeIn({ codes }: EvidenceFile, address: string): string {
+  return codes.find((one) => one.address === address)?.code ?? '0x';
+}
+
+/** Whether a contract with the code in the file runs what TradeTrust publishes. */
+function isPublished(file: EvidenceFile, { address, implementation, expected }: Contract): boolean {
+  const isItOrItsClone =
+    address === implementation || implementationOf(codeIn(file, address)) === implementation;
+  return isItOrItsClone && maskedCodeHash(codeIn(file, implementation)) === expected;
+}
+
+/** Whether a state has the code in the file. */
+function hasSameCode(
+  file: EvidenceFile,
+  { address, implementation }: Contract,
+  { codeHashOf }: ProvenState,
+): boolean {
+  return [address, implementation].every((one) => codeHashOf(one) === keccak256(codeIn(file, one)));
+}
