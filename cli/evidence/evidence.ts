@@ -135,11 +135,16 @@ const LONG_TOPIC = 6;
 function topicLines(topic: string, statements: readonly Statement[], isAll: boolean): string[] {
   if (statements.length === 0) return [];
   const isLong = statements.length > LONG_TOPIC && !isAll;
-  const shown = isLong ? statements.filter(({ status }) => status !== 'proven') : statements;
+  const unproven = statements.filter(({ status }) => status !== 'proven');
+  const shown = isLong
+    ? unproven.filter(({ status, isMinor }, index) => status === 'refuted' || !isMinor || index < LONG_TOPIC)
+    : statements;
+  const hidden = isLong ? unproven.length - shown.length : 0;
   const proven = statements.filter(({ status }) => status === 'proven').length;
   return [
     `${topic}: ${proven} of ${statements.length} PROVEN`,
     ...shown.map(({ status, says, because }) => lineOf(status, says, because)),
+    ...(hidden > 0 ? [`  … ${hidden} more are CLAIMED (--all)`] : []),
   ];
 }
 

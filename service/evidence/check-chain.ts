@@ -129,7 +129,7 @@ async function transactionsOf(
     const given = [block.hash];
     let sender: string | undefined;
     if ('nodes' in transactionsTrie && encoded === undefined)
-      refuted(`${says}.`, 'the nodes of the trie do not lead to it');
+      refuted(`${says}.`, 'its Merkle proof does not lead to it');
     else if (encoded !== undefined && keccak256(encoded) !== hash)
       refuted(`${says}.`, 'another one is there');
     else if (transaction === undefined)
@@ -141,7 +141,7 @@ async function transactionsOf(
       refuted(`${says}${signer(transaction.from)}`, `it was signed for chain ${transaction.chainId}`);
     else if (isListed) {
       sender = transaction.from;
-      const because = "the trie of the block's transactions has it, with this signature";
+      const because = 'a Merkle proof leads to it from the hash of the block';
       if (transaction.chainId === 0n) proven(`${says}, and ${sender} signed it.`, because, { given });
       else proven(`${says}${signer(sender)}`, because, { given });
     } else claimed(`${says}${signer(transaction.from)}`, THE_FILE);
@@ -213,7 +213,7 @@ export function checkEvents(
     events.push(found.checked);
     const says = `${eventInWords(found.checked)} (${where}).`;
     if (found.checked.isProven)
-      proven(says, "the trie of the block's receipts has it", { given: [listed.blockHash] });
+      proven(says, 'a Merkle proof leads to it from the hash of the block', { given: [listed.blockHash] });
     else claimed(says, `${problemIn(file, listed.blockHash)}; ${THE_FILE}`);
   }
   const areAll =

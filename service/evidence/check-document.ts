@@ -116,7 +116,7 @@ function sourcesOf(
 const INTEGRITY: Readonly<Record<string, (at: string) => string>> = {
   signature: () => 'The document is as it was signed with the key in the DID document of this file.',
   proof: (at) => `The document has a proof of a known kind that had not expired at ${at}.`,
-  'meaning of the terms': () => 'The terms of the document mean what the signer meant.',
+  'meaning of the terms': () => 'Contexts that are known here give the terms of the document their meaning.',
   'covered by the signature': () => 'The signature covers all of the document.',
 };
 

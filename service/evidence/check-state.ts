@@ -44,9 +44,9 @@ export async function checkStates(
     const read = await readProvenState(file, state.proof, block.header.stateRoot).catch(() => undefined);
     const members = read && provenMembers(read);
     const isSame = members && STATE_PARTIES.every((name) => members[name] === state[name]);
-    if (!read || !members)
-      refuted(says, 'the nodes of its proof do not lead from the state root to the values');
-    else if (!isSame || members.isPaused !== state.isPaused) refuted(says, 'its proof has other values');
+    if (!read || !members) refuted(says, 'its Merkle proofs do not lead to the values');
+    else if (!isSame || members.isPaused !== state.isPaused)
+      refuted(says, 'its Merkle proofs lead to other values');
     else {
       const areKnown = contractsIn(file).every(
         (contract) => isPublished(file, contract) && hasSameCode(file, contract, read),
@@ -57,7 +57,8 @@ export async function checkStates(
           says,
           'the contracts do not run the published code: the meaning of their memory is not known here',
         );
-      else if (block.isProven) proven(says, "the trie of the block's state has these values", { given });
+      else if (block.isProven)
+        proven(says, 'Merkle proofs lead to these values from the hash of the block', { given });
       else claimed(says, THE_FILE);
     }
   }
@@ -110,9 +111,13 @@ export function checkContracts(
     else if (!isPublished(file, contract))
       claimed(says, 'its code is not the published one: what it allows is not known here');
     else if (shown && block?.isProven)
-      proven(says, 'the state of the block has this code; metadata is left out of account', {
-        given: [block.block.hash],
-      });
+      proven(
+        says,
+        'a Merkle proof leads to its hash from the hash of the block; its metadata is left out of account',
+        {
+          given: [block.block.hash],
+        },
+      );
     else
       claimed(says, `the code in the file is the published one, but is not proven to be there; ${THE_FILE}`);
   }

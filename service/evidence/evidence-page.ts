@@ -16,7 +16,8 @@ function html(text: string): string {
     '"': '&quot;',
     "'": '&#39;',
   };
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '').replace(CONTROL, '\u{fffd}');
+  const plain = text.replace(/\s/g, ' ').replace(CONTROL, '\u{fffd}');
+  return plain.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
 
 /** Characters that could make a line read as another: controls, and marks of the direction of writing. */
@@ -24,13 +25,13 @@ const CONTROL = /[\p{Cc}\p{Bidi_Control}]/gu;
 
 const WHAT_HAPPENED: Record<TokenOperation, string> = {
   mint: 'The issuer issued the document',
-  nominate: 'The beneficiary named who may be the next one, or withdrew a name',
-  transferBeneficiary: 'The rights to the goods passed to another beneficiary',
+  nominate: 'The beneficiary named who may become the next one',
+  transferBeneficiary: 'Another party became beneficiary',
   transferHolder: 'The document passed to another holder',
-  transferOwners: 'The document and the rights to the goods passed on',
-  rejectTransferBeneficiary: 'The new beneficiary refused: the rights went back',
+  transferOwners: 'The document passed to another holder, and another party became beneficiary',
+  rejectTransferBeneficiary: 'The new beneficiary refused: the role went back',
   rejectTransferHolder: 'The new holder refused: the document went back',
-  rejectTransferOwners: 'The new holder and beneficiary refused: both went back',
+  rejectTransferOwners: 'The new holder and beneficiary refused: both roles went back',
   returnToIssuer: 'The document was returned to the issuer',
   restore: 'The issuer gave the document back to its holder',
   burn: 'The issuer took the document out of circulation for good',
@@ -38,17 +39,25 @@ const WHAT_HAPPENED: Record<TokenOperation, string> = {
 
 type Name = (address: string | undefined) => string;
 
-/** Letters for the parties, in the order in which they appear. */
-function namesOf(operations: readonly CheckedOperation[]): Map<string, string> {
-  const parties = operations.flatMap(({ after, sender }) => [
-    after.holder,
-    after.beneficiary,
-    after.nominee,
-    sender,
-  ]);
-  const distinct = [...new Set(parties.flatMap((one) => (one ? [getAddress(one)] : [])))];
-  return new Map(distinct.map((address, index) => [address, letters(index)]));
+const ROLES = ['holder', 'beneficiary', 'nominee'] as const;
+
+/** The parties by their addresses, in the order in which they appear, with what they appear as. */
+function rolesOf(operations: readonly CheckedOperation[]): Map<string, Set<string>> {
+  const parties = new Map<string, Set<string>>();
+  const add = (party: string | undefined, role: string): void => {
+    if (party === undefined) return;
+    const address = getAddress(party);
+    parties.set(address, (parties.get(address) ?? new Set()).add(role));
+  };
+  for (const { operation, after, sender } of operations) {
+    for (const role of ROLES) add(after[role], role);
+    add(sender, ISSUERS.has(operation) ? "issuer's account" : 'signer');
+  }
+  return parties;
 }
+
+/** Operations of the registry's roles, which the issuer has. */
+const ISSUERS = new Set<TokenOperation>(['mint', 'restore', 'burn']);
 
 function letters(index: number): string {
   const last = String.fromCharCode(65 + (index % 26));
@@ -60,15 +69,16 @@ function letters(index: number): string {
  * have to fetch. It is for readers who know the law of documents and nothing of chains.
  */
 export function evidencePage(file: EvidenceFile, report: EvidenceReport): string {
-  const names = namesOf(report.operations);
+  const parties = rolesOf(report.operations);
+  const names = new Map([...parties.keys()].map((address, index) => [address, `Party ${letters(index)}`]));
   const name: Name = (address) =>
-    address === undefined ? 'nobody' : `Party ${names.get(getAddress(address)) ?? '?'}`;
+    address === undefined ? 'nobody' : (names.get(getAddress(address)) ?? address);
   const sections = [
     conditionOf(report),
     aboutOf(file),
-    partiesOf(names),
+    partiesOf(parties, name),
     controlOf(file, report, name),
-    statesOf(report),
+    statesOf(report, name),
     questions(file, report),
     wordsSection(file),
     statementsOf(report),
@@ -94,19 +104,23 @@ ${sections.join('\n')}
 
 const STYLE = `
 body { font: 15px/1.5 Georgia, serif; color: #111; max-width: 60em; margin: 2em auto; padding: 0 1em; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2em; border-bottom: 1px solid #999; }
-table { border-collapse: collapse; width: 100%; font-size: 13px; } th, td { text-align: left;
-vertical-align: top;
-border-bottom: 1px solid #ccc; padding: .3em .5em; overflow-wrap: anywhere; }
-code, .mono { font-family: monospace; font-size: 12px; overflow-wrap: anywhere; }
+h1, h2 { line-height: 1.2; }
+h2 { margin-top: 2em; border-bottom: 1px solid #999; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; }
+th, td { text-align: left; vertical-align: top; border-bottom: 1px solid #ccc; padding: .3em .5em; }
+td { overflow-wrap: anywhere; }
+th { vertical-align: bottom; }
+code { font-family: monospace; font-size: 12px; overflow-wrap: anywhere; }
 .condition { border: 2px solid #111; padding: .8em 1em; font-size: 16px; }
-
-.proven, .claimed, .refuted { white-space: nowrap; }
-.proven { color: #05532b; font-weight: bold; }
-.claimed { color: #6b4a00; font-weight: bold; }
-.refuted { color: #a00000; font-weight: bold; text-decoration: underline; }
-svg text { font: 11px sans-serif; } svg .tick { font-size: 7px; }
-figure { margin: 1em 0; } tr { break-inside: avoid; }
+.day, .proven, .claimed, .refuted { white-space: nowrap; }
+.proven, .claimed, .refuted { font-weight: bold; }
+.proven { color: #05532b; }
+.claimed { color: #6b4a00; }
+.refuted { color: #a00000; text-decoration: underline; }
+svg text { font: 11px sans-serif; }
+svg .tick { font-size: 7px; }
+figure { margin: 1em 0; break-inside: avoid; }
+tr { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } }
 `;
 
@@ -115,19 +129,14 @@ function mark(status: Status): string {
 }
 
 function conditionOf({ condition, statements, given }: EvidenceReport): string {
-  const count = (status: Status): number =>
-    [...statements, ...given].filter((one) => one.status === status).length;
-  const refuted = count('refuted');
-  const warning =
-    refuted === 0
-      ? ''
-      : `<p><span class="refuted">${refuted} statements are REFUTED.</span> They are listed below.
-Do not rely on
-this file before somebody has explained them.</p>`;
-  return `<p class="condition">${html(condition)}</p>${warning}
-<p>${mark('proven')} means that it follows by computation from these hashes, or from arithmetic alone.
-${mark('claimed')} means that somebody says so, who is named. ${mark('refuted')} means that it is
-contradicted.</p>`;
+  const refuted = [...statements, ...given].filter(({ status }) => status === 'refuted').length;
+  const warning = `<p>${mark('refuted')}: ${refuted} of the statements below. Do not rely on the file before
+somebody has explained them.</p>`;
+  return `<p class="condition">${html(condition)}</p>${refuted === 0 ? '' : warning}
+<p>A chain is a list of blocks, which many computers keep. The hash of a block is the fingerprint of all
+that is in it: nobody can find other contents with the same hash. ${mark('proven')} means that a statement
+follows from the hashes by computation, or from arithmetic alone. ${mark('claimed')} means that somebody
+says so, who is named. ${mark('refuted')} means that something contradicts it.</p>`;
 }
 
 function aboutOf(file: EvidenceFile): string {
@@ -165,12 +174,14 @@ function wordsOf(credential: Readonly<Record<string, unknown>>): [string, string
   return rows;
 }
 
-function partiesOf(names: ReadonlyMap<string, string>): string {
-  const rows = [...names].map(([address, letter]): [string, string] => [`Party ${letter}`, address]);
+function partiesOf(parties: ReadonlyMap<string, ReadonlySet<string>>, name: Name): string {
+  const rows = [...parties].map(([address, roles]) => [name(address), address, [...roles].join(', ')]);
   return `<h2>The parties</h2>
-<p>The chain knows addresses, not persons. Whoever has the private key of an address acts for it.
-Which person that
-was, nothing in this file shows.</p>${table(['Called here', 'Address'], rows)}`;
+<p>The chain knows addresses, not persons. Whoever has the private key of an address acts for it. Nothing
+in the file shows which person that was. Holder and beneficiary are roles that the contracts keep: the
+holder has the document and can pass it on; the beneficiary is named as the one whom it is for. Which
+rights come with a role is a question of law.</p>
+${table(['Called here', 'Address', 'Appears as'], rows)}`;
 }
 
 /** Longer pictures cannot be read: the table has everything. */
@@ -178,51 +189,42 @@ const MOST_PICTURED = 40;
 
 function controlOf(
   { credential }: EvidenceFile,
-  { operations, statements }: EvidenceReport,
+  { operations, statements, given }: EvidenceReport,
   name: Name,
 ): string {
   if (operations.length === 0)
     return '<h2>Control over time</h2><p>The events are not one chain from the issue: see below.</p>';
   const id = typeof credential?.credential.id === 'string' ? credential.credential.id : undefined;
+  const end = `the last block examined, ${moment(given.at(-1)?.time ?? '')}`;
   const rows = operations.map((one, index): string[] => {
     const { operation, timestamp, after, sender, remark, isProven } = one;
     const next = operations[index + 1];
     const read = decryptRemark(remark, id);
+    const named = operation === 'nominate' ? `: ${name(after.nominee)}` : '';
     return [
-      html(readable(timestamp)),
-      html(next ? readable(next.timestamp) : 'the last block examined'),
-      html(`${WHAT_HAPPENED[operation]}${sender ? `; signed by ${name(sender)}` : ''}`),
-      html(holders(operation, after, name)[0]),
-      html(holders(operation, after, name)[1]),
+      moment(timeOf(timestamp)),
+      next ? moment(timeOf(next.timestamp)) : end,
+      html(`${WHAT_HAPPENED[operation]}${named}${sender ? `; signed by ${name(sender)}` : ''}`),
+      ...holders(operation, after, name).map(html),
       html('text' in read ? `“${read.text}”` : read.kind === 'none' ? '' : 'encrypted'),
       mark(isProven ? 'proven' : 'claimed'),
     ];
   });
-  const last = statements.find(({ says }) => says.startsWith('Nothing else happened'));
-  const head = [
-    'From (UTC)',
-    'Until (UTC)',
-    'What happened',
-    'Holder then',
-    'Beneficiary then',
-    'Remark',
-    'The event',
-  ];
+  const nothingElse = statements.find(({ says }) => says.startsWith('Nothing else happened'));
+  const head = ['From (UTC)', 'Until (UTC)', 'What happened', 'Holder then', 'Beneficiary then', 'Remark'];
   return `<h2>Control over time</h2>
-<p>Find the row whose times enclose the day in question: it names who held the document then. That
-the event which began
-the row happened is ${mark('proven')} or ${mark('claimed')} as the last column says. That nothing
-else happened until the
-next row is ${mark(last?.status ?? 'claimed')}: the chain of events has no gap, but operations that
-take each other back
-would leave none.</p>
+<p>Find the row whose times enclose the day in question: it names who held the document then. The last
+column says whether the event that began the row is ${mark('proven')} or ${mark('claimed')}. That nothing
+else happened until the next row is ${mark(nothingElse?.status ?? 'claimed')}: each event begins where the
+one before it ended, but two transfers that take each other back would leave no gap.</p>
 ${operations.length <= MOST_PICTURED ? picture(operations, name) : ''}
-${rawTable(head, rows)}`;
+${rawTable([...head, 'That it happened'], rows)}`;
 }
 
-/** A time that breaks between day and hour. */
-function readable(seconds: number): string {
-  return timeOf(seconds).replace('T', ' ').replace('Z', '');
+/** A time that breaks between day and hour only. */
+function moment(time: string): string {
+  const [day = '', hour = ''] = time.replace('Z', '').split('T');
+  return `<span class="day">${html(day)}</span> ${html(hour)}`;
 }
 
 function holders(operation: TokenOperation, after: Roles, name: Name): [string, string] {
@@ -262,30 +264,33 @@ function picture(operations: readonly CheckedOperation[], name: Name): string {
 <text x="${x + 2}" y="${TOP - 16}" class="tick">${html(day.slice(2))}</text>
 <text x="${x + 2}" y="${TOP - 8}" class="tick">${html(time.slice(0, 5))}</text>`;
   });
-  return `<figure><svg viewBox="0 0 ${width} ${height}" width="100%" role="img"
-aria-label="Holder and beneficiary after each event">${ticks.join('')}${lanes.join('')}</svg>
+  return `<figure><svg viewBox="0 0 ${width} ${height}" style="width: 100%; max-width: ${width * 1.5}px"
+role="img" aria-label="Holder and beneficiary after each event">${ticks.join('')}${lanes.join('')}</svg>
 <figcaption>One step for each event. Full bar: holder. Outlined bar: beneficiary.</figcaption>
 </figure>`;
 }
 
-function statesOf({ statements }: EvidenceReport): string {
+const ADDRESS = /0x[0-9a-fA-F]{40}\b/g;
+
+function statesOf({ statements }: EvidenceReport, name: Name): string {
   const rows = statements.filter(({ topic }) => topic === 'state').map(rowOf);
+  const named = rows.map((row) => row.map((cell) => cell.replace(ADDRESS, name)));
   return `<h2>Who controlled it at the end of certain blocks</h2>
-<p>These are no events, but the contracts' own memory at that moment. If PROVEN, it is certain
-(given the hash) who could
-act then, whatever happened before.</p>${rawTable(['', 'Statement', 'Why'], rows)}`;
+<p>These are not events, but what the contracts themselves had stored at that moment. If it is PROVEN, it
+is certain, given the hash, who could act then, whatever happened before.</p>
+${rawTable(['', 'Statement', 'Why'], named)}`;
 }
 
 function questions({ credential }: EvidenceFile, { given }: EvidenceReport): string {
   const asked = [
-    `Are the ${given.length} block hashes listed below those of the chain? Ask two operators of
-nodes who do not know
-each other, or an archive of the time. Without this, everything here may be about an invented chain.`,
+    `Are the ${given.length} block hashes listed below those of the chain? Ask two operators of nodes ` +
+      'who do not know each other, or an archive. Otherwise all of this may be about an invented chain.',
     'Which person had the private key of each address at the time? Was it stolen, or shared?',
     'Did anything else happen between the events listed? Ask a node for all logs of the title escrow.',
     credential
       ? 'Was the domain of the issuer in the hands of the named carrier when its DID document was fetched?'
       : 'What does the document say? The collector did not have it. The SHA-256 of its id must be the token.',
+    'Does the registry above belong to the carrier? A statement of the carrier, or its website, may say so.',
     'Which law applies, and does it recognise such a record? This page says nothing about that.',
   ];
   return `<h2>What you must still ask</h2><ul>${asked.map((one) => `<li>${html(one)}</li>`).join('')}</ul>`;
@@ -312,16 +317,14 @@ ${rawTable(['Block', 'Hash', 'Time (UTC)', 'That it is of the chain'], rows)}`;
 
 function againOf({ software }: EvidenceFile): string {
   return `<h2>How to check it again</h2>
-<p>This page is a reading of a file, evidence.json, which has the proofs. Ask for that file, and do
-not rely on this page
-without it. On any computer with Node.js, and without a network for the first command:</p>
+<p>This page is a reading of a file, evidence.json, which has the proofs. Ask for that file, and do not
+rely on this page without it. On any computer with Node.js, and without a network for the first
+command:</p>
 <p><code>npx tdoc check-evidence evidence.json</code><br>
 <code>npx tdoc check-evidence evidence.json --rpc-url https://a-node-that-you-trust</code></p>
-<p>The second asks a node for the block hashes and for nothing else: it does not learn which
-document it is about.
-The file was made by ${html(software)}. Its format, and how each statement is proven, is described
-in docs/evidence.md of
-that program; any Ethereum library can follow it.</p>`;
+<p>The second asks a node for the block hashes and for nothing else: it does not learn which document it
+is about. The file was made by ${html(software)}. The page docs/evidence.md of that program describes its
+form, and how each statement is proven; any Ethereum library can follow it.</p>`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
