@@ -213,8 +213,8 @@ export default tseslint.config(
   ),
   direction(
     ['service/evidence/check-*', 'service/evidence/{block-encoding,proven-state,statements,tries}.ts'],
-    [...BESIDE_READING, 'node:*', '**/chain/**', '**/collect-*', '**/ask-*', '**/fetch-json', 'undici'],
-    'A check needs the file alone: whatever asks others is in collect- and ask- files.',
+    [...BESIDE_READING, 'node:*', '**/chain/**', '**/collect-*', '**/evidence', '**/fetch-json', 'undici'],
+    'A check needs the file alone: whatever asks others is in collect- files and in evidence.ts.',
   ),
   direction(
     ['service/answers/**'],

@@ -103,9 +103,10 @@ export function checkContracts(
   if (mint?.isProven) proven(escrow, 'the registry minted the token to it', { given: [mint.log.blockHash] });
   else claimed(escrow, THE_FILE);
   const { block, proven: shown } = states.at(-1) ?? {};
+  const last = file.blocks.at(-1)?.number;
   for (const contract of contractsIn(file)) {
-    const names = `The ${contract.name} ${contract.address}`;
-    const says = `${names} runs the code that TradeTrust publishes: its rules allowed each event.`;
+    const runs = `The ${contract.name} ${contract.address} runs the code that TradeTrust publishes`;
+    const says = `${runs}, at the end of block ${last}.`;
     if (shown && !hasSameCode(file, contract, shown))
       refuted(says, 'the state of the block has another code than the file');
     else if (!isPublished(file, contract))
@@ -114,13 +115,19 @@ export function checkContracts(
       proven(
         says,
         'a Merkle proof leads to its hash from the hash of the block; its metadata is left out of account',
-        {
-          given: [block.block.hash],
-        },
+        { given: [block.block.hash] },
       );
     else
       claimed(says, `the code in the file is the published one, but is not proven to be there; ${THE_FILE}`);
   }
+  // A contract could be removed, and another one made at its address, before EIP-6780.
+  if (made.every(({ status }) => status === 'proven'))
+    claimed(
+      'The contracts ran this code at each event, too: its rules allowed what happened.',
+      'the published code can neither change nor remove itself. Another code could have been there before ' +
+        'only on a chain that lets contracts be replaced',
+      { isMinor: true },
+    );
   return made;
 }
 
