@@ -5,6 +5,7 @@ import { RequestError } from '../base/errors';
 import type { Network } from '../chain/networks';
 import {
   blockChanged,
+  blockReceiptsOf,
   existingBlock,
   headNumberOf,
   logsOf,
@@ -204,13 +205,12 @@ async function blocksOf(
   const wanted = new Map<string, Set<string>>(stateBlocks.map((hash) => [hash, new Set()]));
   for (const { blockHash, transactionHash } of logs)
     wanted.set(blockHash, (wanted.get(blockHash) ?? new Set()).add(transactionHash));
-  const readReceipts = createReceiptsReading(bulkClient);
   const blocks = new Map<string, EvidenceBlock>();
   const receipts = new Map<string, Answer>();
   await pMap(
     wanted,
     async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions, readReceipts);
+      const read = await blockWith(bulkClient, hash, transactions);
       blocks.set(hash, read.block);
       for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
       onProgress?.(`block ${blocks.size} of ${wanted.size}`);
@@ -224,7 +224,6 @@ async function blockWith(
   client: RpcClient,
   hash: string,
   wanted: ReadonlySet<string>,
-  readReceipts: ReceiptsReading,
 ): Promise<{ block: EvidenceBlock; receipts: [string, Answer][] }> {
   const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
   if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
@@ -237,7 +236,7 @@ async function blockWith(
   };
   const all = wanted.size > 0 ? (block.transactions as Answer[]) : [];
   const positions = [...all.keys()].filter((position) => wanted.has(String(all[position]?.hash)));
-  const receipts = wanted.size > 0 ? await readReceipts(hash, all) : [];
+  const receipts = wanted.size > 0 ? await receiptsOf(client, hash, all) : [];
   // Polygon lists what it takes over from Ethereum as a last transaction, which its tries do not have.
   const count = all.length - (isSystem(all.at(-1)) ? 1 : 0);
   const evidence: EvidenceBlock = {
@@ -286,34 +285,21 @@ async function trieOf(
   };
 }
 
-/** Reads the receipts of all transactions of a block; undefined where the node gives none. */
-type ReceiptsReading = (
+/** The receipts of the transactions of a block. Undefined where the node gives none. */
+async function receiptsOf(
+  client: RpcClient,
   blockHash: string,
   transactions: readonly Answer[],
-) => Promise<(Answer | undefined)[]>;
-
-/** A node that does not answer for whole blocks is asked for each receipt. */
-function createReceiptsReading(client: RpcClient): ReceiptsReading {
-  let answersBlocks: boolean | undefined;
-  const ofBlock = async (blockHash: string): Promise<Answer[] | undefined> => {
-    if (answersBlocks === false) return undefined;
-    const answer: unknown = await client.send('eth_getBlockReceipts', [blockHash]).catch((cause: unknown) => {
-      if (answersBlocks) throw cause;
-    });
-    answersBlocks = Array.isArray(answer);
-    return answersBlocks ? (answer as Answer[]) : undefined;
-  };
-  return async (blockHash, transactions) => {
-    const hashes = transactions.map(({ hash }) => [hash]);
-    const receipts =
-      (await ofBlock(blockHash)) ??
-      ((await sendEach(client, 'eth_getTransactionReceipt', hashes)) as (Answer | null)[]);
-    const byHash = new Map(receipts.map((receipt) => [receipt?.transactionHash, receipt ?? undefined]));
-    return transactions.map(({ hash }) => {
-      const receipt = byHash.get(hash);
-      return receipt?.blockHash === blockHash ? receipt : undefined;
-    });
-  };
+): Promise<(Answer | undefined)[]> {
+  const hashes = transactions.map(({ hash }) => [hash]);
+  const receipts =
+    (await blockReceiptsOf(client, blockHash, (all) => all as (Answer | null)[])) ??
+    ((await sendEach(client, 'eth_getTransactionReceipt', hashes)) as (Answer | null)[]);
+  const byHash = new Map(receipts.map((receipt) => [receipt?.transactionHash, receipt ?? undefined]));
+  return transactions.map(({ hash }) => {
+    const receipt = byHash.get(hash);
+    return receipt?.blockHash === blockHash ? receipt : undefined;
+  });
 }
 
 function encodedOf(receipt: Answer | undefined): string | undefined {
