@@ -52,11 +52,19 @@ export async function headNumberOf(client: RpcClient): Promise<number> {
   return numberOf('eth_blockNumber', await client.send('eth_blockNumber', []));
 }
 
-/** The newest block. */
+/** The newest block. A node that has just reported one is not asked for it. */
 export async function headOf(client: RpcClient): Promise<ChainBlock> {
-  const head = await blockAt(client, 'latest');
+  const head = reportedHead(client) ?? (await blockAt(client, 'latest'));
   if (head) return head;
   throw malformed(GET_BLOCK);
+}
+
+function reportedHead(client: RpcClient): ChainBlock | undefined {
+  try {
+    return blockOf(client.takeReportedHead?.());
+  } catch {
+    return undefined;
+  }
 }
 
 /** A block by its number or its tag; undefined when the node does not have it. */

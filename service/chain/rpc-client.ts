@@ -29,6 +29,8 @@ export type RpcClient = JsonRpcProvider & {
    * is called.
    */
   onNewHead?(listener: () => void): () => void;
+  /** WebSocket only: the newest block as the node reported it, once. Undefined if it reported none since. */
+  takeReportedHead?(): unknown;
   /**
    * `bulk`, or over WebSocket: calls the method once for each entry of `params`, several calls at a time.
    * The results are in the same order.
@@ -341,8 +343,19 @@ class BulkRpcClient<Through extends Transport = Transport> extends RetryingRpcCl
 
 /** The calls of a batch are messages of their own, which every node understands. */
 class SocketRpcClient extends BulkRpcClient<SocketTransport> {
+  #reported: unknown;
+
   onNewHead(listener: () => void): () => void {
-    return this.transport.onNewHead(listener);
+    return this.transport.onNewHead((head) => {
+      this.#reported = head;
+      listener();
+    });
+  }
+
+  takeReportedHead(): unknown {
+    const head = this.#reported;
+    this.#reported = undefined;
+    return head;
   }
 }
 

@@ -1,4 +1,4 @@
-import { pipeline, type Readable } from 'node:stream';
+import { pipeline, type Duplex, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import {
   FetchResponse,
@@ -148,8 +148,8 @@ function serverError(status: number, responseBody: string): Error {
 
 /** A transport over WebSocket. */
 export interface SocketTransport extends Transport {
-  /** Calls the listener for each new block that the node reports, on the current and later connections. */
-  onNewHead(listener: () => void): () => void;
+  /** Calls the listener with each new block that the node reports, on the current and later connections. */
+  onNewHead(listener: (head: unknown) => void): () => void;
 }
 
 /**
@@ -157,14 +157,14 @@ export interface SocketTransport extends Transport {
  * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
  */
 export function createSocketTransport(url: string, timeoutMs: number): SocketTransport {
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
   let isClosed = false;
 
   async function connect(): Promise<SocketConnection> {
     const opened = await openSocket(url, timeoutMs, {
       onClosed: () => (connection = undefined),
-      onNewHead: () => listeners.forEach((listener) => listener()),
+      onNewHead: (head) => listeners.forEach((listener) => listener(head)),
     });
     if (listeners.size > 0) opened.subscribe();
     return opened;
@@ -203,17 +203,18 @@ interface SocketConnection {
  * Opens a WebSocket to a JSON-RPC node. Rejects when it cannot be opened in time.
  *
  * @param onClosed is called once when the connection ends for any reason, or could not be opened.
- * @param onNewHead is called for each notification of a new block.
+ * @param onNewHead is called with the header of each new block that the node reports.
  */
 function openSocket(
   url: string,
   timeoutMs: number,
-  { onClosed, onNewHead }: { onClosed: () => void; onNewHead: () => void },
+  { onClosed, onNewHead }: { onClosed: () => void; onNewHead: (head: unknown) => void },
 ): Promise<SocketConnection> {
   const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: LARGEST_ANSWER_BYTES });
   const waiting = new Map<number, Deferred<unknown>>();
   let isEnded = false;
   let isSubscribed = false;
+  let below: Duplex | undefined;
 
   function end(cause: Error): void {
     if (isEnded) return;
@@ -224,9 +225,19 @@ function openSocket(
   }
 
   /** The only subscription is the one to new blocks. */
-  function take(message: { id?: number; method?: string } | null): void {
-    if (message?.method === 'eth_subscription') onNewHead();
+  function take(message: { id?: number; method?: string; params?: { result?: unknown } } | null): void {
+    if (message?.method === 'eth_subscription') onNewHead(message.params?.result);
     else if (message?.id !== undefined) waiting.get(message.id)?.resolve(message);
+  }
+
+  /** Messages of one turn of the event loop go into one packet: each packet may wake the node's process. */
+  function send(message: string): void {
+    if (below?.writableCorked === 0) {
+      const corked = below;
+      corked.cork();
+      process.nextTick(() => corked.uncork());
+    }
+    socket.send(message);
   }
 
   async function ask(id: number, message: string): Promise<unknown> {
@@ -239,7 +250,7 @@ function openSocket(
       socket.terminate();
     }, timeoutMs);
     try {
-      socket.send(message);
+      send(message);
       return await answer.promise;
     } finally {
       clearTimeout(timer);
@@ -263,6 +274,7 @@ function openSocket(
         end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));
       }
     });
+    socket.on('upgrade', (response) => (below = response.socket));
     // 'close' follows every 'error'.
     socket.on('error', (cause) => {
       if (codeOf(cause) === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') end(new AnswerTooLargeError());

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { WebSocketServer } from 'ws';
 import { freePort } from '../../devnet/place';
+import { headOf } from '../../service/chain/read-chain';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { eventually } from '../helpers/eventually';
@@ -104,10 +105,46 @@ describe('the service with a node over WebSocket', () => {
         client.destroy();
       }
     }));
+
+  it('asks for the newest block once the node has reported none since, or not a block', async () => {
+    const proxy = await startRpcProxy(local.node.url);
+    const front = await startSocketFront(proxy.url);
+    const client = createRpcClient(front.url, findNetwork('31337') as Network);
+    try {
+      const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
+      const reported = async (head: unknown) => {
+        const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
+        front.report(head);
+        await told;
+      };
+      const newest = await headOf(client);
+      expect(asked()).to.equal(1);
+      const header = { hash: newest.hash, parentHash: newest.parentHash, timestamp: '0x1' };
+      await reported({ ...header, number: '0x7' });
+      await reported({ ...header, number: '0x8' });
+      expect(await headOf(client)).to.include({ number: 8, hash: newest.hash });
+      expect(asked()).to.equal(1);
+      expect(await headOf(client)).to.deep.equal(newest);
+      for (const wrong of [null, 'block', {}, { ...header, number: 'eight' }]) {
+        await reported(wrong);
+        expect(await headOf(client)).to.deep.equal(newest);
+      }
+      expect(asked()).to.equal(6);
+    } finally {
+      client.destroy();
+      await front.close();
+      await proxy.close();
+    }
+  });
 });
 
-/** A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. */
-async function startSocketFront(nodeUrl: string): Promise<{ url: string; close(): Promise<void> }> {
+/**
+ * A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. `report` tells each
+ * connection of a new block.
+ */
+async function startSocketFront(
+  nodeUrl: string,
+): Promise<{ url: string; report(head: unknown): void; close(): Promise<void> }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   server.on('connection', (socket) => {
@@ -121,6 +158,10 @@ async function startSocketFront(nodeUrl: string): Promise<{ url: string; close()
   });
   return {
     url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    report(result) {
+      const message = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { result } });
+      for (const socket of server.clients) socket.send(message);
+    },
     async close() {
       for (const socket of server.clients) socket.terminate();
       server.close();
