@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RequestError } from '../base/errors';
-import { pointerOf } from '../base/json';
+import { firstProblemOf, found, pointerOf } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 
 /**
@@ -22,8 +22,8 @@ export const VERSION = 1;
 const HEX = z.string().regex(/^0x([0-9a-f]{2})*$/, 'must be bytes in lower-case hex');
 const HASH = z.string().regex(/^0x[0-9a-f]{64}$/, 'must be a hash');
 const ADDRESS = z.string().regex(/^0x[0-9a-f]{40}$/, 'must be an address in lower case');
-const COUNT = z.int().nonnegative();
-const TIME = z.iso.datetime();
+const COUNT = z.int().min(0);
+const TIME = z.iso.datetime('must be a time in UTC, for example 2026-01-31T12:00:00Z');
 const TEXT = z.string().max(2_000);
 const NODES = z.array(HEX);
 
@@ -128,7 +128,7 @@ export const evidenceFileSchema = z.strictObject({
   /** Name and version of the program that collected. */
   software: TEXT,
   collectedAt: TIME,
-  chainId: z.int().positive(),
+  chainId: z.int().min(1),
   network: TEXT,
   registry: ADDRESS,
   /** 64 hexadecimal digits. */
@@ -158,14 +158,46 @@ export const evidenceFileSchema = z.strictObject({
 export function parseEvidenceFile(value: unknown): EvidenceFile {
   const { format, version } = (value ?? {}) as Record<string, unknown>;
   if (format === FORMAT && version !== VERSION) throw invalid(`/version ${String(version)} is not known.`);
-  const parsed = evidenceFileSchema.safeParse(value);
-  const [issue] = parsed.error?.issues ?? [];
-  const problem = parsed.success
-    ? orderProblemOf(parsed.data)
-    : `${pointerOf(issue?.path ?? [])} ${issue?.message ?? 'is wrong'}`;
-  if (parsed.success && problem === undefined) return parsed.data;
-  throw invalid(`${problem}.`);
+  const parsed = evidenceFileSchema.safeParse(value, { error: problemOf });
+  if (!parsed.success) {
+    const { path, problem } = firstProblemOf(parsed.error);
+    throw invalid(`${pointerOf(path) || 'the whole'} ${problem}.`);
+  }
+  const problem = orderProblemOf(parsed.data);
+  if (problem !== undefined) throw invalid(`${problem}.`);
+  return parsed.data;
 }
+
+function problemOf(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return 'is not a member';
+    case 'invalid_type':
+      return issue.expected === 'int'
+        ? 'must be a whole number'
+        : `must be ${TYPES[issue.expected] ?? `of type ${issue.expected}`}, ${found(issue.input)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((one) => JSON.stringify(one)).join(' or ')}`;
+    case 'invalid_union':
+      return 'has no known form';
+    case 'too_small':
+      return issue.origin === 'array' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'int' || issue.origin === 'number'
+        ? `must be at most ${issue.maximum}`
+        : `must not be longer than ${issue.maximum}`;
+    default:
+      return undefined;
+  }
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  array: 'an array',
+  boolean: 'true or false',
+  number: 'a number',
+  object: 'an object',
+  string: 'a text',
+};
 
 /** A part that is there twice, or elsewhere than it belongs, could hide another one. */
 function orderProblemOf({ blocks, states }: EvidenceFile): string | undefined {

@@ -6,6 +6,7 @@ import { createClient } from '../../client/create-client';
 import type { Issued } from '../../devnet/service';
 import type { Devnet } from '../../devnet/start-devnet';
 import { newDeferred } from '../../service/base/waiting';
+import { check as checkEvidence } from '../../service/evidence/evidence';
 import { eventually } from '../helpers/eventually';
 import {
   abortedError,
@@ -102,7 +103,7 @@ describe('the console in a browser', function () {
     expect((await downloading).suggestedFilename()).to.equal('BROWSER-2.json');
   });
 
-  it('follows a transfer of a token live', async () => {
+  it('follows a transfer of a token live, and gives the evidence of it', async () => {
     const { tokenId } = await devnet.issue();
     await open(`token?id=${tokenId}`);
     await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
@@ -110,7 +111,12 @@ describe('the console in a browser', function () {
     const transfer = page.getByRole('listitem').filter({ hasText: 'Holder transferred' });
     await transfer.first().waitFor();
     await transfer.getByText('delivered').first().waitFor();
-    expect(transactionHash).to.match(/^0x/);
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download the evidence' }).click();
+    const saved = JSON.parse(readFileSync(await (await downloading).path(), 'utf8')) as unknown;
+    const { file, report } = await checkEvidence(saved);
+    expect(file.events.map((event) => event.transactionHash)).to.include(transactionHash);
+    expect(report.operations.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
   });
 
   it('delivers a dead letter again when the receiver is back', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { operate, type Operated } from '../../devnet/operations';
 import { check, type EvidenceFile, type Statement } from '../../service/evidence/evidence';
-import { codeOf } from '../../service/base/errors';
+import { codeOf, messageOf } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -105,6 +105,35 @@ describe('evidence that somebody changed', () => {
       if (read === undefined) continue;
       const wrong = read.report.statements.filter((one) => isFalse(one, read.file));
       expect(wrong, `seed ${seed}, ${kind}`).to.deep.equal([]);
+    }
+  });
+
+  it('is refused where it has another form, with the member and the remedy', async () => {
+    const [block] = files.own.blocks;
+    const changes: [change: object, problem: RegExp][] = [
+      [
+        { blocks: [{ ...block, number: '8' }] },
+        /: \/blocks\/0\/number must be a number, but it is a string\./,
+      ],
+      [
+        { blocks: [{ ...block, hash: undefined }] },
+        /: \/blocks\/0\/hash must be a text, but it is missing\./,
+      ],
+      [{ blocks: [] }, /: \/blocks must not be empty\./],
+      [{ blocks: files.own.blocks.toReversed() }, /: \/blocks is not in the order of the numbers\./],
+      [
+        { states: files.own.states.slice(0, 1) },
+        /: \/states does not end with the state at the last block\./,
+      ],
+      [{ chainId: 0.5 }, /: \/chainId must be a whole number\./],
+      [{ collectedAt: 'then' }, /: \/collectedAt must be a time in UTC/],
+      [{ version: 2 }, /: \/version 2 is not known\./],
+      [{ note: '' }, /: \/note is not a member\./],
+    ];
+    for (const [change, problem] of changes) {
+      const error = await check({ ...files.own, ...change }).catch((thrown: unknown) => thrown);
+      expect(codeOf(error)).to.equal('EVIDENCE_INVALID');
+      expect(messageOf(error)).to.match(problem).and.to.contain('Give a file of `tdoc evidence`');
     }
   });
 
