@@ -3,7 +3,7 @@ import { check } from '../service/evidence/evidence';
 import { TitleEscrow__factory } from '../typechain-types';
 import { mintDirectly } from '../test/helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
-import { collected } from '../test/helpers/evidence/collected';
+import { collected } from '../test/helpers/evidence-files';
 import type { Size } from './measure';
 
 const BLOCK = 100;

@@ -6,7 +6,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { liveThrough } from '../helpers/chain/token-life';
-import { collected } from '../helpers/evidence/collected';
+import { collected } from '../helpers/evidence-files';
 
 for (const program of ['hardhat', 'anvil'] as const)
   describe(`evidence of a token on ${program}`, () => {

@@ -1,6 +1,16 @@
 import { decodeRlp, encodeRlp, keccak256, sha256, toUtf8Bytes } from 'ethers';
-import type { EvidenceFile } from '../../../service/evidence/evidence';
-import { seededRandom, type SeededRandom } from '../seeded-random';
+import { collect, type EvidenceFile, type EvidenceOptions } from '../../service/evidence/evidence';
+import { seededRandom, type SeededRandom } from './seeded-random';
+
+/** Collects the evidence of a token from the node of a setup, as `tdoc evidence` does. */
+export async function collected(
+  { node, registryAddress: registry }: { node: { url: string }; registryAddress: string },
+  tokenId: bigint,
+  options: EvidenceOptions = {},
+): Promise<EvidenceFile> {
+  const location = { chainId: 31337, registry, tokenId };
+  return collect(location, { rpcUrls: [node.url], ...options });
+}
 
 /** True files: of a token, of another one of its registry, and of one with its id on another chain. */
 export interface TrueFiles {
