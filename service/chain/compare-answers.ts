@@ -51,7 +51,12 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_BLOCK:
       return headerOf(value);
     case 'eth_getBlockByHash':
-      return `${headerOf(value)} ${lower(fields.transactions)}`;
+      return `${headerOf(value)} ${lower(hashesOf(fields.transactions))}`;
+    case 'eth_getProof':
+      return lower([
+        fields.accountProof,
+        (fields.storageProof as { proof: unknown }[]).map(({ proof }) => proof),
+      ]);
     case GET_LOGS:
       return logsText(value, method);
     case GET_RECEIPT:
@@ -64,6 +69,12 @@ export function contentOf(method: string, vote: Vote): string {
     default:
       return lower(value);
   }
+}
+
+/** A block has its transactions, or their hashes. */
+function hashesOf(transactions: unknown): unknown {
+  if (!Array.isArray(transactions)) return transactions;
+  return transactions.map((one: unknown) => (one as { hash?: unknown } | null)?.hash ?? one);
 }
 
 function receiptText(receipt: Record<string, unknown>, method: string): string {

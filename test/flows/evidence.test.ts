@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CHAIN_EVENT_TYPES } from '../../client/events';
-import { check, type EvidenceReport } from '../../service/evidence/evidence';
+import { check, collect, type EvidenceReport } from '../../service/evidence/evidence';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
@@ -55,6 +55,26 @@ for (const program of ['hardhat', 'anvil'] as const)
           ...['contracts claimed', 'contracts claimed', 'contracts claimed'],
           ...['state claimed', 'history claimed'],
         ]);
+      } finally {
+        await proxy.close();
+      }
+    });
+
+    it('is collected from two nodes that write transactions and proofs in their own ways', async () => {
+      const proxy = await startRpcProxy(local.node.url, async (method, _params, forward) => {
+        if (!['eth_getBlockByHash', 'eth_getProof'].includes(method)) return 'none';
+        const { result } = (await forward()) as { result: { transactions?: object[] } };
+        const transactions = result.transactions?.map((one) => ({ ...one, own: '0x' }));
+        return { result: { ...result, balance: '0x00', ...(transactions && { transactions }) } };
+      });
+      try {
+        const location = { chainId: 31337, registry: local.registryAddress, tokenId };
+        const { report: ofBoth } = await check(
+          await collect(location, { rpcUrls: [local.node.url, proxy.url] }),
+        );
+        expect(
+          ofBoth.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor),
+        ).to.deep.equal([]);
       } finally {
         await proxy.close();
       }
