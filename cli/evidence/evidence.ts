@@ -142,7 +142,7 @@ function topicLines(topic: string, statements: readonly Statement[], isAll: bool
   const hidden = isLong ? unproven.length - shown.length : 0;
   const proven = statements.filter(({ status }) => status === 'proven').length;
   return [
-    `${topic}: ${proven} of ${statements.length} PROVEN`,
+    `${topic}: ${proven} of ${statements.length} PROVEN${isLong ? ' (--all lists them)' : ''}`,
     ...shown.map(({ status, says, because }) => lineOf(status, says, because)),
     ...(hidden > 0 ? [`  … ${hidden} more are CLAIMED (--all)`] : []),
   ];
