@@ -161,7 +161,7 @@ export interface QueuesTable {
 }
 
 /** The event at each position of a queue. Events before the head are delivered or dead letters. */
-interface DeliveriesTable {
+export interface DeliveriesTable {
   channel: number;
   token: number;
   position: number;
@@ -169,7 +169,7 @@ interface DeliveriesTable {
 }
 
 /** Every attempt to deliver an event. */
-interface AttemptsTable {
+export interface AttemptsTable {
   event: number;
   channel: number;
   attempt: number;

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
@@ -65,21 +66,32 @@ const WANTS_ALL: EventRules = { wants: () => true, hasRetractions: false };
 
 const rulesOf = new WeakMap<Kysely<Schema>, Rules>();
 
+const lockVersion = compiled((db, _: object, engine) =>
+  db
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .$if(engine === 'postgres', (query) => query.forShare()),
+);
+
+const channelsOfFeed = compiled((db, { feed }: { feed: number }) =>
+  db
+    .selectFrom('channels')
+    .select(['id', 'subscription', 'fill_block'])
+    .where('feed', '=', feed)
+    .orderBy('id'),
+);
+
 /**
  * The channels of a feed with the rules that hold at the end of the transaction: until then no subscription
  * can be changed.
  */
 export async function recipientsOf(
-  { db, engine }: Database,
+  { db }: Database,
   transaction: Transaction<Schema>,
   feed: number,
 ): Promise<Recipient[]> {
-  const { version } = await transaction
-    .selectFrom('subscription_changes')
-    .select('version')
-    .where('id', '=', 1)
-    .$if(engine === 'postgres', (query) => query.forShare())
-    .executeTakeFirstOrThrow();
+  const [{ version } = { version: NaN }] = (await lockVersion(transaction, {})).rows;
   let rules = rulesOf.get(db);
   if (rules?.version !== version) {
     rules = { version, bySubscription: await readRules(transaction) };
@@ -87,12 +99,7 @@ export async function recipientsOf(
   }
   const { bySubscription } = rules;
   // The end of a channel's filling does not change the version.
-  const channels = await transaction
-    .selectFrom('channels')
-    .select(['id', 'subscription', 'fill_block'])
-    .where('feed', '=', feed)
-    .orderBy('id')
-    .execute();
+  const { rows: channels } = await channelsOfFeed(transaction, { feed });
   return channels.map(({ id: channel, subscription, fill_block }) => ({
     channel,
     isFilling: fill_block !== null,

@@ -1,4 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { idOfBytes, waitingDeliveries } from './stored-events';
@@ -45,67 +46,79 @@ export interface Claim {
   leaseMs: number;
 }
 
+type ClaimValues = Pick<Claim, 'channel' | 'lease' | 'limit' | 'now' | 'perQueue'> & {
+  until: number;
+  further: number;
+};
+
+const claimDue = compiled((db, values: ClaimValues, engine) => {
+  const { channel, lease, limit, now, until, perQueue, further } = values;
+  return (
+    db
+      // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
+      .with('due', (cte) =>
+        cte
+          .selectFrom('queues')
+          .select('token')
+          .where('channel', '=', channel)
+          .where('next_attempt_at', '<=', now)
+          .where((eb) => maySend(eb, channel))
+          .orderBy('next_attempt_at')
+          .limit(limit)
+          .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
+      )
+      .updateTable('queues')
+      .set((eb) => ({
+        lease,
+        next_attempt_at: until,
+        attempts: eb('attempts', '+', 1),
+        first_attempted_at: eb.fn.coalesce('first_attempted_at', eb.val(now)),
+        sent_to: possiblySentTo(eb),
+        claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
+      }))
+      .where('channel', '=', channel)
+      .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
+      .returning('token')
+  );
+});
+
+const claimedDeliveries = compiled(
+  (db, { channel, lease, tokens }: { channel: number; lease: string; tokens: number[] }) =>
+    waitingDeliveries(db)
+      .innerJoin('events', 'events.id', 'deliveries.event')
+      .innerJoin('tokens', 'tokens.id', 'queues.token')
+      .select([
+        'queues.token',
+        'events.id as event',
+        'events.event_id as eventId',
+        'events.type',
+        'tokens.token_id as tokenId',
+        'events.body',
+        'queues.attempts',
+        'queues.first_attempted_at as firstAttemptedAt',
+      ])
+      .where('queues.channel', '=', channel)
+      .where('queues.token', 'in', tokens)
+      .where('queues.lease', '=', lease)
+      .whereRef('deliveries.position', '<=', 'queues.claimed_to')
+      .orderBy('queues.token')
+      .orderBy('deliveries.position'),
+);
+
 /**
  * Claims up to `limit` due token queues, with the next events of each. An index contains just the queues that
  * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again
  * when its lease ends. Concurrent processes skip each other's rows.
  */
 export async function claimQueues(
-  { engine }: Pick<Database, 'engine'>,
   db: Kysely<Schema>,
   { channel, lease, limit, perQueue, now, leaseMs }: Claim,
 ): Promise<ClaimedQueue[]> {
-  const claimed = await db
-    // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
-    .with('due', (cte) =>
-      cte
-        .selectFrom('queues')
-        .select('token')
-        .where('channel', '=', channel)
-        .where('next_attempt_at', '<=', now)
-        .where((eb) => maySend(eb, channel))
-        .orderBy('next_attempt_at')
-        .limit(limit)
-        .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
-    )
-    .updateTable('queues')
-    .set((eb) => ({
-      lease,
-      next_attempt_at: now + leaseMs,
-      attempts: eb('attempts', '+', 1),
-      first_attempted_at: eb.fn.coalesce('first_attempted_at', eb.val(now)),
-      sent_to: possiblySentTo(eb),
-      claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${perQueue - 1} end`,
-    }))
-    .where('channel', '=', channel)
-    .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
-    .returning('token')
-    .execute();
+  const values = { channel, lease, limit, now, until: now + leaseMs, perQueue, further: perQueue - 1 };
+  const { rows: claimed } = await claimDue(db, values);
   if (claimed.length === 0) return [];
-  const rows = await waitingDeliveries(db)
-    .innerJoin('events', 'events.id', 'deliveries.event')
-    .innerJoin('tokens', 'tokens.id', 'queues.token')
-    .select([
-      'queues.token',
-      'events.id as event',
-      'events.event_id as eventId',
-      'events.type',
-      'tokens.token_id as tokenId',
-      'events.body',
-      'queues.attempts',
-      'queues.first_attempted_at as firstAttemptedAt',
-    ])
-    .where('queues.channel', '=', channel)
-    .where(
-      'queues.token',
-      'in',
-      claimed.map(({ token }) => token),
-    )
-    .where('queues.lease', '=', lease)
-    .whereRef('deliveries.position', '<=', 'queues.claimed_to')
-    .orderBy('queues.token')
-    .orderBy('deliveries.position')
-    .execute();
+  const tokens = claimed.map(({ token }) => token);
+  const { rows } = await claimedDeliveries(db, { channel, lease, tokens });
   const queues = new Map<number, ClaimedQueue>();
   const terms = { channel, lease, leasedUntil: now + leaseMs };
   for (const { token, eventId, attempts, firstAttemptedAt, ...row } of rows) {

@@ -1,6 +1,7 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction, Updateable } from 'kysely';
 import { ServiceError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
+import { compiled } from '../database/compiled';
 import type { FeedsTable, Schema } from '../database/schema';
 import { addChannels } from './channels';
 
@@ -115,6 +116,11 @@ export async function setHeld(db: Kysely<Schema>, { feed, epoch }: OpenFeed, hel
   await db.updateTable('feeds').set({ held }).where('feed', '=', feed).where('epoch', '=', epoch).execute();
 }
 
+const updateFeed = compiled(
+  (db, { set, feed, epoch }: { set: Updateable<FeedsTable>; feed: string; epoch: number }) =>
+    db.updateTable('feeds').set(set).where('feed', '=', feed).where('epoch', '=', epoch),
+);
+
 /**
  * Moves a feed's cursor and releases its deliveries; without `to`, both stay. Every transaction that writes
  * what was read calls this first: it locks the feed's row, so that these transactions run one at a time.
@@ -126,13 +132,9 @@ export async function moveCursor(
   { feed, epoch }: OpenFeed,
   to?: { nextBlock: number; lastBlockHash: string | undefined },
 ): Promise<void> {
-  const { numUpdatedRows } = await db
-    .updateTable('feeds')
-    .set(to ? { next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 } : { epoch })
-    .where('feed', '=', feed)
-    .where('epoch', '=', epoch)
-    .executeTakeFirst();
-  if (numUpdatedRows === 1n) return;
+  const set = to && { next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 };
+  const { numAffectedRows } = await updateFeed(db, { set: set ?? { epoch }, feed, epoch });
+  if (numAffectedRows === 1n) return;
   const message = `Feed ${feed} is now read by another process.`;
   throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
 }
@@ -162,13 +164,21 @@ export async function keepBlocks(
 ): Promise<void> {
   if (blocks.length > 0) {
     const rows = blocks.map(({ number, hash }) => ({ feed, number, hash: hash ?? null }));
-    await db
+    await insertBlocks(db, { rows });
+  }
+  await deleteBlocks(db, { feed, oldest });
+}
+
+const insertBlocks = compiled(
+  (db, { rows }: { rows: { feed: number; number: number; hash: string | null }[] }) =>
+    db
       .insertInto('blocks')
       .values(rows)
       .onConflict((conflict) =>
         conflict.columns(['feed', 'number']).doUpdateSet((eb) => ({ hash: eb.ref('excluded.hash') })),
-      )
-      .execute();
-  }
-  await db.deleteFrom('blocks').where('feed', '=', feed).where('number', '<', oldest).execute();
-}
+      ),
+);
+
+const deleteBlocks = compiled((db, { feed, oldest }: { feed: number; oldest: number }) =>
+  db.deleteFrom('blocks').where('feed', '=', feed).where('number', '<', oldest),
+);

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
@@ -255,20 +256,23 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
   return `${transactionHash}:${logIndex}`;
 }
 
+const orphanedRows = compiled((db, { feed }: { feed: number }) =>
+  db
+    .selectFrom('events')
+    .select(['id', 'event_id', 'token', 'body'])
+    .where('feed', '=', feed)
+    .where('orphaned_at', 'is not', null)
+    .where('audience', '=', 'all')
+    .orderBy('log_index'),
+);
+
 /** Reads the orphans. There are few, and an index covers just these rows. */
 async function orphansOf(
   db: Transaction<Schema>,
   feed: number,
   channels: readonly number[],
 ): Promise<Orphan[]> {
-  const rows = await db
-    .selectFrom('events')
-    .select(['id', 'event_id', 'token', 'body'])
-    .where('feed', '=', feed)
-    .where('orphaned_at', 'is not', null)
-    .where('audience', '=', 'all')
-    .orderBy('log_index')
-    .execute();
+  const { rows } = await orphanedRows(db, { feed });
   if (rows.length === 0) return [];
   const attempts = await attemptsOf(db, rows.map(idOf));
   const deliveredTo = channelsByEvent(attempts.filter(({ isDelivered }) => isDelivered));

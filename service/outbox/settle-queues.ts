@@ -1,7 +1,8 @@
-import { sql, type Transaction } from 'kysely';
+import { sql, type Insertable, type Transaction } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
+import { compiled } from '../database/compiled';
+import type { AttemptsTable, Schema } from '../database/schema';
 import { stopChannel } from './channels';
 import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
 
@@ -48,7 +49,6 @@ export interface SentTo {
  * @returns the settlements of queues that another process has claimed, and whether a settled queue is due.
  */
 async function settleQueues(
-  database: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
@@ -56,7 +56,7 @@ async function settleQueues(
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
   if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, sentTo?.changedAt);
   await recordAttempts(db, channel, settlements);
-  const leases = await lockLeases(database, db, channel, settlements);
+  const leases = await lockLeases(db, channel, settlements);
   const isMine = ({ queue }: Settlement): boolean => leases.get(queue.token) === queue.lease;
   const mine = settlements.filter(isMine);
   const hasFailed = settlements.some(({ failed }) => failed);
@@ -96,30 +96,35 @@ async function recordAttempts(
       milliseconds: attempt.milliseconds,
     })),
   );
-  await inBatches(rows, (some) => db.insertInto('attempts').values(some).execute());
+  await inBatches(rows, async (some) => (await addAttempts(db, { rows: some })).rows);
 }
+
+const addAttempts = compiled((db, { rows }: { rows: Insertable<AttemptsTable>[] }) =>
+  db.insertInto('attempts').values(rows),
+);
 
 /**
  * Reads the present lease of each queue. Queues are locked in the order of their keys, as in
  * stored-events.ts: any other order could deadlock.
  */
 async function lockLeases(
-  { engine }: Pick<Database, 'engine'>,
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
 ): Promise<ReadonlyMap<number, string | null>> {
-  const tokens = settlements.map(({ queue }) => queue.token);
-  const rows = await db
+  const { rows } = await leasesOf(db, { channel, tokens: settlements.map(({ queue }) => queue.token) });
+  return new Map(rows.map(({ token, lease }) => [token, lease]));
+}
+
+const leasesOf = compiled((db, { channel, tokens }: { channel: number; tokens: number[] }, engine) =>
+  db
     .selectFrom('queues')
     .select(['token', 'lease'])
     .where('channel', '=', channel)
     .where('token', 'in', tokens)
     .orderBy('token')
-    .$if(engine === 'postgres', (query) => query.forUpdate())
-    .execute();
-  return new Map(rows.map(({ token, lease }) => [token, lease]));
-}
+    .$if(engine === 'postgres', (query) => query.forUpdate()),
+);
 
 /**
  * Advances the queues past the events that are over; the next event of each falls due at once.
@@ -140,7 +145,15 @@ async function moveOn(
   }
   let areDue = false;
   for (const [count, tokens] of byCount) {
-    const rows = await db
+    const { rows } = await advance(db, { channel, count, tokens, now });
+    areDue ||= rows.some(({ next_attempt_at }) => next_attempt_at !== null);
+  }
+  return areDue;
+}
+
+const advance = compiled(
+  (db, { channel, count, tokens, now }: { channel: number; count: number; tokens: number[]; now: number }) =>
+    db
       .updateTable('queues')
       .set((eb) => ({
         head: eb('head', '+', count),
@@ -157,12 +170,8 @@ async function moveOn(
       }))
       .where('channel', '=', channel)
       .where('token', 'in', tokens)
-      .returning('next_attempt_at')
-      .execute();
-    areDue ||= rows.some(({ next_attempt_at }) => next_attempt_at !== null);
-  }
-  return areDue;
-}
+      .returning('next_attempt_at'),
+);
 
 /**
  * Advances a queue past what was delivered and schedules the next attempt of the event that failed. The
@@ -223,16 +232,23 @@ async function noteHealth(
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
   if (!hasDelivered && firstFailure === undefined) return;
-  await db
-    .updateTable('channels')
-    .set({
-      failing_since: hasDelivered ? null : firstFailure,
-      ...(!hasDelivered && sentTo && { sink_hash: sentTo.sinkHash }),
-    })
-    .where('id', '=', channel)
-    .where('failing_since', hasDelivered ? 'is not' : 'is', null)
-    .execute();
+  if (hasDelivered) await noteRecovery(db, { channel });
+  else
+    await db
+      .updateTable('channels')
+      .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
+      .where('id', '=', channel)
+      .where('failing_since', 'is', null)
+      .execute();
 }
+
+const noteRecovery = compiled((db, { channel }: { channel: number }) =>
+  db
+    .updateTable('channels')
+    .set({ failing_since: null })
+    .where('id', '=', channel)
+    .where('failing_since', 'is not', null),
+);
 
 async function isChanged(db: Transaction<Schema>, channel: number, { changedAt }: SentTo): Promise<boolean> {
   const row = await db
@@ -270,9 +286,9 @@ export async function takeTurn(
     const { lost, areDue } =
       settlements.length === 0
         ? { lost: [], areDue: false }
-        : await settleQueues(database, transaction, channel, settlements, { now, sentTo });
+        : await settleQueues(transaction, channel, settlements, { now, sentTo });
     if (limit === 0 || !(mayBeDue || areDue)) return { claimed: [], lost, mayBeDue: mayBeDue || areDue };
-    const claimed = await claimQueues(database, transaction, claim);
+    const claimed = await claimQueues(transaction, claim);
     return { claimed, lost, mayBeDue: claimed.length === limit };
   });
 }

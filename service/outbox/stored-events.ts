@@ -1,8 +1,9 @@
-import { sql, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
+import { sql, type Insertable, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
 import { parse, stringify } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
-import type { EventsTable, Schema } from '../database/schema';
+import { compiled } from '../database/compiled';
+import type { DeliveriesTable, EventsTable, QueuesTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 
@@ -66,24 +67,23 @@ export async function keysOfTokens(
   tokenIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
   const rows = await inBatches([...new Set(tokenIds)], async (wanted) => {
-    const known = await db
-      .selectFrom('tokens')
-      .select(['id', 'token_id'])
-      .where('feed', '=', feed)
-      .where('token_id', 'in', wanted)
-      .execute();
+    const { rows: known } = await tokensNamed(db, { feed, wanted });
     const names = new Set(known.map(({ token_id }) => token_id));
     const missing = wanted.filter((tokenId) => !names.has(tokenId));
     if (missing.length === 0) return known;
-    const added = await db
-      .insertInto('tokens')
-      .values(missing.map((token_id) => ({ feed, token_id })))
-      .returning(['id', 'token_id'])
-      .execute();
+    const { rows: added } = await addTokens(db, { rows: missing.map((token_id) => ({ feed, token_id })) });
     return [...known, ...added];
   });
   return new Map(rows.map(({ id, token_id }) => [token_id, id]));
 }
+
+const tokensNamed = compiled((db, { feed, wanted }: { feed: number; wanted: string[] }) =>
+  db.selectFrom('tokens').select(['id', 'token_id']).where('feed', '=', feed).where('token_id', 'in', wanted),
+);
+
+const addTokens = compiled((db, { rows }: { rows: { feed: number; token_id: string }[] }) =>
+  db.insertInto('tokens').values(rows).returning(['id', 'token_id']),
+);
 
 /**
  * The key of a row that was read or added.
@@ -163,18 +163,20 @@ export async function insertEvents(
   }));
   const inserted = await inBatches(
     rows,
-    (some) =>
-      db
-        .insertInto('events')
-        .values(some)
-        .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
-        .returning(['id', 'event_id'])
-        .execute(),
+    async (some) => (await addEvents(db, { rows: some })).rows,
     // Bodies are long: SQLite blocks the event loop.
     200,
   );
   return new Map(inserted.map(({ id, event_id }) => [idOfBytes(event_id), id]));
 }
+
+const addEvents = compiled((db, { rows }: { rows: Insertable<EventsTable>[] }) =>
+  db
+    .insertInto('events')
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(['event_id', 'feed']).doNothing())
+    .returning(['id', 'event_id']),
+);
 
 /** An event, and one of the channels that it is for. */
 export interface Enqueued {
@@ -203,28 +205,16 @@ export async function enqueue(
   const inOrder = [...queues.values()].sort(
     (left, right) => left.channel - right.channel || left.token - right.token,
   );
-  const tails = await inBatches(inOrder, (some) =>
-    db
-      .insertInto('queues')
-      .values(
-        some.map(({ channel, token, events }) => ({
-          channel,
-          token,
-          head: 1,
-          tail: events.length,
-          attempts: 0,
-          next_attempt_at: now,
-        })),
-      )
-      .onConflict((conflict) =>
-        conflict.columns(['channel', 'token']).doUpdateSet((eb) => ({
-          tail: sql<number>`queues.tail + excluded.tail`,
-          next_attempt_at: eb.fn.coalesce('queues.next_attempt_at', 'excluded.next_attempt_at'),
-        })),
-      )
-      .returning(['channel', 'token', 'tail'])
-      .execute(),
-  );
+  const empty = { head: 1, attempts: 0, next_attempt_at: now };
+  const tails = await inBatches(inOrder, async (some) => {
+    const rows = some.map(({ channel, token, events }) => ({
+      channel,
+      token,
+      tail: events.length,
+      ...empty,
+    }));
+    return (await lengthenQueues(db, { rows })).rows;
+  });
   const deliveries = tails.flatMap(({ channel, token, tail }) => {
     const events = queues.get(`${channel}/${token}`)?.events ?? [];
     return events.map((event, index) => ({
@@ -234,8 +224,25 @@ export async function enqueue(
       event,
     }));
   });
-  await inBatches(deliveries, (some) => db.insertInto('deliveries').values(some).execute());
+  await inBatches(deliveries, async (rows) => (await addDeliveries(db, { rows })).rows);
 }
+
+const lengthenQueues = compiled((db, { rows }: { rows: Insertable<QueuesTable>[] }) =>
+  db
+    .insertInto('queues')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['channel', 'token']).doUpdateSet((eb) => ({
+        tail: sql<number>`queues.tail + excluded.tail`,
+        next_attempt_at: eb.fn.coalesce('queues.next_attempt_at', 'excluded.next_attempt_at'),
+      })),
+    )
+    .returning(['channel', 'token', 'tail']),
+);
+
+const addDeliveries = compiled((db, { rows }: { rows: Insertable<DeliveriesTable>[] }) =>
+  db.insertInto('deliveries').values(rows),
+);
 
 /** Selects the deliveries that wait: those of each queue from its head on. */
 export function waitingDeliveries(db: Kysely<Schema>) {

@@ -179,7 +179,7 @@ for (const engine of ENGINES) {
     async function claim(feed: string): Promise<ClaimedQueue[]> {
       const lease = `lease ${++leases}`;
       const terms = { channel: await channelOf(feed), lease, limit: 100, perQueue: 32, now };
-      return claimQueues(database, database.db, { ...terms, leaseMs: LEASE_MS });
+      return claimQueues(database.db, { ...terms, leaseMs: LEASE_MS });
     }
     /** Delivers all that falls due within a minute. Returns the bodies, by token in the order of delivery. */
     async function deliverAll(feed: string): Promise<Record<string, string[]>> {

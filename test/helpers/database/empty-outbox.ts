@@ -85,7 +85,7 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]) {
       const { database } = opened();
       const lease = `lease ${++leases}`;
       const due = { channel, lease, limit, perQueue, now: outbox.now, leaseMs: LEASE_MS };
-      return claimQueues(database, database.db, due);
+      return claimQueues(database.db, due);
     },
     /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
     settle: async (...settlements: Settlement[]): Promise<Settlement[]> => {
