@@ -303,7 +303,9 @@ const [OBJECT, ARRAY] = Buffer.from('{[');
  */
 function parseAnswer(body: Buffer): unknown {
   let brackets = 0;
-  for (let at = 0; at < body.length; at++) if (body[at] === OBJECT || body[at] === ARRAY) brackets++;
+  // A shorter answer cannot have as many.
+  for (let at = body.length > MOST_BRACKETS ? 0 : body.length; at < body.length; at++)
+    if (body[at] === OBJECT || body[at] === ARRAY) brackets++;
   if (brackets > MOST_BRACKETS) throw new AnswerTooLargeError();
   return JSON.parse(body.toString('utf8'));
 }
