@@ -6,6 +6,7 @@
  * - pair: `data.transactionHash` and `data.logIndex`, which identify a chain event on its chain.
  * - retraction: says that a reorganisation of the chain removed a chain event. It has no pair.
  * - test event: tries a subscription of the API out. It is about nothing on the chain, and has no pair.
+ * - operational event: tells the operator that a condition of the service began or ended. It has no pair.
  *
  * An earlier version of the service may have stored an event that differs: `logIndex` within the block, or
  * the registry's address as the `subject` of an event of the registry.
@@ -13,6 +14,7 @@
 
 const ADDRESS = { type: 'string', pattern: '^0x[0-9a-f]{40}$' } as const;
 const BLOCK_NUMBER = { type: 'integer', minimum: 0 } as const;
+const COUNT = { type: 'integer', minimum: 0 } as const;
 const BOOLEAN = { type: 'boolean' } as const;
 const LOG_INDEX = {
   type: 'integer',
@@ -27,7 +29,9 @@ const REMARK = {
 } as const;
 const TIME = {
   type: 'string',
-  description: 'Time of the block; of a test event, the time at which it was sent.',
+  description:
+    'Time of the block; of a test event, the time at which it was sent; of an operational event, the time ' +
+    'at which the condition was noticed or ended.',
   format: 'date-time',
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
 } as const;
@@ -50,6 +54,8 @@ const SUBSCRIPTION_SOURCE = {
   type: 'string',
   pattern: `^urn:service:subscriptions:${UUID_PATTERN}$`,
 } as const;
+
+const OPERATIONS_SOURCE = { const: 'urn:service:operations' } as const;
 
 /** Payloads of the events of a token, by event type without its prefix. */
 const TOKEN_PAYLOADS = {
@@ -93,6 +99,58 @@ const REGISTRY_PAYLOADS = {
   registry_unpaused: { account: ADDRESS, remark: REMARK },
 } as const;
 
+const TEXT = { type: 'string' } as const;
+/** A subscription of the API, or `default`. */
+const SUBSCRIPTION_NAME = { type: 'string', pattern: `^(default|${UUID_PATTERN})$` } as const;
+const SINCE = { ...TIME, description: 'When the condition began.' } as const;
+const CHAIN_ID = { type: 'integer', minimum: 1 } as const;
+
+const OF_SUBSCRIPTION = { subscription: SUBSCRIPTION_NAME, since: SINCE } as const;
+const OF_FEED = { chainId: CHAIN_ID, registryAddress: ADDRESS, since: SINCE } as const;
+const OF_NODE = { node: { ...TEXT, description: 'Its URL without secrets.' }, since: SINCE } as const;
+const OF_WALLET = { wallet: ADDRESS, since: SINCE } as const;
+const OF_SIGNER = {
+  key: { enum: ['wallet', 'issuer'] },
+  signer: { ...TEXT, description: 'Its URL without secrets, or the module and its token.' },
+  since: SINCE,
+} as const;
+/** The code of an error (docs/error-codes.md), and its message. */
+const REASON = { code: TEXT, reason: TEXT } as const;
+
+/** Required and optional members of `data` of operational events, by event type without its prefix. */
+const OPERATIONS = {
+  subscription_failing: [OF_SUBSCRIPTION, {}],
+  subscription_gone: [OF_SUBSCRIPTION, {}],
+  subscription_recovered: [OF_SUBSCRIPTION, {}],
+  dead_letter: [
+    {
+      ...OF_SUBSCRIPTION,
+      event: { ...UUID, description: 'The `id` of the event that was given up.' },
+      eventType: TEXT,
+      attempts: COUNT,
+    },
+    { status: { ...COUNT, description: 'Of the last answer. Absent if there was none.' }, error: TEXT },
+  ],
+  feed_stopped: [OF_FEED, REASON],
+  feed_behind: [OF_FEED, REASON],
+  feed_recovered: [OF_FEED, {}],
+  reorganisation_too_deep: [OF_FEED, REASON],
+  node_away: [OF_NODE, { reason: TEXT }],
+  node_differing: [{ ...OF_NODE, difference: TEXT }, { block: TEXT }],
+  node_back: [OF_NODE, {}],
+  wallet_low: [{ ...OF_WALLET, mintsAffordable: COUNT }, {}],
+  wallet_filled: [OF_WALLET, {}],
+  signer_away: [{ ...OF_SIGNER, code: TEXT }, {}],
+  signer_back: [OF_SIGNER, {}],
+  mint_deferred: [OF_FEED, {}],
+  mint_resumed: [OF_FEED, {}],
+  database_missing: [{ since: SINCE }, {}],
+  database_restored: [{ since: SINCE }, {}],
+} as const;
+
+/** The types of operational events without their prefix. */
+export type OperationSuffix = keyof typeof OPERATIONS;
+
 type TokenSuffix = keyof typeof TOKEN_PAYLOADS;
 type RegistrySuffix = keyof typeof REGISTRY_PAYLOADS;
 
@@ -115,7 +173,7 @@ function object<const Members extends object, const Optional extends object = ob
 /** Schema of a CloudEvent of this type. */
 function cloudEvent<const Suffix extends string, const Members extends object>(
   suffix: Suffix,
-  source: typeof REGISTRY_SOURCE | typeof SUBSCRIPTION_SOURCE,
+  source: typeof REGISTRY_SOURCE | typeof SUBSCRIPTION_SOURCE | typeof OPERATIONS_SOURCE,
   members: Members,
 ) {
   return object({
@@ -163,6 +221,14 @@ function registryEvent<Suffix extends RegistrySuffix>(suffix: Suffix) {
   });
 }
 
+function operationalEvent<Suffix extends OperationSuffix>(suffix: Suffix) {
+  const [members, optional] = OPERATIONS[suffix];
+  return cloudEvent(`operations.${suffix}`, OPERATIONS_SOURCE, {
+    subject: { type: 'string', description: 'The thing that has, or had, the condition.' },
+    data: object<(typeof OPERATIONS)[Suffix][0], (typeof OPERATIONS)[Suffix][1]>(members, optional),
+  });
+}
+
 const TOKEN_SUFFIXES = Object.keys(TOKEN_PAYLOADS) as TokenSuffix[];
 const REGISTRY_SUFFIXES = Object.keys(REGISTRY_PAYLOADS) as RegistrySuffix[];
 
@@ -170,6 +236,16 @@ const REGISTRY_SUFFIXES = Object.keys(REGISTRY_PAYLOADS) as RegistrySuffix[];
 export const CHAIN_EVENT_TYPES = [...TOKEN_SUFFIXES, ...REGISTRY_SUFFIXES].map(
   (suffix) => typeOf(suffix).const,
 );
+
+const OPERATION_SUFFIXES = Object.keys(OPERATIONS) as OperationSuffix[];
+
+/** The types of operational events. Only `types` of a subscription select them. */
+export const OPERATIONAL_TYPES = OPERATION_SUFFIXES.map((suffix) => typeOf(`operations.${suffix}`).const);
+
+/** The names of the members of `data` of an operational event. */
+export function operationalMembersOf(suffix: OperationSuffix): readonly string[] {
+  return OPERATIONS[suffix].flatMap((members) => Object.keys(members));
+}
 
 const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
   subject: TOKEN_ID,
@@ -196,9 +272,13 @@ const TEST_EVENT = cloudEvent('test', SUBSCRIPTION_SOURCE, {
 
 /** The schema of each event, by its type. */
 export const EVENT_SCHEMAS: Readonly<Record<ServiceEvent['type'], object>> = Object.fromEntries(
-  [...TOKEN_SUFFIXES.map(tokenEvent), ...REGISTRY_SUFFIXES.map(registryEvent), RETRACTION, TEST_EVENT].map(
-    (schema) => [schema.properties.type.const, schema] as const,
-  ),
+  [
+    ...TOKEN_SUFFIXES.map(tokenEvent),
+    ...REGISTRY_SUFFIXES.map(registryEvent),
+    RETRACTION,
+    TEST_EVENT,
+    ...OPERATION_SUFFIXES.map(operationalEvent),
+  ].map((schema) => [schema.properties.type.const, schema] as const),
 ) as Record<ServiceEvent['type'], object>;
 
 /** The values that a schema accepts. */
@@ -241,8 +321,13 @@ export type Retraction = ValueOf<typeof RETRACTION>;
 /** An event that tries a subscription out. */
 export type TestEvent = ValueOf<typeof TEST_EVENT>;
 
+/** An event that tells the operator of a condition. */
+export type OperationalEvent = {
+  [Suffix in OperationSuffix]: ValueOf<ReturnType<typeof operationalEvent<Suffix>>>;
+}[OperationSuffix];
+
 /** Any event that the service sends. */
-export type ServiceEvent = ChainEvent | Retraction | TestEvent;
+export type ServiceEvent = ChainEvent | Retraction | TestEvent | OperationalEvent;
 
 // The fold of the events of a token, or of a registry, to its state. It takes them as they arrive from a
 // subscription with retractions: each id counts once, and a retracted event does not count.
@@ -297,11 +382,16 @@ export function isPausedAfter(history: History): boolean {
 
 /**
  * The name of the history that an event belongs to. Events of a registry itself have the subject 0 too, and
- * no `tokenIdHex`. Undefined for a test event, which belongs to none.
+ * no `tokenIdHex`. Undefined for test events and operational events, which belong to none.
  */
 export function historyOf(event: ServiceEvent): string | undefined {
-  if (event.type === 'com.service.etr.test') return undefined;
+  if (!isOfChain(event)) return undefined;
   return 'tokenIdHex' in event.data ? `${event.source}:${event.data.tokenId}` : event.source;
+}
+
+/** Whether the event is about the chain: a chain event, or the retraction of one. */
+export function isOfChain(event: ServiceEvent): event is ChainEvent | Retraction {
+  return 'registryAddress' in event.data && event.source !== OPERATIONS_SOURCE.const;
 }
 
 function isRetraction(event: ChainEvent | Retraction): event is Retraction {
@@ -352,7 +442,7 @@ export class States {
 
   /** Adds an event; returns the state that follows. Undefined if it changes none. */
   add(event: { type: string }): ShownState | undefined {
-    if (!isKnown(event) || event.type === 'com.service.etr.test') return undefined;
+    if (!isKnown(event) || !isOfChain(event)) return undefined;
     const name = historyOf(event) ?? '';
     const history = [...(this.#histories.get(name) ?? []), event];
     const state = shown(history);

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { invalid } from '../cli/errors';
-import { EVENT_SCHEMAS, isKnown, type ServiceEvent } from '../client/events';
+import { EVENT_SCHEMAS, isKnown, isOfChain, type ServiceEvent } from '../client/events';
 import { startReceiver } from '../receiver/receiver';
 import { onlyKey } from '../receiver/verify';
 import { ServiceError } from '../service/base/errors';
@@ -93,7 +93,7 @@ export class WebhookInbox implements Webhooks {
 
   #missing(what: string, withinMs: number): ServiceError {
     const left = this.#left.map((event) => {
-      const about = 'subject' in event ? ofToken(BigInt(event.subject)) : '';
+      const about = isOfChain(event) ? ofToken(BigInt(event.subject)) : '';
       return `${shortType(event.type)}${about}`;
     });
     const arrived = `${this.events.length} arrived; not taken yet: ${left.join(', ') || 'none'}.`;

@@ -2,7 +2,8 @@ import { systemClock } from '../../service/base/clock';
 import { ConfigurationError } from '../../service/base/errors';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { deliveriesOfEvent, type Delivery, type Place } from '../../service/outbox/deliveries';
-import { findFeeds, registryOfFeed } from '../../service/outbox/feeds';
+import { OPERATIONS } from '../../service/events/conditions';
+import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import {
@@ -47,7 +48,7 @@ export async function showDeliveries(options: ShowDeliveriesOptions): Promise<An
       if (histories.length === 0) throw unknownEvent(event);
       return listed(histories, historyLines, '');
     }
-    const feeds = await findFeeds(db, storedRegistryOf(options.registry));
+    const feeds = await findDeliveredFeeds(db, storedRegistryOf(options.registry));
     if (dead) return listed(await listDeadLetters(db, feeds), deadLine, 'no dead letters');
     if (orphaned) return listed(await listOrphans(db, feeds), orphanLine, 'no orphaned events');
     return listed(await listWaiting(db, feeds, MOST_WAITING), waitingLine, 'no deliveries are waiting');
@@ -140,7 +141,7 @@ export async function listDeliveries(
     throw invalid(`--state must be one of ${STATES.join(', ')}.`);
   const tokenId = token === undefined ? undefined : tokenIdOf(token).toString();
   return withDatabase(async ({ db }) => {
-    const feeds = await findFeeds(db);
+    const feeds = await findDeliveredFeeds(db);
     if ((await channelKeysOf(db, feeds, subscription)).length === 0) throw unknownSubscription(subscription);
     const all: UndeliveredEvent[] = [];
     let after: Place | undefined;
@@ -183,7 +184,9 @@ export async function sendAgain({ registry, subscription, ...selected }: Redeliv
   const selection = selectionOf(selected);
   return withDatabase(async (database) => {
     const { db } = database;
-    const feeds = await findFeeds(db, storedRegistryOf(registry));
+    // Operational events are of no block.
+    const find = 'fromBlock' in selection ? findFeeds : findDeliveredFeeds;
+    const feeds = await find(db, storedRegistryOf(registry));
     if ('fromBlock' in selection && feeds.length > 1) {
       const names = feeds.map(registryOfFeed).join(', ');
       throw invalid(`--from-block needs a registry: give --registry with one of ${names}.`);
@@ -201,6 +204,7 @@ export async function sendAgain({ registry, subscription, ...selected }: Redeliv
     const registries: object[] = [];
     for (const feed of feeds) {
       const [channel] = await channelsOf(db, feed, subscription);
+      if (channel === undefined && feed === OPERATIONS) continue;
       if (channel === undefined) throw unknownSubscription(subscription);
       const { enqueued, waiting } = await redeliver(database, channel, selection, systemClock.now());
       const removedUpTo = (await purgedUpTo(db, feed)) ?? -1;

@@ -38,7 +38,7 @@ export function EventPage({ id }: { id: string }) {
                   [
                     'Token',
                     event.tokenIdHex === null ? (
-                      'none: an event of the registry'
+                      'none: an event of no token'
                     ) : (
                       <TokenLink id={event.tokenIdHex} registry={event.registry} />
                     ),

@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks';
-import type { Overview, Problem, Sample } from '../../service/console/views';
+import type { Overview, Sample } from '../../service/console/views';
+import type { Problem } from '../../service/observability/problems';
 import { useConsole } from '../frame/console-context';
 import { PAGES, routeOf } from '../frame/route';
 import { ShownText, StateMark, useNow } from '../parts/values';

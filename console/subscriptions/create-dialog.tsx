@@ -95,7 +95,7 @@ function EventChoice({ draft, set, problems }: PartProps) {
         onChange={(source) => set({ source })}
       />
       <fieldset class="choices">
-        <legend>Types of events (none chosen: all)</legend>
+        <legend>Types of events (none chosen: all of the chain)</legend>
         {SUBSCRIBABLE_TYPES.filter((type) => type !== RETRACTED_TYPE).map((type) => (
           <Choice
             key={type}

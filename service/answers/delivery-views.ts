@@ -4,6 +4,7 @@ import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/attempt-delivery';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
+import { OPERATIONS } from '../events/conditions';
 import {
   deliveriesOfEvent,
   type DeliveredEvent,
@@ -22,7 +23,7 @@ const SECRET = '•••';
 const SIGNATURE = /-signature$/i;
 
 export function namesOf({ eventId: id, type, registry, tokenId }: StoredEvent): EventNames {
-  const isOfToken = tokenId !== '';
+  const isOfToken = tokenId !== '' && registry !== OPERATIONS;
   return {
     id,
     type,
@@ -67,7 +68,7 @@ export function eventsByOperation(
         error: attempts.at(-1)?.error ?? null,
       }));
       const { transactionHash } = aboutOf(body);
-      const key = keyOf({ transactionHash, blockNumber });
+      const key = keyOf({ transactionHash: transactionHash ?? '', blockNumber });
       return { key, event: { id, type, ...(seesDeliveries && { deliveries: shown }) } };
     });
   return (operation: Mined) => {

@@ -23,6 +23,9 @@ export const COUNT = z.int().nonnegative();
 /** Chain id and lower-case address, such as `80002:0xd805…`. */
 export const REGISTRY_NAME = z.string().regex(/^[1-9]\d*:0x[0-9a-f]{40}$/);
 
+/** The registry of an event; `operations` for operational events, which are of none. */
+export const EVENT_ORIGIN = z.string().regex(/^([1-9]\d*:0x[0-9a-f]{40}|operations)$/);
+
 /** Text of no particular form. */
 export const TEXT = z.string();
 
@@ -54,8 +57,8 @@ export const DELIVERY_STATE = z.enum(['waiting', 'failed', 'dead', 'delivered', 
 export const EVENT_NAMES = {
   id: TEXT,
   type: TEXT,
-  registry: REGISTRY_NAME,
-  tokenId: TEXT.nullable().meta({ description: 'In decimal digits; null for events of the registry.' }),
+  registry: EVENT_ORIGIN,
+  tokenId: TEXT.nullable().meta({ description: 'In decimal digits; null for events of no token.' }),
   tokenIdHex: TOKEN_ID_HEX.nullable(),
 };
 

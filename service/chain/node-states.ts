@@ -25,6 +25,9 @@ const TROUBLED_MS = 60_000;
 /** How long a difference is reported. */
 const DIFFERENCE_SHOWN_MS = 600_000;
 
+/** Why a node is left out before it was asked. */
+export const NOT_ASKED = 'it was not asked yet';
+
 /** A difference between the answer of a node and that of two others. */
 export interface Difference {
   /** Epoch milliseconds. */
@@ -106,7 +109,7 @@ export class NodeStates {
         {
           isUp: false,
           since,
-          reason: 'it was not asked yet',
+          reason: NOT_ASKED,
           awaySince: -Infinity,
           upSince: -Infinity,
           failedFrom: -Infinity,

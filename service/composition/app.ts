@@ -129,7 +129,14 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     }
 
     const lines = { database, issuing, eventDelivery };
-    const observing = startObserving(config, { ...lines, subscribing, metrics, outcomes, logger, timing });
+    const observing = startObserving(config, {
+      ...lines,
+      deliveryClock: clock,
+      metrics,
+      outcomes,
+      logger,
+      timing,
+    });
     open.push(() => observing.stop());
     const answering = createAnswering(config, { ...lines, clock: consoleClock });
     open.push(() => answering?.checking.stop());

@@ -16,6 +16,7 @@ import {
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
 import type { Metrics } from '../observability/metrics';
+import { OPERATIONS } from '../events/conditions';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
@@ -58,6 +59,14 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
   let wanted = new Map<RegistryName, { version: string; start: () => DeliveredFeed }>();
   let lastRefresh: Promise<unknown> = Promise.resolve();
   const feeds = (): DeliveredFeed[] => [...running.values()].map(({ feed }) => feed);
+  const operations = createFeedDelivery({
+    ...parts,
+    // The settings have no webhook for operational events.
+    targetOf: (channel) => parts.targetOf(channel, undefined),
+    // No chain has them.
+    restorePurged: async () => undefined,
+    onAttempt: (outcome) => parts.observer.attempted(OPERATIONS, outcome),
+  });
 
   /** Stops the feeds that are not wanted, and starts those that are missing. */
   function apply(): void {
@@ -93,7 +102,7 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
     }
     wanted = next;
     apply();
-    await Promise.all(feeds().map((feed) => feed.refresh()));
+    await Promise.all([operations, ...feeds()].map((feed) => feed.refresh()));
   }
 
   /** Refreshes run one after the other, so that the last one reads the newest rows. */
@@ -104,6 +113,7 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
   }
 
   const version = await changeVersionOf(db);
+  await operations.start(OPERATIONS);
   await refresh();
   if (running.size === 0) logger.warn('no events are read: TOKEN_REGISTRY_ADDRESS is not configured');
   const ending = new AbortController();
@@ -133,15 +143,15 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
       );
     },
     /**
-     * Removes events of the followed registries that were recorded and last sent before a time (epoch
-     * milliseconds) and are not needed any more. Resolves to their number.
+     * Removes events of the followed registries, and operational events, that were recorded and last sent
+     * before a time (epoch milliseconds) and are not needed any more. Resolves to their number.
      */
     async purge(this: void, before: number, signal: AbortSignal): Promise<number> {
       let removed = 0;
       for (const registry of running.keys())
         for (const feed of await findAllFeeds(db, registry))
           removed += await purgeEvents(database, feed, before, signal);
-      return removed;
+      return removed + (await purgeEvents(database, OPERATIONS, before, signal));
     },
     async stop(): Promise<void> {
       ending.abort();
@@ -149,7 +159,7 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
       await lastRefresh;
       wanted = new Map();
       apply();
-      await Promise.all(stopping.values());
+      await Promise.all([operations.stop(), ...stopping.values()]);
     },
   };
 }
@@ -179,6 +189,8 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
       status,
       nodes: () => undefined,
       opened: undefined,
+      hasWebhook: false,
+      isReader: async () => true,
       targetOf: () => undefined,
       refresh: async () => undefined,
       readAgain: () => undefined,
@@ -233,6 +245,9 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     registry: registryAddress,
     status: follower.status,
     nodes: report,
+    /** Whether the settings have a webhook for it: the sink of the subscription `default`. */
+    hasWebhook: registry.webhook !== undefined,
+    isReader: () => follower.isReader(),
     /** The feed's name, once it is known. */
     get opened() {
       return opened;

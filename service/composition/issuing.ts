@@ -67,6 +67,7 @@ export async function startIssuing(
       journal: undefined,
       scope: undefined,
       report: async () => undefined,
+      isMinting: () => false,
       stop: async () => undefined,
     };
   const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
@@ -119,6 +120,7 @@ export async function startIssuing(
     },
     journal,
     scope,
+    isMinting: () => queue.isMinting(),
     report: createIssuingReport({
       mints: () => mintFiguresOf(database.db, scope),
       lastFailure: outcomes.lastFailure,

@@ -1,18 +1,19 @@
-import { systemClock } from '../base/clock';
+import { type Clock, systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
-import { repeat } from '../base/waiting';
 import { shared } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
-import { failureLog, healthOf } from '../observability/health';
+import { healthOf } from '../observability/health';
 import type { MintOutcomes } from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
-import { logUnfollowed, type Unfollowed, unfollowedOf } from '../observability/unfollowed';
+import { unfollowedOf } from '../observability/unfollowed';
+import { distinctConditions, readConditions } from '../outbox/conditions';
+import { countSubscriptions } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 import { type Issuing, ownRegistryOf } from './issuing';
-import type { Subscribing } from './subscribing';
+import { watchConditions } from './watch-conditions';
 
 /** The observation of issuing and event delivery. */
 export type Observing = ReturnType<typeof startObserving>;
@@ -21,11 +22,10 @@ export type Observing = ReturnType<typeof startObserving>;
 const HEALTH_WITHIN_MS = 500;
 /** Prometheus gives up after ten seconds by default. */
 const METRICS_WITHIN_MS = 5_000;
-/** The log shows failing subscriptions even if nobody asks for health or metrics. */
-const FAILURES_EVERY_MS = 60_000;
+
 /**
- * Observes issuing and event delivery: it answers GET /health and GET /metrics, and compares the results of
- * both. It changes neither.
+ * Observes issuing and event delivery: it answers GET /health and GET /metrics, tells the operator of
+ * conditions, and compares the results of both. It changes neither.
  */
 export function startObserving(
   config: Config,
@@ -34,44 +34,37 @@ export function startObserving(
     /** Created before issuing and event delivery, which report to it. */
     metrics: Metrics;
     outcomes: Pick<MintOutcomes, 'recent'>;
-    issuing: Pick<Issuing, 'scope' | 'report'>;
+    issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
     eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
-    subscribing: Pick<Subscribing, 'health'>;
+    /** That of event delivery. */
+    deliveryClock: Clock;
     logger: Logger;
     /** Times that tests shorten. */
-    timing: Partial<CheckTiming>;
+    timing: Partial<CheckTiming> & { longMintSeconds?: number };
   },
 ) {
-  const { database, metrics, outcomes, issuing, eventDelivery, subscribing, logger, timing } = parts;
+  const { database, metrics, outcomes, issuing, eventDelivery, deliveryClock, logger, timing } = parts;
+  const { db } = database;
   const { scope } = issuing;
   const registry = ownRegistryOf(config);
   const clock = systemClock;
-  const findUnfollowed = (): Promise<Unfollowed> =>
+  const findUnfollowed = () =>
     unfollowedOf(database, {
       chainId: config.network.chainId,
       registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
       scope,
     });
-  const logFailures = failureLog(logger);
   const readOutboxes = shared(eventDelivery.figures, { clock });
-  const readUnfollowed = shared(findUnfollowed, { clock });
-  const readSubscriptions = shared(
-    async () => {
-      try {
-        const health = await subscribing.health();
-        logFailures(health);
-        return health;
-      } catch (error) {
-        logger.warn({ error }, 'the states of subscriptions cannot be read');
+  const conditions = async () => distinctConditions(await readConditions(db));
+  const sharedConditions = shared(
+    () =>
+      conditions().catch((error: unknown) => {
+        logger.warn({ error }, 'the conditions cannot be read');
         throw error;
-      }
-    },
+      }),
     { clock },
   );
-  const told = findUnfollowed().then(
-    (unfollowed) => logUnfollowed(unfollowed, logger),
-    (error: unknown) => logger.warn({ error }, 'the work that no setting follows cannot be counted'),
-  );
+  const readSubscriptions = shared(async () => countSubscriptions(config, db, await conditions()), { clock });
   const check =
     scope &&
     registry &&
@@ -91,31 +84,38 @@ export function startObserving(
         eventDelivery.feedOf(registryName(registry.network.chainId, registry.address))?.readAgain(block),
       timing,
     });
-  const failures = repeat(async () => void (await readSubscriptions(METRICS_WITHIN_MS)), FAILURES_EVERY_MS);
+  const watching = watchConditions(config, {
+    database,
+    eventDelivery,
+    issuing,
+    findUnfollowed,
+    clock: deliveryClock,
+    logger,
+    longMintSeconds: timing.longMintSeconds,
+  });
   return {
     async health(this: void) {
-      const [report, unfollowed, subscriptions] = await Promise.all([
+      const [report, seen] = await Promise.all([
         issuing.report(HEALTH_WITHIN_MS),
-        readUnfollowed(HEALTH_WITHIN_MS),
-        readSubscriptions(HEALTH_WITHIN_MS),
+        sharedConditions(HEALTH_WITHIN_MS),
       ]);
-      const health = healthOf(eventDelivery.feeds, report, clock.now(), unfollowed, subscriptions);
+      const health = healthOf(eventDelivery.feeds, report, clock.now(), seen);
       return { ...health, isDatabaseRemoved: database.isRemoved() };
     },
     metrics: {
       contentType: metrics.contentType,
       async text() {
-        const [report, outboxes, unfollowed, subscriptions] = await Promise.all([
+        const [report, outboxes, seen, subscriptions] = await Promise.all([
           issuing.report(METRICS_WITHIN_MS),
           readOutboxes(METRICS_WITHIN_MS),
-          readUnfollowed(METRICS_WITHIN_MS),
+          sharedConditions(METRICS_WITHIN_MS),
           readSubscriptions(METRICS_WITHIN_MS),
         ]);
         const { feeds } = eventDelivery;
-        return metrics.text({ feeds, outboxes, issuing: report, unfollowed, subscriptions });
+        return metrics.text({ feeds, outboxes, issuing: report, conditions: seen, subscriptions });
       },
     },
-    unfollowed: findUnfollowed,
-    stop: async () => void (await Promise.all([told, check?.stop(), failures.stop()])),
+    conditions,
+    stop: async () => void (await Promise.all([check?.stop(), watching.stop()])),
   };
 }

@@ -11,7 +11,7 @@ import { createSessions } from '../console/sessions';
 import type { Database } from '../database/database';
 import { movedSince } from '../outbox/changes';
 import { sinkRulesOf } from '../subscriptions/manage-subscriptions';
-import { healthQueryOf, subscriptionsHealth } from '../subscriptions/subscription-health';
+import { countSubscriptions } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';
@@ -46,13 +46,11 @@ export interface ConsoleParts {
   database: Database;
   issuing: Issuing;
   eventDelivery: EventDelivery;
-  observing: Pick<Observing, 'unfollowed'>;
+  observing: Pick<Observing, 'conditions'>;
   answering: ReturnType<typeof createAnswering>;
   clock: Clock;
 }
 
-/** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
-const SLOW_AFTER_MS = 60_000;
 /** The overview does not wait: it shows the last report until this one arrives. */
 const REPORT_WITHIN_MS = 60_000;
 
@@ -76,12 +74,8 @@ export function startConsole(config: Config, parts: ConsoleParts) {
     feeds,
     figures: eventDelivery.figures,
     issuing: () => issuing.report(REPORT_WITHIN_MS),
-    unfollowed: observing.unfollowed,
-    failingBefore: () => clock.now() - config.subscriptionFailingAfterMinutes * 60_000,
-    async subscriptions() {
-      const query = await healthQueryOf(config, db, clock.now());
-      return subscriptionsHealth(db, { ...query, failingBefore: clock.now() - SLOW_AFTER_MS });
-    },
+    conditions: observing.conditions,
+    subscriptions: async () => countSubscriptions(config, db, await observing.conditions()),
     moved: async () => `${attempts} ${await movedSince(db)}`,
     plots: samples.plots,
   });

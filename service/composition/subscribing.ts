@@ -10,14 +10,13 @@ import type { Database } from '../database/database';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { channelsOf, type Channel } from '../outbox/channels';
-import { findFeeds, registryOfFeed } from '../outbox/feeds';
+import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
 import { redeliver } from '../outbox/redeliver';
 import { listUndelivered } from '../outbox/undelivered';
 import { createSubscriptions, sinkRulesOf, targetOf } from '../subscriptions/manage-subscriptions';
 import { createSecretsCipher } from '../subscriptions/secrets';
 import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
-import { healthQueryOf, subscriptionsHealth } from '../subscriptions/subscription-health';
 import type { EventDelivery } from './event-delivery';
 
 /** The subscriptions, and the paths that manage them. */
@@ -34,8 +33,6 @@ export function createSubscribing(
   const cipher = createSecretsCipher(config.secretsKey);
   const guard = { rules: sinkRulesOf(config), lookup };
   return {
-    /** The states of all subscriptions. */
-    health: async () => subscriptionsHealth(db, await healthQueryOf(config, db, clock.now())),
     /**
      * The target of a channel's deliveries. Undefined without a signing key, or if the subscription cannot be
      * read: its events wait.
@@ -70,7 +67,8 @@ export function createSubscribing(
         deliveries: (query) => listUndelivered(db, query),
         async redeliver(name, selection) {
           const results: { registry: RegistryName; queued: number; alreadyWaiting: number }[] = [];
-          for (const feed of await findFeeds(db)) {
+          // Operational events are of no block.
+          for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db)) {
             const [channel] = await channelsOf(db, feed, name);
             if (channel === undefined) continue;
             const { enqueued, waiting } = await redeliver(database, channel, selection, clock.now());

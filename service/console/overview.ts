@@ -3,12 +3,11 @@ import { formatEther } from 'ethers';
 import type { Clock } from '../base/clock';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
-import { problemsOf } from './problems';
 import type { Overview, RegistryView, Sample } from './views';
 import type { IssuingReport } from '../observability/issuing-report';
-import type { Unfollowed } from '../observability/unfollowed';
+import { missingSettings, shownConditions } from '../observability/problems';
+import type { Condition } from '../events/conditions';
 import type { OutboxFigures } from '../outbox/outbox-figures';
-import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
 import type { FollowedFeed } from '../watcher/feed-status';
 
 /** Sources of the overview. `issuing` is undefined while documents cannot be issued. */
@@ -19,10 +18,9 @@ export interface OverviewSources {
   feeds(this: void): readonly FollowedFeed[];
   figures(this: void): Promise<readonly ({ registry: RegistryName } & OutboxFigures)[]>;
   issuing(this: void): Promise<IssuingReport | undefined>;
-  subscriptions(this: void): Promise<SubscriptionsHealth>;
-  /** The time before which failures must have begun to count. */
-  failingBefore(this: void): number;
-  unfollowed(this: void): Promise<Unfollowed>;
+  /** The number of subscriptions by state. */
+  subscriptions(this: void): Promise<Overview['subscriptions']>;
+  conditions(this: void): Promise<readonly Condition[]>;
   /** A text that changes with every event and attempt. */
   moved(this: void): Promise<string>;
   plots(this: void): Overview['plots'];
@@ -46,31 +44,22 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
   const readFigures = shared(sources.figures, slow);
   const readIssuing = shared(sources.issuing, slow);
   const readSubscriptions = shared(sources.subscriptions, slow);
-  const readUnfollowed = shared(sources.unfollowed, slow);
+  const readConditions = shared(sources.conditions, { clock, keptMs: Infinity });
   const readMoved = shared(sources.moved, { clock, keptMs: Infinity });
   const whole = shared(
     async () => {
-      const [figures, issuing, subscriptions, unfollowed, moved] = await Promise.all([
+      const [figures, issuing, subscriptions, conditions, moved] = await Promise.all([
         readFigures(PART_WITHIN_MS),
         readIssuing(PART_WITHIN_MS),
         readSubscriptions(PART_WITHIN_MS),
-        readUnfollowed(PART_WITHIN_MS),
+        readConditions(PART_WITHIN_MS),
         readMoved(PART_WITHIN_MS),
       ]);
       const now = clock.now();
       const feeds = sources.feeds();
-      const { missing, failingBefore, plots } = sources;
+      const { missing, plots } = sources;
       const registries = feeds.map((feed) => registryView(feed, figures));
-      const problems = problemsOf({
-        now,
-        feeds,
-        registries,
-        missing,
-        issuing,
-        subscriptions,
-        failingBefore: failingBefore(),
-        unfollowed,
-      });
+      const problems = [...shownConditions(conditions ?? [], now), ...missingSettings(missing)];
       const shown = issuing && issuingView(issuing, sources.currency);
       const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
         return { registry, state, waiting, deadLetters };
@@ -83,7 +72,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
         problems,
         registries,
         issuing: shown ?? null,
-        subscriptions: { active: 0, paused: 0, gone: 0, ...subscriptions?.byState },
+        subscriptions: subscriptions ?? { active: 0, paused: 0, gone: 0 },
         plots: plots(),
       };
     },

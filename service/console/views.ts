@@ -5,6 +5,7 @@
  */
 
 import type { Confirmations } from '../chain/networks';
+import type { Problem } from '../observability/problems';
 
 /** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
 export type Role = 'operator' | 'reader';
@@ -17,16 +18,6 @@ export interface Session {
 
 /** The body of POST /console/api/session: a key, or the token of a link that logs in once. */
 export type LogIn = { key: string } | { link: string };
-
-/** Something that is wrong, and what to do about it. */
-export interface Problem {
-  severity: 'error' | 'warning';
-  /** One sentence. */
-  message: string;
-  remedy: string;
-  /** The page of the console that shows more: `#/deliveries?state=dead`, for example. */
-  href?: string;
-}
 
 /** One measurement for a plot: `at`, and the value. */
 export type Sample = readonly [at: number, value: number];
@@ -58,7 +49,7 @@ export interface Overview {
   at: number;
   /** Changes whenever the chain, a mint or a delivery moved: a page that shows those reads them again. */
   revision: string;
-  /** The worst first. Empty: all is well. */
+  /** The errors first. Empty: all is well. */
   problems: Problem[];
   registries: RegistryView[];
   /** Null while documents cannot be issued. */

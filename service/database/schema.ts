@@ -18,6 +18,7 @@ export interface Schema {
   dead_letters: DeadLettersTable;
   orphans: OrphansTable;
   registries: RegistriesTable;
+  conditions: ConditionsTable;
   issuances: IssuancesTable;
   document_parts: DocumentPartsTable;
   loose_documents: UnfinishedDocumentsTable;
@@ -34,7 +35,10 @@ type Bytes = ColumnType<Uint8Array | ArrayBuffer, Uint8Array, Uint8Array>;
 /** The position up to which each registry's events have been read. */
 export interface FeedsTable {
   id: Generated<number>;
-  /** Chain, registry and the hash of block 0: a restarted chain has another feed. */
+  /**
+   * Chain, registry and the hash of block 0: a restarted chain has another feed. `operations`: the feed of
+   * operational events, which no chain writes.
+   */
   feed: string;
   next_block: number;
   last_block_hash: string | null;
@@ -58,11 +62,11 @@ interface BlocksTable {
   hash: string | null;
 }
 
-/** The tokens with events. */
+/** The tokens with events, and the subjects of operational events. */
 interface TokensTable {
   id: Generated<number>;
   feed: number;
-  /** In decimals. Empty for events of the registry itself. */
+  /** In decimals. Empty for events of the registry itself. The subject, in the feed of operational events. */
   token_id: string;
 }
 
@@ -203,6 +207,18 @@ interface OrphansTable {
   orphaned_at: number;
   /** The block in which its transaction was mined again; the delivery is valid then. */
   mined_again_in: number | null;
+}
+
+/** What is wrong now (service/events/conditions.ts). */
+interface ConditionsTable {
+  /** The kind. */
+  what: string;
+  subject: string;
+  /** The part of the service that sees it: a registry, the issuing of a scope, … */
+  observer: string;
+  since: number;
+  /** JSON. */
+  detail: string;
 }
 
 /** Registries that were added without a setting, and registries that were given up. */

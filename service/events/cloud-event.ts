@@ -1,5 +1,12 @@
 import { v5 as uuidV5 } from 'uuid';
-import { CHAIN_EVENT_TYPES, type ChainEvent, type Retraction, type TokenEvent } from '../../client/events';
+import {
+  CHAIN_EVENT_TYPES,
+  OPERATIONAL_TYPES,
+  type ChainEvent,
+  type OperationalEvent,
+  type Retraction,
+  type TokenEvent,
+} from '../../client/events';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { RegistryEvent } from '../registry/registry-event';
 
@@ -16,7 +23,11 @@ export const RETRACTED_TYPE = `${TYPE_PREFIX}retracted` as const;
 export const TEST_TYPE = `${TYPE_PREFIX}test` as const;
 
 /** The types that `types` of a subscription may name. */
-export const SUBSCRIBABLE_TYPES: readonly string[] = [...CHAIN_EVENT_TYPES, RETRACTED_TYPE];
+export const SUBSCRIBABLE_TYPES: readonly string[] = [
+  ...CHAIN_EVENT_TYPES,
+  RETRACTED_TYPE,
+  ...OPERATIONAL_TYPES,
+];
 
 /** An event's type without its prefix. */
 export function shortType(type: string): string {
@@ -61,9 +72,13 @@ export function eventIdOf(
   return uuidV5(name, EVENT_ID_NAMESPACE);
 }
 
-/** The token and the transaction that a chain event, or a retraction of one, is about. */
-export function aboutOf(body: string): { tokenId: string; transactionHash: string } {
-  const { data } = JSON.parse(body) as CloudEvent | Retraction;
+/**
+ * The token and the transaction that a chain event, or a retraction of one, is about; the subject of an
+ * operational event.
+ */
+export function aboutOf(body: string): { tokenId: string; transactionHash?: string } {
+  const { subject, data } = JSON.parse(body) as CloudEvent | Retraction | OperationalEvent;
+  if (!('tokenId' in data)) return { tokenId: subject };
   const { transactionHash } = 'retracted' in data ? data.retracted : data;
   return { tokenId: data.tokenId, transactionHash };
 }

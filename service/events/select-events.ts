@@ -1,5 +1,6 @@
 import { parseTokenId } from '../registry/token-id-forms';
 import type { CloudEvent } from './cloud-event';
+import { OPERATIONS_PREFIX } from './conditions';
 
 /** Values of attributes, by the attribute's name. */
 export type AttributeValues = Readonly<Record<string, string>>;
@@ -30,6 +31,16 @@ export type EventPredicate = (event: CloudEvent) => boolean;
 /** The attributes that every event has. */
 const ATTRIBUTES = ['id', 'source', 'type', 'subject', 'time', 'specversion', 'datacontenttype'] as const;
 
+/** Whether `types` names a type of operational events. */
+export function namesOperations({ types = [] }: Pick<Selection, 'types'>): boolean {
+  return types.some((type) => type.startsWith(OPERATIONS_PREFIX));
+}
+
+/** Whether a subscription wants operational events of a type: only its `types` select them. */
+export function wantsOperation(definition: string, type: string): boolean {
+  return (JSON.parse(definition) as Selection).types?.includes(type) === true;
+}
+
 /** The rules by which a subscription gets events. */
 export interface EventRules {
   readonly wants: EventPredicate;
@@ -46,11 +57,12 @@ interface Selecting extends Selection {
 export function compileRules(definition: string): EventRules {
   const selecting = JSON.parse(definition) as Selecting;
   const { startFrom, retractions } = selecting.config;
+  const first = typeof startFrom === 'number' ? startFrom : 0;
   const selects = compileSelection(selecting);
-  const wants: EventPredicate =
-    typeof startFrom === 'number'
-      ? (event) => event.data.blockNumber >= startFrom && selects(event)
-      : selects;
+  const wants: EventPredicate = (event) =>
+    event.type.startsWith(OPERATIONS_PREFIX)
+      ? wantsOperation(definition, event.type)
+      : event.data.blockNumber >= first && selects(event);
   return { wants, hasRetractions: retractions };
 }
 

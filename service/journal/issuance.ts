@@ -113,7 +113,14 @@ export function scopeName({ chainId, registryAddress, issuer }: JournalScope): s
 
 /** Name of the right to mint the documents of a journal, which one process at a time has. */
 export function mintingRightOf(scope: JournalScope): string {
-  return `mint:${scopeName(scope)}`;
+  return `${MINTING}${scopeName(scope)}`;
+}
+
+const MINTING = 'mint:';
+
+/** Whether a right is one to mint. */
+export function isMintingRight(right: string): boolean {
+  return right.startsWith(MINTING);
 }
 
 /** Inverse of scopeName. */

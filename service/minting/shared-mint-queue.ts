@@ -27,7 +27,9 @@ const LOOK_EVERY_MS = 250;
  * to send opens the queue and also mints what the others added to the journal. When it dies, another takes
  * over. Only the process with the right gives nonces; while the right passes on, two may do so for a moment.
  */
-export async function startSharedMintQueue(options: SharedMintQueueOptions): Promise<MintQueue> {
+export async function startSharedMintQueue(
+  options: SharedMintQueueOptions,
+): Promise<MintQueue & { isMinting(): boolean }> {
   const { database, journal, logger, openQueue } = options;
   const name = mintingRightOf(options.scope);
   const stopping = new AbortController();
@@ -133,6 +135,8 @@ export async function startSharedMintQueue(options: SharedMintQueueOptions): Pro
       outcomes.set(tokenId, outcome);
       return outcome;
     },
+    /** Whether this process has the right to send. */
+    isMinting: () => queue !== undefined,
     async stop() {
       stopping.abort();
       await running;

@@ -285,7 +285,7 @@ async function mintsOf(
     .where('orphaned_at', 'is', null)
     .execute();
   for (const { body, block_number: block } of rows) {
-    const { tokenId, transactionHash: txHash } = aboutOf(body);
+    const { tokenId, transactionHash: txHash = '' } = aboutOf(body);
     const hex = tokenIdHexOf(BigInt(tokenId));
     mints.set(hex, [...(mints.get(hex) ?? []), { txHash, block }]);
   }

@@ -1,19 +1,21 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { NodeReport } from '../chain/node-states';
+import type { ConditionKind, OPERATIONS } from '../events/conditions';
 import type { OutboxFigures } from '../outbox/outbox-figures';
-import type { SubscriptionsHealth } from '../subscriptions/subscription-health';
+import type { SeenCondition } from '../outbox/conditions';
+import type { SubscriptionState } from '../subscriptions/subscription';
 import type { FollowedFeed } from '../watcher/feed-status';
 import type { IssuingReport } from './issuing-report';
-import type { Unfollowed } from './unfollowed';
 
 /** Values that are measured for each request of the metrics. */
 export interface Measured {
   feeds: readonly FollowedFeed[];
   /** Undefined while the database cannot be asked, as the members below: no outdated figures are shown. */
   outboxes: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined;
-  unfollowed: Unfollowed | undefined;
-  subscriptions: SubscriptionsHealth | undefined;
+  conditions: readonly SeenCondition[] | undefined;
+  /** The number of subscriptions by state. */
+  subscriptions: Readonly<Record<SubscriptionState, number>> | undefined;
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
 }
@@ -31,6 +33,13 @@ const ofOutboxes =
   (figure: keyof OutboxFigures) =>
   ({ outboxes = [] }: Measured): LabelledValues =>
     outboxes.map((one) => [one.registry, one[figure]]);
+
+const ofUnfollowed =
+  (wanted: ConditionKind, figure: string) =>
+  ({ conditions = [] }: Measured): LabelledValues =>
+    conditions
+      .filter(({ what }) => what === wanted)
+      .map(({ detail }) => [String(detail.registry), Number(detail[figure])]);
 
 /** Name, help and values of a gauge with a label. */
 type Labelled = readonly [string, string, (measured: Measured) => LabelledValues];
@@ -62,13 +71,12 @@ const BY_REGISTRY: readonly Labelled[] = [
   [
     'etr_unfollowed_deliveries',
     'Events that are not delivered, of a registry that no setting follows.',
-    ({ unfollowed }) =>
-      unfollowed?.deliveries.map(({ registry, undelivered }) => [registry, undelivered]) ?? [],
+    ofUnfollowed('feed_unfollowed', 'undelivered'),
   ],
   [
     'etr_unfollowed_mints',
     'Unfinished mints of a registry, or of an issuer, that no setting follows.',
-    ({ unfollowed }) => unfollowed?.issuances.map(({ registry, unfinished }) => [registry, unfinished]) ?? [],
+    ofUnfollowed('documents_unfollowed', 'unfinished'),
   ],
 ];
 
@@ -107,7 +115,7 @@ const BY_STATE: readonly Labelled[] = [
   [
     'etr_subscriptions',
     'Subscriptions by state: active, paused, gone (the sink answered 410).',
-    ({ subscriptions }) => Object.entries(subscriptions?.byState ?? {}),
+    ({ subscriptions }) => Object.entries(subscriptions ?? {}),
   ],
   [
     'etr_mints',
@@ -118,6 +126,12 @@ const BY_STATE: readonly Labelled[] = [
       ['mined', issuing?.mints?.mined],
     ],
   ],
+];
+
+const CONDITIONS: Labelled = [
+  'etr_conditions',
+  'Conditions that hold now, by their kind: what is wrong.',
+  ({ conditions = [] }) => conditions.map(({ what }) => [what, 1]),
 ];
 
 const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
@@ -141,8 +155,7 @@ const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
   [
     'etr_subscriptions_failing',
     'Active subscriptions without a successful delivery for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
-    ({ subscriptions }) =>
-      subscriptions?.troubled.filter(({ failingSince }) => failingSince !== undefined).length,
+    ({ conditions }) => conditions?.filter(({ what }) => what === 'subscription_failing').length,
   ],
   [
     'etr_mint_oldest_seconds',
@@ -200,7 +213,7 @@ export function createMetrics() {
     [],
   );
   const labelledBy =
-    (label: 'registry' | 'state' | 'node' | 'key') =>
+    (label: 'registry' | 'state' | 'node' | 'key' | 'what') =>
     ([name, help, valuesOf]: Labelled) => {
       const gauge = new Gauge({ name, help, labelNames: [label], registers });
       return (measured: Measured): void => {
@@ -223,11 +236,12 @@ export function createMetrics() {
     ...BY_STATE.map(labelledBy('state')),
     ...BY_NODE.map(labelledBy('node')),
     ...BY_KEY.map(labelledBy('key')),
+    labelledBy('what')(CONDITIONS),
     ...single,
   ];
   return {
     recorded: (registry: RegistryName, events: number) => recorded.inc({ registry }, events),
-    attempted: (registry: RegistryName, outcome: 'delivered' | 'failed' | 'dead') =>
+    attempted: (registry: RegistryName | typeof OPERATIONS, outcome: 'delivered' | 'failed' | 'dead') =>
       attempts.inc({ registry, outcome }),
     mintFailed: (code: string) => failed.inc({ code }),
     mintsReorganised: (mints: number) => reorganised.inc(mints),

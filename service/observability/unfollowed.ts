@@ -2,7 +2,6 @@ import { findNetwork } from '../chain/networks';
 import type { Database } from '../database/database';
 import { countUnfinished } from '../journal/read-issuances';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
-import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { feedFiguresOf } from '../outbox/outbox-figures';
@@ -49,25 +48,4 @@ export async function unfollowedOf(
     issuances.push({ registry: registryName(chainId, registryAddress), issuer, unfinished });
   }
   return { deliveries, issuances };
-}
-
-/** Whether there is any. */
-export function isAny({ deliveries, issuances }: Unfollowed): boolean {
-  return deliveries.length + issuances.length > 0;
-}
-
-/** Logs a line for each registry. */
-export function logUnfollowed({ deliveries, issuances }: Unfollowed, logger: Logger): void {
-  for (const figures of deliveries)
-    logger.warn(
-      figures,
-      'the events of a registry, waiting and later ones, are not delivered, because no setting follows ' +
-        'it: follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`',
-    );
-  for (const figures of issuances)
-    logger.warn(
-      figures,
-      'unfinished documents wait, because no setting names their registry and issuer: start the service ' +
-        'with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS until they are issued',
-    );
 }

@@ -17,6 +17,18 @@ export async function noteChange(transaction: Transaction<Schema>): Promise<void
     .execute();
 }
 
+/**
+ * Keeps subscriptions and registries as they are until the transaction ends. Transactions that call this run
+ * one at a time, and none records events meanwhile. Call it before queues are locked.
+ */
+export async function holdChanges(transaction: Transaction<Schema>): Promise<void> {
+  await transaction
+    .updateTable('subscription_changes')
+    .set((eb) => ({ version: eb.ref('version') }))
+    .where('id', '=', 1)
+    .execute();
+}
+
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
   const { version } = await db

@@ -1,10 +1,11 @@
-import type { Kysely, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
+import type { Schema, SubscriptionsTable } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
-import { compileRules, type EventRules } from '../events/select-events';
-import { noteChange } from './changes';
+import { OPERATIONS } from '../events/conditions';
+import { compileRules, namesOperations, type EventRules, type Selection } from '../events/select-events';
+import { holdChanges, noteChange } from './changes';
 
 /** The subscription of WEBHOOK_URL and service.config.json. */
 export const DEFAULT_SUBSCRIPTION = 'default';
@@ -20,16 +21,13 @@ export interface Recipient extends EventRules {
 }
 
 /**
- * Adds the subscription `default` and the channels that are missing: each subscription has one for each feed.
+ * Adds the subscription `default` and the channels that are missing: each subscription has one for the feed
+ * of each registry.
  */
 export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     // Waits for transactions that add subscriptions: they do not see the new feed.
-    await transaction
-      .updateTable('subscription_changes')
-      .set((eb) => ({ version: eb.ref('version') }))
-      .where('id', '=', 1)
-      .execute();
+    await holdChanges(transaction);
     await addDefault(transaction, now);
     const added = await transaction
       .insertInto('channels')
@@ -37,7 +35,7 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       .expression((eb) =>
         eb
           .selectFrom('subscriptions')
-          .innerJoin('feeds', (join) => join.onTrue())
+          .innerJoin('feeds', (join) => join.on('feeds.feed', '<>', OPERATIONS))
           .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
       )
       .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
@@ -45,6 +43,43 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       .execute();
     if (added.length > 0) await noteChange(transaction);
   });
+}
+
+/**
+ * Adds the channel of operational events to a subscription whose `types` name some. It is never filled: the
+ * conditions that hold already are in GET /health. Without such a subscription there is no feed for them.
+ */
+export async function addOperationsChannel(
+  transaction: Transaction<Schema>,
+  {
+    id: subscription,
+    definition,
+    state,
+  }: Pick<Selectable<SubscriptionsTable>, 'id' | 'definition' | 'state'>,
+  now: number,
+): Promise<void> {
+  if (!namesOperations(JSON.parse(definition ?? '{}') as Selection)) return;
+  await transaction
+    .insertInto('feeds')
+    .values({ feed: OPERATIONS, next_block: 0, last_block_hash: null, opened_at: now })
+    .onConflict((conflict) => conflict.column('feed').doNothing())
+    .execute();
+  const { id: feed } = await transaction
+    .selectFrom('feeds')
+    .select('id')
+    .where('feed', '=', OPERATIONS)
+    .executeTakeFirstOrThrow();
+  // All of its events have block 0. A purge goes up to the oldest kept block.
+  await transaction
+    .insertInto('blocks')
+    .values({ feed, number: 0, hash: null })
+    .onConflict((conflict) => conflict.columns(['feed', 'number']).doNothing())
+    .execute();
+  await transaction
+    .insertInto('channels')
+    .values({ subscription, feed, state })
+    .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
+    .execute();
 }
 
 /** Adds the subscription `default` unless it exists. A new database has none until it is needed. */
@@ -181,19 +216,21 @@ export async function channelsOf(db: Kysely<Schema>, feed: string, subscription?
  *
  * Call it before queues are locked. It locks rows in the same order as changes of subscriptions, and as the
  * recording of events: any other order could deadlock.
+ *
+ * @returns whether the channel was stopped.
  */
 export async function stopChannel(
   db: Transaction<Schema>,
   channel: number,
   changedAt: number | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const row = await db
     .selectFrom('channels')
     .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
     .select(['channels.subscription', 'channels.state', 'definition'])
     .where('channels.id', '=', channel)
     .executeTakeFirst();
-  if (row?.state !== 'active') return;
+  if (row?.state !== 'active') return false;
   await noteChange(db);
   const { subscription, definition } = row;
   const { changed_at } = await db
@@ -201,7 +238,7 @@ export async function stopChannel(
     .select('changed_at')
     .where('id', '=', subscription)
     .executeTakeFirstOrThrow();
-  if (changedAt !== undefined && changed_at !== changedAt) return;
+  if (changedAt !== undefined && changed_at !== changedAt) return false;
   const isOfApi = definition !== null;
   if (isOfApi)
     await db
@@ -216,4 +253,5 @@ export async function stopChannel(
     .where('state', '=', 'active')
     .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
     .execute();
+  return true;
 }

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
-import { findFeeds, registryOfFeed } from './feeds';
+import { findDeliveredFeeds, registryOfFeed } from './feeds';
 import { bytesOfId, HIGHEST_KEY, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
 
 /**
@@ -145,7 +145,11 @@ const MOST_EVENTS = 2_000;
  */
 export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
   const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
-  const channels = await channelKeysOf(db, await findFeeds(db, wanted.registry), wanted.subscription);
+  const channels = await channelKeysOf(
+    db,
+    await findDeliveredFeeds(db, wanted.registry),
+    wanted.subscription,
+  );
   const feeds = await feedsFor(db, wanted);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const candidates = isOfFew ? undefined : await undeliveredIn(db, channels, { after, limit, states });
@@ -208,7 +212,7 @@ function newestEvents(
 /** Keys of the current feeds that may have such events. */
 async function feedsFor(db: Kysely<Schema>, { registry, eventId }: EventsWanted): Promise<number[]> {
   // Only UUIDs are stored.
-  const names = eventId === undefined || isEventId(eventId) ? await findFeeds(db, registry) : [];
+  const names = eventId === undefined || isEventId(eventId) ? await findDeliveredFeeds(db, registry) : [];
   const rows = await db.selectFrom('feeds').select('id').where('feed', 'in', orNone(names, '')).execute();
   return rows.map(idOf);
 }

@@ -3,6 +3,7 @@ import { ServiceError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
 import { compiled } from '../database/compiled';
 import type { FeedsTable, Schema } from '../database/schema';
+import { OPERATIONS } from '../events/conditions';
 import { addChannels } from './channels';
 
 /**
@@ -16,9 +17,22 @@ export async function findFeeds(db: Kysely<Schema>, registry?: string): Promise<
   return [...new Map(feeds.map((feed) => [registryOfFeed(feed), feed])).values()];
 }
 
+/** Like `findFeeds`, with the feed of operational events. `origin`: only this registry, or `operations`. */
+export async function findDeliveredFeeds(db: Kysely<Schema>, origin?: string): Promise<string[]> {
+  if (origin === OPERATIONS) return [OPERATIONS];
+  const feeds = await findFeeds(db, origin);
+  return origin === undefined ? [...feeds, OPERATIONS] : feeds;
+}
+
 /** Like `findFeeds`, with the feeds that were left behind. */
 export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promise<string[]> {
-  const rows = await db.selectFrom('feeds').select('feed').orderBy('opened_at').orderBy('feed').execute();
+  const rows = await db
+    .selectFrom('feeds')
+    .select('feed')
+    .where('feed', '<>', OPERATIONS)
+    .orderBy('opened_at')
+    .orderBy('feed')
+    .execute();
   const wanted = registry?.toLowerCase();
   return rows.flatMap(({ feed }) => {
     const name = registryOfFeed(feed);
@@ -26,6 +40,7 @@ export async function findAllFeeds(db: Kysely<Schema>, registry?: string): Promi
   });
 }
 
+/** The registry of a feed; `operations` for the feed of operational events, which no chain writes. */
 export function registryOfFeed(feed: string): RegistryName {
   return feed.split(':').slice(0, 2).join(':') as RegistryName;
 }

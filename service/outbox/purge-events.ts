@@ -212,20 +212,25 @@ export async function removeQueues(
   }
 }
 
-/** Deletes the queues that a process left when it died while it deleted a subscription. */
-export async function removeLeftoverQueues(database: Database, signal?: AbortSignal): Promise<void> {
-  const { db } = database;
-  const withQueues: number[] = [];
+/** The channels with rows in a table whose index begins with them. */
+export async function channelsWith(db: Kysely<Schema>, table: 'queues' | 'dead_letters'): Promise<number[]> {
+  const found: number[] = [];
   for (let last = 0; ;) {
-    // The index gives each channel's first row, however many queues it has.
+    // The index gives each channel's first row, however many it has.
     const { next } = await db
-      .selectFrom('queues')
+      .selectFrom(table)
       .select((eb) => eb.fn.min('channel').as('next'))
       .where('channel', '>', last)
       .executeTakeFirstOrThrow();
-    if (next === null) break;
-    withQueues.push((last = Number(next)));
+    if (next === null) return found;
+    found.push((last = Number(next)));
   }
+}
+
+/** Deletes the queues that a process left when it died while it deleted a subscription. */
+export async function removeLeftoverQueues(database: Database, signal?: AbortSignal): Promise<void> {
+  const { db } = database;
+  const withQueues = await channelsWith(db, 'queues');
   // Read after the queues: a channel that is missing by now was deleted, and its id is not used again.
   const channels = new Set((await db.selectFrom('channels').select('id').execute()).map(({ id }) => id));
   await removeQueues(

@@ -3,8 +3,10 @@ import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import { compiled } from '../database/compiled';
 import type { AttemptsTable, Schema } from '../database/schema';
+import { holdChanges } from './changes';
 import { stopChannel } from './channels';
 import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
+import { tellOfChannel } from './conditions';
 
 /** The recorded part of an attempt. */
 export interface AttemptRecord {
@@ -54,7 +56,10 @@ async function settleQueues(
   settlements: readonly Settlement[],
   { now, sentTo }: { now: number; sentTo: SentTo | undefined },
 ): Promise<{ lost: Settlement[]; areDue: boolean }> {
-  if (settlements.some(({ failed }) => failed?.isGone)) await stopChannel(db, channel, sentTo?.changedAt);
+  // Before queues are locked: any other order could deadlock.
+  if (settlements.some(({ failed }) => failed && failed.nextAttemptAt === undefined)) await holdChanges(db);
+  const isGone =
+    settlements.some(({ failed }) => failed?.isGone) && (await stopChannel(db, channel, sentTo?.changedAt));
   await recordAttempts(db, channel, settlements);
   const leases = await lockLeases(db, channel, settlements);
   const isMine = ({ queue }: Settlement): boolean => leases.get(queue.token) === queue.lease;
@@ -62,6 +67,7 @@ async function settleQueues(
   const hasFailed = settlements.some(({ failed }) => failed);
   // An answer of a former sink says nothing of the present one.
   const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo));
+  const letters: Attempted[] = [];
   let areDue = await moveOn(db, channel, mine, now);
   for (const settled of mine) {
     const { delivered, failed } = settled;
@@ -69,8 +75,12 @@ async function settleQueues(
       const dueAt = isOutdated ? now : (failed?.nextAttemptAt ?? now);
       await postpone(db, settled, dueAt);
       areDue ||= dueAt <= now;
-    } else if (failed) await bury(db, channel, failed, now);
+    } else if (failed) {
+      await bury(db, channel, failed, now);
+      letters.push(failed);
+    }
   }
+  await tellOfChannel(db, channel, { isGone, letters }, now);
   await noteHealth(db, channel, settlements, sentTo);
   return { lost: settlements.filter((settled) => !isMine(settled)), areDue };
 }

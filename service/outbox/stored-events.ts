@@ -1,6 +1,6 @@
 import { sql, type Insertable, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
 import { parse, stringify } from 'uuid';
-import type { Retraction } from '../../client/events';
+import type { OperationalEvent, Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { DeliveriesTable, EventsTable, QueuesTable, Schema } from '../database/schema';
@@ -59,7 +59,8 @@ export function eventsAfter(db: Kysely<Schema>, feed: number, { block_number, lo
 
 /**
  * The keys of tokens' rows, which are added if they are missing. A token id is decimal, or empty for events
- * of the registry itself: they carry token id 0, and have a queue of their own.
+ * of the registry itself: they carry token id 0, and have a queue of their own. The subject of an operational
+ * event stands in the place of a token.
  */
 export async function keysOfTokens(
   db: Transaction<Schema>,
@@ -131,7 +132,7 @@ export function channelsByEvent(
 
 /** An event that is to be stored. */
 interface NewEvent {
-  cloudEvent: CloudEvent | Retraction;
+  cloudEvent: CloudEvent | Retraction | OperationalEvent;
   /** Key of the token's row. */
   token: number;
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex'>;

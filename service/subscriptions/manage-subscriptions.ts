@@ -13,6 +13,7 @@ import { classifyOutcome, createWebhookClient, newWebhookSecret } from '../deliv
 import type { SinkGuard } from '../delivery/guarded-connector';
 import { TEST_TYPE } from '../events/cloud-event';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
+import { distinctConditions, readConditions } from '../outbox/conditions';
 import { createSecretsCipher } from './secrets';
 import {
   addSubscription,
@@ -35,7 +36,7 @@ import {
   type StoredSubscription,
   type Subscription,
 } from './subscription';
-import { healthQueryOf, withFailures } from './subscription-health';
+import { followedFeeds, withFailures } from './subscription-health';
 
 /** The settings that subscriptions depend on. Without a signing key nothing can be delivered. */
 type SubscriptionSettings = Pick<
@@ -76,10 +77,10 @@ export function createSubscriptions(
   const { db } = database;
   const cipher = createSecretsCipher(config.secretsKey);
   const rules = sinkRulesOf(config);
-  const healthQuery = () => healthQueryOf(config, db, clock.now());
+  const conditions = async () => distinctConditions(await readConditions(db));
 
   async function findDefault(): Promise<Subscription | undefined> {
-    const { feeds } = await healthQuery();
+    const feeds = await followedFeeds(config, db);
     return presentDefault(config.registries, await defaultStateOf(db, feeds));
   }
 
@@ -132,7 +133,7 @@ export function createSubscriptions(
       });
       const page = [...(ofSettings ? [ofSettings] : []), ...rows.slice(0, rest).map(withoutSecretsOf)];
       return {
-        subscriptions: await withFailures(db, page, await healthQuery()),
+        subscriptions: withFailures(page, await conditions()),
         next: rows.length > rest ? page.at(-1)?.id : undefined,
       };
     },
@@ -140,7 +141,7 @@ export function createSubscriptions(
     /** Finds a subscription, with `failingSince` if it is failing. */
     async show(name: string): Promise<Subscription> {
       const found = await find(name);
-      const [shown = found] = await withFailures(db, [found], await healthQuery());
+      const [shown = found] = withFailures([found], await conditions());
       return shown;
     },
     /** Replaces a subscription, or sets the state of `default`. */

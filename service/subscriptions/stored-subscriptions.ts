@@ -2,10 +2,18 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { RequestError } from '../base/errors';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
+import { OPERATIONS, subjectOfSubscription } from '../events/conditions';
 import { noteChange } from '../outbox/changes';
+import { endTrouble, forgetConditions } from '../outbox/conditions';
 import { findFeeds } from '../outbox/feeds';
 import { undeliveredOfChannels } from '../outbox/outbox-figures';
-import { addDefault, channelsOf, DEFAULT_SUBSCRIPTION, FIRST_FILL } from '../outbox/channels';
+import {
+  addDefault,
+  addOperationsChannel,
+  channelsOf,
+  DEFAULT_SUBSCRIPTION,
+  FIRST_FILL,
+} from '../outbox/channels';
 import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/purge-events';
 import type { SecretsCipher } from './secrets';
@@ -137,7 +145,12 @@ export async function addSubscription(
     const { startFrom } = subscription.config;
     const fill = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
     const current = new Set(startFrom === 'now' ? [] : await findFeeds(transaction));
-    const feeds = await transaction.selectFrom('feeds').select(['id', 'feed']).orderBy('id').execute();
+    const feeds = await transaction
+      .selectFrom('feeds')
+      .select(['id', 'feed'])
+      .where('feed', '<>', OPERATIONS)
+      .orderBy('id')
+      .execute();
     const channels = feeds.map(({ id: feed, feed: name }) => ({
       subscription: id,
       feed,
@@ -145,6 +158,7 @@ export async function addSubscription(
       fill_block: current.has(name) ? fill : null,
     }));
     if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
+    await addOperationsChannel(transaction, { id, ...columns }, now);
   });
 }
 
@@ -204,7 +218,7 @@ export async function setDefaultState(
 async function update(
   database: Database,
   db: Transaction<Schema>,
-  { id, definition, changed_at, state: before }: SubscriptionRow,
+  { id, name, definition, changed_at, state: before }: SubscriptionRow,
   columns: { state: SubscriptionState } & Partial<SubscriptionRow>,
   now: number,
 ): Promise<void> {
@@ -214,6 +228,8 @@ async function update(
     .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
     .where('id', '=', id)
     .execute();
+  const { state } = columns;
+  if (columns.definition) await addOperationsChannel(db, { id, state, definition: columns.definition }, now);
   // A channel of `default` may be gone while the others are active.
   if (columns.state === before && definition !== null) return;
   await db
@@ -221,6 +237,7 @@ async function update(
     .set({ state: columns.state, failing_since: null })
     .where('subscription', '=', id)
     .execute();
+  await endTrouble(db, name, now);
   if (columns.state !== 'active') return;
   for (const channel of await channelsOfSubscription(db, id)) await endPauses(database, db, { channel, now });
 }
@@ -247,6 +264,7 @@ export async function removeSubscription(
     if (isRemoved) {
       await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
       await transaction.deleteFrom('subscriptions').where('id', '=', row.id).execute();
+      await forgetConditions(transaction, 'subject', subjectOfSubscription(name));
     }
     return { undelivered, subscription: withoutSecretsOf(row), channels, isRemoved };
   });

@@ -8,7 +8,7 @@ import { createBlockSpan, existingBlock } from '../chain/read-chain';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
-import { openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
+import { findFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
@@ -68,6 +68,7 @@ export class RegistryFollower {
   readonly #finished: Promise<void>;
   /** The feed read last. Undefined if none was read yet. */
   #feed: string | undefined;
+  #hasRight = false;
   #failures = 0;
   /** Ends the pause before the next look at the chain. */
   #wake = (): void => undefined;
@@ -78,6 +79,14 @@ export class RegistryFollower {
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
     this.#catchUp = reportCatchUp(this.status, options);
     this.#finished = this.#run(this.#stopping.signal).finally(() => this.#catchUp.stop());
+  }
+
+  /** Whether this process reads the feed, or no process does. */
+  async isReader(): Promise<boolean> {
+    if (this.#hasRight || this.status.state === 'standby') return this.#hasRight;
+    const { database, identity } = this.#options;
+    const [feed] = await findFeeds(database.db, registryName(identity.chainId, identity.registryAddress));
+    return feed === undefined || !(await database.isRightTaken(feed));
   }
 
   /** Reads a block again after it has been read, because an event of its transactions is missing. */
@@ -142,6 +151,7 @@ export class RegistryFollower {
     const signal = AbortSignal.any([stop, right.lost]);
     const alarm = createBlockAlarm(client, pauses);
     this.#wake = alarm.wake;
+    this.#hasRight = true;
     try {
       const first = startBlock ?? registry.genesisBlock;
       const { cursor, ...open } = await openFeed(database.db, feed, first, clock.now());
@@ -153,6 +163,7 @@ export class RegistryFollower {
       return 'ended';
     } finally {
       alarm.stop();
+      this.#hasRight = false;
       await right.release();
     }
   }

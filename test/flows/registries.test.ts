@@ -229,7 +229,7 @@ describe('registries that are added and removed while the service runs', () => {
     const { url } = subscribed.service;
     const health = await healthOf(url);
     expect(health.feeds).to.have.length(1);
-    expect(health).not.to.have.property('unfollowed');
+    expect(health.conditions?.map(({ what }) => what)).not.to.include('feed_unfollowed');
     const metrics = await (await fetch(`${url}/metrics`)).text();
     expect(metrics).not.to.match(new RegExp(`^etr_(feed|deliveries|unfollowed).*${added}`, 'm'));
 

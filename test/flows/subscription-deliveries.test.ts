@@ -88,9 +88,11 @@ for (const engine of ENGINES) {
       await api.restart();
       await api.caughtUp();
       expect(sink.deliveries).to.have.length(1);
-      expect(await healthOf(api.service.url))
-        .to.have.property('subscriptions')
-        .that.deep.equals([{ id, state: 'paused' }]);
+      const [condition] = await eventually('it is noticed', async () => {
+        const { conditions = [] } = await healthOf(api.service.url);
+        return conditions.length > 0 ? conditions : undefined;
+      });
+      expect(condition).to.include({ what: 'subscription_paused', subject: `subscription/${id}` });
       await putState(id, 'active');
       await came(sink, 3);
       const [, one, two] = sink.deliveries.map(({ event }) => event.data);
@@ -214,7 +216,10 @@ for (const engine of ENGINES) {
       const shown = async () => (await api.call<ShownSubscription>('GET', `/subscriptions/${id}`)).body;
       const failing = () => metricOf(api.service.url, 'etr_subscriptions_failing');
       const lines = (text: string) =>
-        api.service.log.filter(({ msg, subscription }) => subscription === id && msg?.includes(text));
+        api.service.log.filter(
+          ({ msg, what, subject }) =>
+            what === 'subscription_failing' && subject === `subscription/${id}` && msg?.includes(text),
+        );
       await mint();
       await came(sink, 1);
       for (const minutes of [0, 4]) {
@@ -225,18 +230,20 @@ for (const engine of ENGINES) {
       ahead = 5 * 60_000;
       const failingSince = await eventually('it is failing', async () => (await shown()).failingSince);
       expect(Date.parse(failingSince)).to.be.closeTo(Date.now(), 30_000);
-      const health = (await healthOf(api.service.url)) as unknown as {
-        status: string;
-        subscriptions: object[];
-      };
-      expect(health.status).to.equal('ok');
-      expect(health.subscriptions).to.deep.equal([{ id, state: 'active', failingSince }]);
+      const { status, conditions = [] } = await healthOf(api.service.url);
+      expect(status).to.equal('ok');
+      expect(conditions.filter(({ severity }) => severity === 'error')).to.have.length(1);
+      expect(conditions[0]).to.include({
+        what: 'subscription_failing',
+        subject: `subscription/${id}`,
+        since: failingSince,
+      });
       expect(await failing()).to.equal(1);
-      await eventually('it is logged', () => lines('is failing').length === 1);
+      await eventually('it is logged', () => lines('No delivery').length === 1);
       expect((await api.call('PUT', `/subscriptions/${id}`, await shown())).status).to.equal(200);
       sink.answerWith(accept);
       await eventually('it is well', async () => (await failing()) === 0);
-      await eventually('it is logged', () => lines('not failing any more').length === 1);
+      await eventually('it is logged', () => lines('ended').length === 1);
       expect(await shown()).not.to.have.property('failingSince');
       await remove(id);
       await api.restart();

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import { systemClock } from '../../service/base/clock';
 import { createLogger } from '../../service/base/logger';
 import { startObserving } from '../../service/composition/observing';
@@ -25,24 +26,25 @@ describe('the observation', () => {
     await state.remove();
   });
 
-  it('logs that the states of subscriptions cannot be read, and answers without them', async () => {
+  it('logs that the conditions cannot be read, and answers without them', async () => {
     const log: Record<string, unknown>[] = [];
     const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
+    await sql`drop table conditions`.execute(database.db);
     const metrics = createMetrics();
     const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
     const observing = startObserving(loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }), {
       database,
       metrics,
       outcomes: createMintOutcomes(metrics, systemClock),
-      issuing: { scope: undefined, report: async () => undefined },
+      issuing: { scope: undefined, report: async () => undefined, isMinting: () => false },
       eventDelivery: { feeds: [], feedOf: () => undefined, figures: async () => [] },
-      subscribing: { health: async () => Promise.reject(new Error('the database is away')) },
+      deliveryClock: systemClock,
       logger: createLogger({ level: 'info', mask: (text) => text, destination }),
       timing: {},
     });
     const health = await observing.health().finally(() => observing.stop());
-    expect(health.subscriptions).to.equal(undefined);
-    const lines = log.filter(({ msg }) => msg === 'the states of subscriptions cannot be read');
+    expect(health).to.include({ isHealthy: true, conditions: undefined });
+    const lines = log.filter(({ msg }) => msg === 'the conditions cannot be read');
     expect(lines).to.have.length(1);
     expect(lines[0]).to.deep.include({ level: 'warn' }).and.have.nested.property('error.message');
   });

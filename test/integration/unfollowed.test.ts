@@ -92,23 +92,24 @@ describeOnEngines(
 );
 
 describe('the metrics of unfollowed registries', () => {
-  const text = (unfollowed: Parameters<ReturnType<typeof createMetrics>['text']>[0]['unfollowed']) =>
-    metrics.text({ feeds: [], outboxes: [], issuing: undefined, unfollowed, subscriptions: undefined });
+  const text = (conditions: Parameters<typeof metrics.text>[0]['conditions']) =>
+    metrics.text({ feeds: [], outboxes: [], issuing: undefined, conditions, subscriptions: undefined });
   const metrics = createMetrics();
 
   it('count the work of each registry, and disappear when there is none or it is not known', async () => {
-    const issuances = ['did:web:a', 'did:web:b'].map((issuer) => ({
-      registry: ISSUED_IN,
-      issuer,
-      unfinished: 2,
-    }));
-    const shown = await text({
-      deliveries: [{ registry: REGISTRY, undelivered: 3, nextBlock: 4 }],
-      issuances,
-    });
+    const seen = { observer: 'settings', since: 1 };
+    const shown = await text([
+      ...['did:web:a', 'did:web:b'].map((issuer) => ({
+        ...seen,
+        what: 'documents_unfollowed' as const,
+        subject: issuer,
+        detail: { registry: ISSUED_IN, issuer, unfinished: 2 },
+      })),
+      { ...seen, what: 'feed_unfollowed', subject: 'feed', detail: { registry: REGISTRY, undelivered: 3 } },
+    ]);
     expect(shown).to.contain(`\netr_unfollowed_deliveries{registry="${REGISTRY}"} 3\n`);
     expect(shown).to.contain(`\netr_unfollowed_mints{registry="${ISSUED_IN}"} 4\n`);
-    expect(await text(NOTHING)).not.to.match(/^etr_unfollowed_/m);
+    expect(await text([])).not.to.match(/^etr_unfollowed_/m);
     expect(await text(undefined)).not.to.match(/^etr_unfollowed_/m);
   });
 });

@@ -1,9 +1,15 @@
 import { expect } from 'chai';
-import { EVENT_SCHEMAS, type ChainEvent } from '../../client/events';
+import {
+  EVENT_SCHEMAS,
+  OPERATIONAL_TYPES,
+  operationalMembersOf,
+  type ChainEvent,
+  type OperationSuffix,
+} from '../../client/events';
 import { toCloudEvent } from '../../service/events/cloud-event';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
-import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { eventIn, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
 const PREFIX = 'com.service.etr.';
@@ -30,8 +36,22 @@ describe('event schemas', () => {
       codeBlocks(section, 'json').flatMap((text) => (JSON.parse(text) as { type?: string }).type ?? []),
     );
     expect(Object.keys(EVENT_SCHEMAS)).to.have.members([
-      ...new Set([...types, `${PREFIX}retracted`, `${PREFIX}test`]),
+      ...new Set([...types, ...OPERATIONAL_TYPES, `${PREFIX}retracted`, `${PREFIX}test`]),
     ]);
+  });
+
+  it('of operational events are those that docs/webhooks.md lists, with the members of data', () => {
+    const section = readDocument('docs/webhooks.md').section('Operational events');
+    const [rows = []] = tables(section);
+    const listed = rows.map(([type = '', , members = '']) => [...quoted(type), ...quoted(members)]);
+    const described = OPERATIONAL_TYPES.map((type) => type.slice(PREFIX.length)).map((type) => [
+      type,
+      ...operationalMembersOf(type.split('.')[1] as OperationSuffix).filter((name) => name !== 'since'),
+    ]);
+    const sorted = (all: string[][]) => all.map(([type, ...members]) => [type, ...members.sort()]).sort();
+    expect(sorted(listed)).to.deep.equal(sorted(described));
+    const [example = ''] = codeBlocks(section, 'json');
+    expect(schemaProblem(JSON.parse(example))).to.equal(undefined);
   });
 
   it('accept events of tokens and of the registry, retractions and test events', () => {

@@ -23,7 +23,7 @@ const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailur
 
 const WHEN = '1970-01-01T00:00:06.000Z';
 
-const NOTHING = { feeds: [], outboxes: [], unfollowed: undefined, subscriptions: undefined };
+const NOTHING = { feeds: [], outboxes: [], conditions: undefined, subscriptions: undefined };
 
 /** The value lines of a metric. */
 async function valuesOf(

@@ -13,6 +13,7 @@ import { startBlocks } from './0011-start-blocks';
 import { sinksOfChannels } from './0012-sinks-of-channels';
 import { eventsByToken } from './0013-events-by-token';
 import { finalityTags } from './0014-finality-tags';
+import { conditions } from './0015-conditions';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -30,4 +31,5 @@ export const migrations: Record<string, Migration> = {
   '0012-sinks-of-channels': sinksOfChannels,
   '0013-events-by-token': eventsByToken,
   '0014-finality-tags': finalityTags,
+  '0015-conditions': conditions,
 };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
 import { chapter, json, type Answer } from './operation';
-import { component, ADDRESS, COUNT, REGISTRY_NAME, TEXT, TIME } from '../../answers/views';
+import { component, ADDRESS, COUNT, TEXT, TIME } from '../../answers/views';
 import { FEED_STATE } from './values';
 
 const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
@@ -118,17 +118,22 @@ const HEALTH = component('Health', {
     .meta({ description: 'The files of the database were removed: do not restart the service.' }),
   feeds: z.array(FEED),
   issuing: ISSUING.optional().meta({ description: 'Absent if settings for issuing are missing.' }),
-  unfollowed: z
-    .strictObject({
-      deliveries: z.array(z.strictObject({ registry: REGISTRY_NAME, undelivered: COUNT, nextBlock: COUNT })),
-      issuances: z.array(z.strictObject({ registry: REGISTRY_NAME, issuer: TEXT, unfinished: COUNT })),
-    })
+  conditions: z
+    .array(
+      z.strictObject({
+        what: TEXT.meta({ description: 'The kind of the condition.' }),
+        subject: TEXT.meta({ description: 'The thing that has it: `subscription/default`, `wallet`, …' }),
+        since: TIME,
+        detail: z.record(TEXT, z.union([TEXT, z.number()])).meta({
+          description: 'What is known of it, for programs.',
+        }),
+        severity: z.enum(['error', 'warning']),
+        message: TEXT,
+        remedy: TEXT,
+      }),
+    )
     .optional()
-    .meta({ description: 'Work in the database that no setting follows.' }),
-  subscriptions: z
-    .array(z.strictObject({ id: TEXT, state: TEXT, failingSince: TIME.optional() }))
-    .optional()
-    .meta({ description: 'Subscriptions that are paused, gone or failing.' }),
+    .meta({ description: 'All that is wrong, the errors first. Absent while the database does not answer.' }),
 });
 
 /** Public paths, and those for the operator of the service. */

@@ -6,7 +6,7 @@ import {
 } from '../../subscriptions/subscription';
 import { DELIVERY_PLACE, TOKEN } from './deliveries';
 import { chapter, json } from './operation';
-import { component, COUNT, REGISTRY_NAME, TEXT, TIME } from '../../answers/views';
+import { component, COUNT, EVENT_ORIGIN, TEXT, TIME } from '../../answers/views';
 import { AFTER, page, PAGE_LIMIT } from './values';
 
 /** The parameter of the paths of one subscription. */
@@ -202,7 +202,7 @@ the new source, types, filters and state.`,
         'The numbers of events, for each registry.',
         component('Redelivery', {
           registries: z.array(
-            z.strictObject({ registry: REGISTRY_NAME, queued: COUNT, alreadyWaiting: COUNT }),
+            z.strictObject({ registry: EVENT_ORIGIN, queued: COUNT, alreadyWaiting: COUNT }),
           ),
         }),
       ),
@@ -232,8 +232,11 @@ the new source, types, filters and state.`,
             z.strictObject({
               id: TEXT,
               type: TEXT,
-              registry: REGISTRY_NAME,
-              tokenId: TEXT.meta({ description: 'In decimal digits; `0` for events of the registry.' }),
+              registry: EVENT_ORIGIN,
+              tokenId: TEXT.meta({
+                description:
+                  'In decimal digits; `0` for events of the registry. The subject of an operational event.',
+              }),
               state: UNDELIVERED_STATE,
               attempts: COUNT,
               nextAttemptAt: TIME.nullable().meta({

@@ -32,10 +32,8 @@ export interface HealthReport {
   feeds: readonly object[];
   /** Undefined when documents cannot be issued because settings are missing. */
   issuing: object | undefined;
-  /** Work in the database that no setting follows; undefined if there is none or it is not known. */
-  unfollowed?: object | undefined;
-  /** Subscriptions that are paused, gone or failing; undefined if there are none or it is not known. */
-  subscriptions?: readonly object[] | undefined;
+  /** What is wrong; undefined if it is not known. */
+  conditions?: readonly object[] | undefined;
 }
 
 const GREETING = 'Transferable Document Creator Service\n';

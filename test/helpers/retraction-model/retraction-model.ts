@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { historyOf, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
+import { historyOf, isOfChain, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
 import type { ChainEvent, Retraction, ServiceEvent } from '../../../client/events';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
@@ -210,7 +210,7 @@ async function differences(
 
   const histories = new Map<string, (ChainEvent | Retraction)[]>();
   for (const event of stored) {
-    if (event.type === 'com.service.etr.test') continue;
+    if (!isOfChain(event)) continue;
     const history = historyOf(event) ?? '';
     histories.set(history, [...(histories.get(history) ?? []), event]);
   }

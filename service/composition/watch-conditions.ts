@@ -1,0 +1,157 @@
+import { type Clock, systemClock } from '../base/clock';
+import { messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import { registryName } from '../base/registry-name';
+import { repeat } from '../base/waiting';
+import type { Config } from '../config/config';
+import type { Database } from '../database/database';
+import { aboutFeed, OPERATIONS, type Condition } from '../events/conditions';
+import { readGivenUp } from '../followed-registries/stored-registries';
+import { isMintingRight, mintingRightOf } from '../journal/issuance';
+import { sightOfFeed, sightOfIssuing } from '../observability/observed-conditions';
+import { shownConditions } from '../observability/problems';
+import type { Unfollowed } from '../observability/unfollowed';
+import {
+  conditionsOfChannels,
+  distinctConditions,
+  forgetConditions,
+  noteSight,
+  readConditions,
+  type SeenCondition,
+  type Sight,
+} from '../outbox/conditions';
+import type { DeliveredFeed, EventDelivery } from './event-delivery';
+import type { Issuing } from './issuing';
+
+/** How often the conditions are compared with what is seen. */
+const EVERY_MS = 1_000;
+/** Work that no setting follows takes longer to find, and changes rarely. */
+const UNFOLLOWED_EVERY = 10;
+/** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
+const SLOW_AFTER_MS = 60_000;
+const REPORT_WITHIN_MS = 500;
+
+/** Parts of the watching. */
+interface WatchingParts {
+  database: Database;
+  eventDelivery: Pick<EventDelivery, 'feeds'>;
+  issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
+  findUnfollowed: () => Promise<Unfollowed>;
+  /** That of event delivery. */
+  clock: Clock;
+  logger: Logger;
+  /** Shorter in tests. */
+  longMintSeconds?: number | undefined;
+}
+
+/**
+ * Stores the conditions that this process sees, once a second, and queues the events that tell of them. A
+ * process sees the feeds that it reads, and issuing if it mints: one that stands by says nothing. The
+ * conditions of a process that died are compared by the one that takes over.
+ */
+export function watchConditions(config: Config, parts: WatchingParts): { stop(): Promise<void> } {
+  const { database, eventDelivery, issuing, findUnfollowed, clock, logger, longMintSeconds } = parts;
+  const { db } = database;
+  let rounds = 0;
+  let isFailing = false;
+
+  function tell(conditions: readonly Condition[]): void {
+    for (const { what, subject, detail, message, remedy } of shownConditions(conditions, clock.now()))
+      logger.warn({ what, subject, ...detail }, `${message} ${remedy}`);
+  }
+
+  async function note(observer: string, sight: Sight, seen: readonly SeenCondition[]): Promise<void> {
+    const { begun, ended } = await noteSight(database, observer, { sight, seen, now: clock.now() });
+    if (rounds > 0) tell(begun);
+    for (const { what, subject } of ended) logger.info({ what, subject }, 'a condition ended');
+  }
+
+  async function noteFeeds(seen: readonly SeenCondition[]): Promise<void> {
+    const read: DeliveredFeed[] = [];
+    for (const feed of eventDelivery.feeds) if (await feed.isReader()) read.push(feed);
+    const now = clock.now();
+    const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
+    const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
+    const opened = read.flatMap(({ opened: name, hasWebhook }) =>
+      name === undefined ? [] : [[name, hasWebhook] as const],
+    );
+    const all = new Map([...opened, [OPERATIONS, true]]);
+    const ofChannels = await conditionsOfChannels(db, all, { slowBefore, failingBefore, now });
+    for (const feed of read) {
+      const { conditions, unknown = [] } = sightOfFeed(feed, now);
+      const ofFeed = ofChannels.get(feed.opened ?? '');
+      const sight = {
+        conditions: [...conditions, ...(ofFeed ?? [])],
+        unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],
+      };
+      await note(registryName(feed.chainId, feed.registry), sight, seen);
+    }
+    await note(OPERATIONS, { conditions: ofChannels.get(OPERATIONS) ?? [] }, seen);
+  }
+
+  async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
+    const { deliveries, issuances } = await findUnfollowed();
+    const since = clock.now();
+    const ofFeeds = deliveries.map((detail): Condition => {
+      return { what: 'feed_unfollowed', subject: aboutFeed(detail.registry).subject, since, detail };
+    });
+    const ofDocuments = issuances.map((detail): Condition => {
+      const subject = `mints/${detail.registry}/${detail.issuer}`;
+      return { what: 'documents_unfollowed', subject, since, detail };
+    });
+    await note(`settings/${config.network.chainId}`, { conditions: [...ofFeeds, ...ofDocuments] }, seen);
+    const left = [...deliveries.map(({ registry }) => registry), ...(await readGivenUp(db))];
+    for (const observer of left)
+      if (seen.some((one) => one.observer === observer)) await forgetConditions(db, 'observer', observer);
+  }
+
+  /** The conditions of documents that an earlier run issued, with other settings. */
+  async function forgetOtherWallets(seen: readonly SeenCondition[]): Promise<void> {
+    const own = issuing.scope && mintingRightOf(issuing.scope);
+    for (const right of new Set(seen.map(({ observer }) => observer)))
+      if (isMintingRight(right) && right !== own && !(await database.isRightTaken(right)))
+        await forgetConditions(db, 'observer', right);
+  }
+
+  async function look(): Promise<void> {
+    const seen = await readConditions(db);
+    await noteFeeds(seen);
+    const { scope } = issuing;
+    const report = scope && issuing.isMinting() ? await issuing.report(REPORT_WITHIN_MS) : undefined;
+    if (scope && report)
+      await note(
+        mintingRightOf(scope),
+        sightOfIssuing(report, scope, { now: systemClock.now(), longMintSeconds }),
+        seen,
+      );
+    const since = clock.now();
+    const isMissing = database.isRemoved();
+    const missing = { what: 'database_missing', subject: 'database', since, detail: {} } as const;
+    await note('database', { conditions: isMissing ? [missing] : [] }, seen);
+    if (rounds % UNFOLLOWED_EVERY === 0) await noteUnfollowed(seen);
+    if (rounds++ > 0) return;
+    await forgetOtherWallets(seen);
+    // Those that last since an earlier run, too.
+    tell(distinctConditions(await readConditions(db)));
+  }
+
+  return repeat(async () => {
+    try {
+      await look();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) logger.warn({ error }, `conditions cannot be stored: ${messageOf(error)}`);
+      isFailing = true;
+    }
+  }, EVERY_MS);
+}
+
+/** Not known while a feed is not open. */
+const OF_CHANNELS = [
+  'subscription_failing',
+  'subscription_gone',
+  'subscription_slow',
+  'subscription_paused',
+  'dead_letters',
+  'feed_unreceived',
+] as const;

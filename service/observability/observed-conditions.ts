@@ -1,0 +1,113 @@
+import { registryName } from '../base/registry-name';
+import { NOT_ASKED, type NodeReport } from '../chain/node-states';
+import { aboutFeed, type Condition } from '../events/conditions';
+import type { JournalScope } from '../journal/issuance';
+import type { Sight } from '../outbox/conditions';
+import type { FollowedFeed } from '../watcher/feed-status';
+import type { IssuingReport } from './issuing-report';
+
+// The decisions what is wrong. They are pure: from figures to conditions.
+
+/** A node that restarts is back by then, and a catch-up is over. */
+const PATIENCE_MS = 60_000;
+/** The wallet is low below this number of mints, and filled from the other one on: fees go up and down. */
+const FEW_MINTS = 20;
+const ENOUGH_MINTS = 25;
+/** A mint that is not mined for so long is deferred. */
+const LONG_MINT_SECONDS = 600;
+/** An older failure of a mint is history. */
+const RECENT_MS = 3_600_000;
+
+const OF_FEED = ['feed_stopped', 'feed_behind', 'feed_ahead', 'reorganisation_too_deep'] as const;
+
+/**
+ * The condition of a feed. `unknown`: it began to fail, or to catch up, a moment ago, and may soon be well.
+ * An earlier condition lasts until then.
+ */
+export function conditionOfFeed(
+  { chainId, registry, status }: FollowedFeed,
+  now: number,
+): Condition | 'unknown' | undefined {
+  const { state, since, code, reason, catchUp } = status;
+  const { subject, detail } = aboutFeed(registryName(chainId, registry));
+  const all = { subject, since, detail: { ...detail, code, reason } };
+  if (state === 'stopped')
+    return { what: code === 'CHAIN_REORGANISED' ? 'reorganisation_too_deep' : 'feed_stopped', ...all };
+  if (code === 'START_BLOCK_AHEAD') return { what: 'feed_ahead', ...all };
+  const isRead = state === 'following' || state === 'standby';
+  const behindSince = isRead ? catchUp?.since : since;
+  if (behindSince === undefined) return undefined;
+  if (now - behindSince < PATIENCE_MS) return 'unknown';
+  const why = isRead ? {} : { code, reason: reason ?? 'its node does not answer' };
+  return { what: 'feed_behind', subject, since: behindSince, detail: { ...detail, ...why } };
+}
+
+/**
+ * Whether a feed is read, or a restart would not help: it would neither speed up a catch-up nor bring the
+ * chain to the block at which the feed begins.
+ */
+export function isWell(feed: FollowedFeed, now: number): boolean {
+  const { state } = feed.status;
+  const condition = conditionOfFeed(feed, now);
+  if (condition === undefined || condition === 'unknown' || condition.what === 'feed_ahead') return true;
+  return state === 'following' || state === 'standby';
+}
+
+/** What the reader of a feed sees of it and of its nodes. */
+export function sightOfFeed(feed: FollowedFeed, now: number): Sight {
+  const condition = conditionOfFeed(feed, now);
+  const { conditions, unknown = [] } = sightOfNodes(feed.nodes?.());
+  if (condition === 'unknown') return { conditions, unknown: [...unknown, ...OF_FEED] };
+  return { conditions: condition === undefined ? conditions : [condition, ...conditions], unknown };
+}
+
+/** What is seen of the nodes of a chain with several. */
+function sightOfNodes(nodes: readonly NodeReport[] = []): Sight {
+  const conditions = nodes.flatMap(({ url: node, state, since, reason, lastDifference }) => {
+    const subject = `node/${node}`;
+    const found: Condition[] = [];
+    if (state === 'away' && reason !== NOT_ASKED)
+      found.push({ what: 'node_away', subject, since, detail: { node, reason } });
+    if (lastDifference !== undefined) {
+      const { at, block, difference } = lastDifference;
+      found.push({ what: 'node_differing', subject, since: at, detail: { node, difference, block } });
+    }
+    return found;
+  });
+  const isAsked = nodes.every(({ reason }) => reason !== NOT_ASKED);
+  return { conditions, unknown: isAsked ? [] : ['node_away'] };
+}
+
+/** What the process that mints sees. `longMintSeconds`: shorter in tests. */
+export function sightOfIssuing(
+  { mints, nodes, signers, wallet }: IssuingReport,
+  { chainId, registryAddress }: JournalScope,
+  { now, longMintSeconds = LONG_MINT_SECONDS }: { now: number; longMintSeconds?: number | undefined },
+): Sight {
+  const sight = sightOfNodes(nodes);
+  const conditions = [...sight.conditions];
+  const unknown = [...(sight.unknown ?? [])];
+  const left = wallet?.mintsAffordable ?? Infinity;
+  if (wallet === undefined || (left >= FEW_MINTS && left < ENOUGH_MINTS)) unknown.push('wallet_low');
+  else if (left < FEW_MINTS) {
+    const detail = { wallet: wallet.address.toLowerCase(), mintsAffordable: left };
+    conditions.push({ what: 'wallet_low', subject: 'wallet', since: wallet.readAt, detail });
+  }
+  for (const { key, at: signer, state, since, code } of signers)
+    if (state === 'unknown') unknown.push('signer_away');
+    else if (state === 'failing') {
+      const detail = { key, signer, code };
+      conditions.push({ what: 'signer_away', subject: `signer/${key}`, since, detail });
+    }
+  const { detail } = aboutFeed(registryName(chainId, registryAddress));
+  const { oldestSeconds = 0, lastFailure } = mints ?? {};
+  const subject = `mints/${chainId}:${detail.registryAddress}`;
+  if (mints === undefined) unknown.push('mint_deferred');
+  else if (oldestSeconds >= longMintSeconds)
+    conditions.push({ what: 'mint_deferred', subject, since: now - oldestSeconds * 1_000, detail });
+  if (lastFailure !== undefined && now - lastFailure.at < RECENT_MS) {
+    const { at: since, code } = lastFailure;
+    conditions.push({ what: 'mint_failed', subject, since, detail: { ...detail, code } });
+  }
+  return { conditions, unknown };
+}

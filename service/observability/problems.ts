@@ -1,0 +1,169 @@
+import { otherFormsOf } from '../config/warnings';
+import type { Condition, ConditionKind } from '../events/conditions';
+
+/** Something that is wrong, and what to do about it. */
+export interface Problem {
+  severity: 'error' | 'warning';
+  /** One sentence. */
+  message: string;
+  remedy: string;
+  /** The page of the console that shows more: `#/deliveries?state=dead`, for example. */
+  href?: string;
+}
+
+/** A condition as it is shown. */
+export type ShownCondition = Condition & Problem;
+
+/** A signer that restarts is back by then. */
+const PATIENCE_MS = 60_000;
+
+/** The conditions as health and the console show them. The errors come first. */
+export function shownConditions(conditions: readonly Condition[], now: number): ShownCondition[] {
+  const shown = conditions.map((one): ShownCondition => {
+    const [severity, message, remedy, href] = PROBLEMS[one.what](one, now);
+    const { what, subject, since, detail } = one;
+    return { what, subject, since, detail, severity, message, remedy, ...(href !== undefined && { href }) };
+  });
+  const isError = ({ severity }: Problem): boolean => severity === 'error';
+  return [...shown.filter(isError), ...shown.filter((problem) => !isError(problem))];
+}
+
+/** The problem of a process that issues no documents, because settings are missing. */
+export function missingSettings(missing: readonly string[]): Problem[] {
+  if (missing.length === 0) return [];
+  const verb = missing.length === 1 ? 'is' : 'are';
+  const message = `Documents cannot be issued: ${missing.join(', ')} ${verb} not configured.`;
+  const remedy = `Set them, then restart the service.${otherFormsOf(missing)}`;
+  return [{ severity: 'warning', message, remedy }];
+}
+
+type Words = readonly [severity: Problem['severity'], message: string, remedy: string, href?: string];
+
+/** A sentence with its reason. Some reasons end with a full stop, some without. */
+function because(sentence: string, reason: string | number = 'see the log'): string {
+  return `${sentence}: ${String(reason).replace(/\.$/, '')}.`;
+}
+
+const feedOf = ({ registryAddress, chainId }: Condition['detail']): string =>
+  `${registryAddress} on the chain ${chainId}`;
+
+const SUBSCRIPTIONS = '#/subscriptions';
+const CORRECT_PIN = 'Correct the PIN, run `npx tdoc keys --retry`, then restart the service.';
+const CHECK_SIGNER =
+  'Do as the log says, or check the signer. The service goes on by itself when it signs again.';
+const FOLLOW = 'Follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`.';
+
+const noDelivery = (severity: Problem['severity'], { detail, since }: Condition, now: number): Words => [
+  severity,
+  `No delivery to the subscription ${detail.subscription} has succeeded for ` +
+    `${counted(Math.floor((now - since) / 60_000), 'minute')}.`,
+  'Look at the error of its last attempt, and correct the sink.',
+  `#/deliveries?state=failed&subscription=${encodeURIComponent(String(detail.subscription))}`,
+];
+
+const stopped = ({ detail }: Condition): Words => [
+  'error',
+  because(`The events of ${feedOf(detail)} are no longer read`, detail.reason),
+  'Correct the cause, then restart the service.',
+];
+
+/** The problem of each kind of condition. */
+const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Words> = {
+  subscription_failing: (condition, now) => noDelivery('error', condition, now),
+  subscription_slow: (condition, now) => noDelivery('warning', condition, now),
+  subscription_gone: ({ detail }) => [
+    'error',
+    `The sink of the subscription ${detail.subscription} answered that it is gone.`,
+    'Resume the subscription when its sink accepts events again.',
+    SUBSCRIPTIONS,
+  ],
+  subscription_paused: ({ detail }) => [
+    'warning',
+    `The subscription ${detail.subscription} is paused: its events wait.`,
+    'Resume it.',
+    SUBSCRIPTIONS,
+  ],
+  dead_letters: ({ detail }) => [
+    'error',
+    `The subscription ${detail.subscription} has dead letters: events that are not sent again.`,
+    'Correct the sink. Then choose its subscription in Deliveries, and deliver them again.',
+    '#/deliveries?state=dead',
+  ],
+  feed_stopped: stopped,
+  reorganisation_too_deep: stopped,
+  feed_behind: ({ detail }) =>
+    detail.reason === undefined
+      ? [
+          'warning',
+          `The service is behind the chain of ${feedOf(detail)}.`,
+          'It catches up by itself. A faster node shortens this.',
+        ]
+      : [
+          'error',
+          because(`The events of ${feedOf(detail)} cannot be read`, detail.reason),
+          'The service tries again by itself. Check the node.',
+        ],
+  feed_ahead: ({ detail }) => [
+    'warning',
+    because(`The events of ${feedOf(detail)} are not read yet`, detail.reason),
+    'Nothing is recorded yet, so the feed begins where it is told after a restart.',
+  ],
+  feed_unreceived: ({ detail }) => [
+    'warning',
+    `Nothing receives the events of ${feedOf(detail)}: they wait.`,
+    'Set WEBHOOK_URL, or make a subscription.',
+    SUBSCRIPTIONS,
+  ],
+  feed_unfollowed: ({ detail }) => [
+    'warning',
+    `The events of ${detail.registry} are not delivered, because no setting follows it.`,
+    FOLLOW,
+  ],
+  node_away: ({ detail }) => [
+    'warning',
+    because(`The node ${detail.node} is left out`, detail.reason),
+    'The service asks it again by itself. While one node is left, no other confirms what it says.',
+  ],
+  node_differing: ({ detail }) => [
+    'warning',
+    because(`The node ${detail.node} gave another answer than two others`, detail.difference),
+    'Its answer was not believed. If this happens again, take it out of RPC_URL.',
+  ],
+  wallet_low: ({ detail: { wallet, mintsAffordable: left } }) => [
+    left === 0 ? 'error' : 'warning',
+    `The wallet ${wallet} ` +
+      `${left === 0 ? 'cannot pay for a mint' : `can pay for ${counted(Number(left), 'more mint')} only`}.`,
+    'Send it funds.',
+  ],
+  signer_away: ({ detail, since }, now) => [
+    now - since >= PATIENCE_MS ? 'error' : 'warning',
+    `${detail.key === 'wallet' ? 'Mints wait' : 'No document can be issued'}: ` +
+      `the ${detail.key}'s signer at ${detail.signer} does not sign (${detail.code}).`,
+    detail.code === 'SIGNER_PIN_REFUSED' ? CORRECT_PIN : CHECK_SIGNER,
+  ],
+  mint_deferred: ({ since }, now) => [
+    'warning',
+    `A mint has not been mined for ${counted(Math.floor((now - since) / 60_000), 'minute')}.`,
+    'Check the node, and whether the fees of the network have risen.',
+  ],
+  mint_failed: ({ detail, since }) => [
+    'warning',
+    `A mint failed at ${new Date(since).toISOString()} with ${detail.code}.`,
+    'docs/error-codes.md explains the code, and the log has the reason.',
+  ],
+  documents_unfollowed: ({ detail: { unfinished, issuer, registry } }) => [
+    'warning',
+    `${counted(Number(unfinished), 'document')} of ${issuer} in ${registry} ` +
+      `${unfinished === 1 ? 'waits' : 'wait'} to be issued.`,
+    'Start the service with their TOKEN_REGISTRY_ADDRESS and DID_KEY_PAIRS.',
+  ],
+  database_missing: () => [
+    'error',
+    'The files of the database were removed: everything is lost when the service ends.',
+    'Do not end it. Move the files back, or run the command that the log shows.',
+  ],
+};
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

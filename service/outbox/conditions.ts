@@ -1,0 +1,345 @@
+import type { Kysely, Transaction } from 'kysely';
+import type { OperationSuffix } from '../../client/events';
+import { inBatches } from '../database/batches';
+import type { Database } from '../database/database';
+import type { Schema } from '../database/schema';
+import {
+  aboutFeed,
+  beginOf,
+  endOf,
+  OPERATIONS,
+  operationalEventOf,
+  subjectOfSubscription,
+  type Condition,
+} from '../events/conditions';
+import { wantsOperation } from '../events/select-events';
+import { holdChanges } from './changes';
+import { channelKeysOf, DEFAULT_SUBSCRIPTION } from './channels';
+import type { ClaimedDelivery } from './claim-queues';
+import { registryOfFeed } from './feeds';
+import { channelsWith } from './purge-events';
+import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
+
+/** A condition, and the part of the service that sees it. */
+export interface SeenCondition extends Condition {
+  readonly observer: string;
+}
+
+/** What an observer sees now. Whether the conditions of the kinds in `unknown` hold is not known. */
+export interface Sight {
+  readonly conditions: readonly Condition[];
+  readonly unknown?: readonly Condition['what'][];
+}
+
+/** The differences between what an observer saw before, and what it sees now. */
+export interface ConditionChanges {
+  begun: Condition[];
+  ended: Condition[];
+  /** Those with other details than before. */
+  changed: Condition[];
+}
+
+/**
+ * Conditions that begin, or end, in one transaction: no event is recorded meanwhile. The rest follows the
+ * next time.
+ */
+const MOST_AT_ONCE = 100;
+
+/** Reads all conditions, the oldest first. */
+export async function readConditions(db: Kysely<Schema>): Promise<SeenCondition[]> {
+  const rows = await db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject').execute();
+  return rows.map(({ what, detail, ...row }) => ({
+    ...row,
+    what: what as Condition['what'],
+    detail: JSON.parse(detail) as Condition['detail'],
+  }));
+}
+
+/** The conditions of several observers, each once. */
+export function distinctConditions(seen: readonly SeenCondition[]): SeenCondition[] {
+  return [...new Map(seen.toReversed().map((one) => [keyOf(one), one])).values()].reverse();
+}
+
+/**
+ * Stores what an observer sees, and queues the events that tell of it, in one transaction. Nothing is written
+ * if nothing changed.
+ *
+ * @param seen all conditions, as they were read a moment ago.
+ * @returns the changes that were stored.
+ */
+export async function noteSight(
+  { db }: Pick<Database, 'db'>,
+  observer: string,
+  { sight, seen, now }: { sight: Sight; seen: readonly SeenCondition[]; now: number },
+): Promise<ConditionChanges> {
+  const { begun, ended, changed } = changesBetween(seen, observer, sight);
+  if (begun.length + ended.length + changed.length === 0) return { begun, ended, changed };
+  return db.transaction().execute(async (transaction) => {
+    await holdChanges(transaction);
+    const changes = changesBetween(await readConditions(transaction), observer, sight);
+    const begun = changes.begun.slice(0, MOST_AT_ONCE);
+    for (const condition of begun) await begin(transaction, observer, condition, now);
+    for (const { what, subject, detail } of changes.changed)
+      await transaction
+        .updateTable('conditions')
+        .set({ detail: JSON.stringify(detail) })
+        .where('what', '=', what)
+        .where('subject', '=', subject)
+        .where('observer', '=', observer)
+        .execute();
+    // An end is not told before the condition that follows on it has begun.
+    const ended = changes.begun.length > begun.length ? [] : changes.ended.slice(0, MOST_AT_ONCE);
+    for (const condition of ended) await end(transaction, observer, condition, now);
+    return { ...changes, begun, ended };
+  });
+}
+
+function changesBetween(
+  seen: readonly SeenCondition[],
+  observer: string,
+  { conditions, unknown = [] }: Sight,
+): ConditionChanges {
+  const before = new Map(seen.flatMap((one) => (one.observer === observer ? [[keyOf(one), one]] : [])));
+  const after = new Map(conditions.map((one) => [keyOf(one), one]));
+  const isOther = (one: Condition): boolean => {
+    const earlier = before.get(keyOf(one));
+    return earlier !== undefined && JSON.stringify(earlier.detail) !== JSON.stringify(one.detail);
+  };
+  return {
+    begun: [...after.values()].filter((one) => !before.has(keyOf(one))),
+    ended: [...before.values()].filter((one) => !after.has(keyOf(one)) && !unknown.includes(one.what)),
+    changed: [...after.values()].filter(isOther),
+  };
+}
+
+function keyOf({ what, subject }: Pick<Condition, 'what' | 'subject'>): string {
+  return `${what} ${subject}`;
+}
+
+/** Removes conditions without an event: their subject, or their observer, is not there any more. */
+export async function forgetConditions(
+  db: Kysely<Schema>,
+  of: 'subject' | 'observer',
+  name: string,
+): Promise<void> {
+  await db.deleteFrom('conditions').where(of, '=', name).execute();
+}
+
+/** Stores a condition. Its event is queued unless another observer sees the condition already. */
+async function begin(
+  db: Transaction<Schema>,
+  observer: string,
+  condition: Condition,
+  now: number,
+): Promise<void> {
+  const { what, subject, since, detail } = condition;
+  const others = await observersOf(db, subject, [what]);
+  await db
+    .insertInto('conditions')
+    .values({ what, subject, observer, since, detail: JSON.stringify(detail) })
+    .onConflict((conflict) => conflict.columns(['what', 'subject', 'observer']).doNothing())
+    .execute();
+  if (observer !== OPERATIONS && others.length === 0) await tell(db, beginOf(what), condition, now);
+}
+
+/**
+ * Removes a condition. The event of its end is queued unless another observer still sees the condition, or
+ * another one of the same subject has followed on it.
+ */
+async function end(
+  db: Transaction<Schema>,
+  observer: string,
+  condition: Condition,
+  now: number,
+): Promise<void> {
+  const { what, subject } = condition;
+  await db
+    .deleteFrom('conditions')
+    .where('what', '=', what)
+    .where('subject', '=', subject)
+    .where('observer', '=', observer)
+    .execute();
+  const suffix = endOf(what);
+  if (observer === OPERATIONS || suffix === undefined) return;
+  const seen = await readConditions(db);
+  const same = [...new Set(seen.map((one) => one.what))].filter((one) => endOf(one) === suffix);
+  if ((await observersOf(db, subject, same)).length === 0) await tell(db, suffix, condition, now);
+}
+
+/** Those who see a condition of the subject. Trouble with the sinks of operational events is not told. */
+async function observersOf(
+  db: Transaction<Schema>,
+  subject: string,
+  kinds: readonly Condition['what'][],
+): Promise<object[]> {
+  if (kinds.length === 0) return [];
+  return db
+    .selectFrom('conditions')
+    .select('observer')
+    .where('subject', '=', subject)
+    .where('what', 'in', kinds)
+    .where('observer', '<>', OPERATIONS)
+    .execute();
+}
+
+/** Queues an event for the subscriptions that name its type. None is told of trouble with its own sink. */
+async function tell(
+  db: Transaction<Schema>,
+  suffix: OperationSuffix | undefined,
+  condition: Omit<Condition, 'what'>,
+  now: number,
+): Promise<void> {
+  if (suffix === undefined) return;
+  const { subject } = condition;
+  const event = operationalEventOf(suffix, condition, now);
+  // Their rules are not cached: a transaction that changes subscriptions may read them before its end.
+  const channels = await db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['channels.id', 'channels.feed', 'subscriptions.name', 'subscriptions.definition'])
+    .where('feeds.feed', '=', OPERATIONS)
+    .execute();
+  const wanting = channels.filter(
+    ({ name, definition }) =>
+      subjectOfSubscription(name) !== subject && wantsOperation(definition ?? '{}', event.type),
+  );
+  const [first] = wanting;
+  if (first === undefined) return;
+  const token = keyIn(await keysOfTokens(db, first.feed, [subject]), subject);
+  const at = { blockNumber: 0, blockHash: '', blockLogIndex: 0 };
+  const keys = await insertEvents(db, first.feed, [{ cloudEvent: event, token, at }], now);
+  const key = keys.get(event.id);
+  if (key === undefined) return;
+  await enqueue(
+    db,
+    wanting.map(({ id: channel }) => ({ channel, token, event: key })),
+    now,
+  );
+}
+
+/**
+ * Ends the trouble of a subscription with its sink, in the transaction that pauses or resumes it. Call
+ * `holdChanges` or `noteChange` before.
+ */
+export async function endTrouble(db: Transaction<Schema>, subscription: string, now: number): Promise<void> {
+  const subject = subjectOfSubscription(subscription);
+  for (const { observer, ...condition } of await readConditions(db))
+    if (condition.subject === subject && endOf(condition.what) === 'subscription_recovered')
+      await end(db, observer, condition, now);
+}
+
+/** An event that is given up, with its last attempt. */
+interface Letter {
+  delivery: ClaimedDelivery;
+  attempt: { status: number | undefined; error: string | undefined };
+}
+
+/**
+ * Tells that the sink of a channel is gone, or that events of it were given up, in the transaction in which
+ * that happens. Call `holdChanges` before queues are locked.
+ */
+export async function tellOfChannel(
+  db: Transaction<Schema>,
+  channel: number,
+  { isGone, letters }: { isGone: boolean; letters: readonly Letter[] },
+  now: number,
+): Promise<void> {
+  if (!isGone && letters.length === 0) return;
+  const row = await db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['feeds.feed', 'subscriptions.name as subscription'])
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
+  // The subscription is being deleted.
+  if (row === undefined) return;
+  const { feed, subscription } = row;
+  const observer = registryOfFeed(feed);
+  const about = { subject: subjectOfSubscription(subscription), since: now, detail: { subscription } };
+  if (isGone) await begin(db, observer, { what: 'subscription_gone', ...about }, now);
+  if (letters.length > 0) await begin(db, observer, { what: 'dead_letters', ...about }, now);
+  if (feed === OPERATIONS) return;
+  for (const { delivery, attempt } of letters) {
+    const { eventId: event, type: eventType, attempt: attempts } = delivery;
+    const detail = { subscription, event, eventType, attempts, status: attempt.status, error: attempt.error };
+    await tell(db, 'dead_letter', { ...about, detail }, now);
+  }
+}
+
+/** Limits for the conditions of channels. Epoch milliseconds. */
+export interface ChannelLimits {
+  /** Failures that began at this time or earlier are slow, or failing. */
+  slowBefore: number;
+  failingBefore: number;
+  now: number;
+}
+
+/**
+ * The conditions of the subscriptions that feeds are delivered to. The number of statements does not depend
+ * on the number of feeds that have a webhook.
+ *
+ * @param feeds whether the settings have a webhook for each feed: without one there is no `default`.
+ */
+export async function conditionsOfChannels(
+  db: Kysely<Schema>,
+  feeds: ReadonlyMap<string, boolean>,
+  { slowBefore, failingBefore, now }: ChannelLimits,
+): Promise<ReadonlyMap<string, Condition[]>> {
+  const found = new Map([...feeds.keys()].map((feed): [string, Condition[]] => [feed, []]));
+  const channels = () =>
+    db
+      .selectFrom('channels')
+      .innerJoin('feeds', 'feeds.id', 'channels.feed')
+      .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+      .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
+      .select('subscriptions.name as subscription')
+      .where('feeds.feed', 'in', [...feeds.keys()]);
+  const troubled = await channels()
+    .where((eb) => eb.or([eb('channels.state', '<>', 'active'), eb('failing_since', '<=', slowBefore)]))
+    .execute();
+  const withLetters = await inBatches(await channelsWith(db, 'dead_letters'), (some) =>
+    channels().where('channels.id', 'in', some).execute(),
+  );
+  const add = (feed: string, subscription: string, what: Condition['what'], since = now): void => {
+    if (subscription === DEFAULT_SUBSCRIPTION && !feeds.get(feed)) return;
+    const subject = subjectOfSubscription(subscription);
+    found.get(feed)?.push({ what, subject, since, detail: { subscription } });
+  };
+  for (const { feed, state, failingSince, subscription } of troubled)
+    if (state !== 'active') add(feed, subscription, `subscription_${state}`);
+    else if (failingSince !== null)
+      add(
+        feed,
+        subscription,
+        failingSince <= failingBefore ? 'subscription_failing' : 'subscription_slow',
+        failingSince,
+      );
+  for (const { feed, subscription } of withLetters) add(feed, subscription, 'dead_letters');
+  for (const [feed, hasWebhook] of feeds)
+    if (!hasWebhook && (await isUnreceived(db, feed)))
+      found.get(feed)?.push({ what: 'feed_unreceived', ...aboutFeed(registryOfFeed(feed)), since: now });
+  return found;
+}
+
+/** Whether events wait, and there is no subscription. */
+async function isUnreceived(db: Kysely<Schema>, feed: string): Promise<boolean> {
+  const subscriptions = await db
+    .selectFrom('subscriptions')
+    .select('id')
+    .where('definition', 'is not', null)
+    .limit(1)
+    .execute();
+  const channels = subscriptions.length > 0 ? [] : await channelKeysOf(db, [feed]);
+  if (channels.length === 0) return false;
+  const waiting = await db
+    .selectFrom('queues')
+    .select('token')
+    .where('channel', 'in', channels)
+    // Lets SQLite use the index of queues that are not empty.
+    .where('next_attempt_at', '>=', 0)
+    .limit(1)
+    .execute();
+  return waiting.length > 0;
+}

@@ -1,0 +1,354 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { toQuantity } from 'ethers';
+import { OPERATIONAL_TYPES } from '../../client/events';
+import type { Overview } from '../../service/console/views';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { mintDirectly } from '../helpers/chain/direct-mint';
+import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
+import { mineBlocks, withoutMining } from '../helpers/chain/mine-blocks';
+import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { ENGINES, newState, type State } from '../helpers/database/engines';
+import { eventually } from '../helpers/eventually';
+import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
+import { create } from '../helpers/processes/create-call';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { startServiceProcess } from '../helpers/processes/service-process';
+import { ADMIN_API_KEY, callApi, type ShownSubscription } from '../helpers/processes/subscribed-service';
+import {
+  accept,
+  startRecordingReceiver,
+  type Answer,
+  type RecordingReceiver,
+} from '../helpers/receiver/recording-receiver';
+
+const PREFIX = 'com.service.etr.operations.';
+const MINUTE = 60_000;
+/** The wallet and the signer are looked at every ten seconds. */
+const LOOKED_AT = { withinMs: 30_000 };
+/** The overview of the console is made once a second. */
+const OVERVIEW_MS = 2_000;
+const answering =
+  (status: number): Answer =>
+  (_delivery, response) =>
+    void response.writeHead(status).end();
+
+/** What health or the console says is wrong, at a time. */
+interface Saying {
+  at: number;
+  wrong: string;
+}
+
+for (const engine of ENGINES)
+  describe(`operational events with ${engine}`, () => {
+    let state: State | undefined;
+    let local: LocalSetup;
+    let nodes: RpcProxy[];
+    let signer: RpcProxy;
+    let operator: RecordingReceiver;
+    let subscriber: RecordingReceiver;
+    let settings: Record<string, string>;
+    let service: RunningService;
+    /** Another process on the same database. It stands by for what the first one does. */
+    let second: RunningService | undefined;
+    let page: ConsolePage;
+    let owner: string;
+    /** The subscription to events of the chain. */
+    let subscription: string;
+    let ahead = 0;
+    let expected: string[] = [];
+    let listening: Promise<void>;
+    let isListening = true;
+    const ofHealth: Saying[] = [];
+    const ofConsole: Saying[] = [];
+
+    before(async function () {
+      state = await newState(engine);
+      if (state === undefined) return this.skip();
+      // Hardhat signs no transactions.
+      local = await createLocalSetup({ program: 'anvil' });
+      nodes = await Promise.all([0, 1, 2].map(() => startRpcProxy(local.node.url)));
+      signer = await startRpcProxy(local.node.url);
+      operator = await startRecordingReceiver(local.publicKeyFile);
+      subscriber = await startRecordingReceiver(local.publicKeyFile);
+      owner = await local.account(1);
+      settings = {
+        ...local.settings,
+        ...state.settings,
+        ADMIN_API_KEY,
+        RPC_URL: nodes.map(({ url }) => url).join(' '),
+        WALLET_PRIVATE_KEY: '',
+        WALLET_SIGNER_URL: signer.url,
+        WALLET_ADDRESS: DEPLOYER,
+        SUBSCRIPTION_FAILING_AFTER_MINUTES: '5',
+        FINALITY_DEPTH: '3',
+      };
+      await start();
+      if (engine === 'PostgreSQL') second = await startService(settings, replaced);
+      await subscribe(operator, { types: OPERATIONAL_TYPES });
+      const retry = { initialDelayMs: 100, maxDelayMs: 100, giveUpAfterMs: 20 * MINUTE };
+      subscription = await subscribe(subscriber, {
+        types: ['com.service.etr.minted'],
+        config: { retry },
+      });
+      listening = listen();
+    });
+
+    after(async () => {
+      isListening = false;
+      await listening;
+      await service?.stop();
+      await second?.stop();
+      for (const one of [...(nodes ?? []), signer, operator, subscriber]) await one?.close();
+      await local?.stop();
+      await state?.remove();
+    });
+
+    const replaced = {
+      deliveryClock: { now: () => Date.now() + ahead },
+      checkTiming: { longMintSeconds: 2 },
+    };
+    async function start(): Promise<void> {
+      service = await startService(settings, replaced);
+      page = openConsolePage(service.url);
+      await page.logIn(ADMIN_API_KEY);
+    }
+    async function subscribe(sink: RecordingReceiver, members: object): Promise<string> {
+      const request = { sink: sink.url, protocol: 'HTTP', ...members };
+      const { body } = await callApi<ShownSubscription>(service.url, 'POST', '/subscriptions', request);
+      return body.id;
+    }
+    const shown = async (): Promise<ShownSubscription> =>
+      (await callApi<ShownSubscription>(service.url, 'GET', `/subscriptions/${subscription}`)).body;
+    const mint = () => mintDirectly(local, owner);
+    const told = (): string[] =>
+      operator.deliveries.map(({ event }) => `${event.type.slice(PREFIX.length)} ${event.subject}`);
+    /** Waits until these events have come, besides the earlier ones: each once. */
+    async function tells(events: string[], limit = {}): Promise<void> {
+      expected = [...expected, ...events];
+      const all = (): boolean => expected.every((one) => told().includes(one));
+      await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all, limit);
+      expect(told().sort()).to.deep.equal([...expected].sort());
+    }
+    const wrongIn = (conditions: readonly object[]): string =>
+      (conditions as { message: string }[])
+        // A time goes on while the two are asked.
+        .map(({ message }) => message.replace(/\d+ minutes?/, 'some minutes'))
+        .sort()
+        .join('\n');
+    /** Asks health and the console again and again what is wrong. */
+    async function listen(): Promise<void> {
+      while (isListening) {
+        try {
+          const { conditions } = await healthOf(service.url);
+          if (conditions) ofHealth.push({ at: Date.now(), wrong: wrongIn(conditions) });
+          const { status, body } = await page.call<Overview>('GET', `${API}/overview`);
+          if (status === 200) ofConsole.push({ at: body.at, wrong: wrongIn(body.problems) });
+        } catch {
+          // The service is being restarted.
+        }
+        await sleep(100);
+      }
+    }
+    const conditions = async (): Promise<string[]> =>
+      ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
+
+    it('tell that a sink is gone, and that it is resumed', async () => {
+      subscriber.answerWith(answering(410));
+      await mint();
+      const subject = `subscription/${subscription}`;
+      await tells([`subscription_gone ${subject}`]);
+      expect(await conditions()).to.deep.equal(['subscription_gone']);
+      expect(await metricOf(service.url, 'etr_conditions')).to.equal(1);
+      subscriber.answerWith(accept);
+      const { config, ...members } = await shown();
+      const active = { ...members, config: { ...config, state: 'active' } };
+      await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
+      await tells([`subscription_recovered ${subject}`]);
+      expect(await conditions()).to.deep.equal([]);
+    });
+
+    it('tell that deliveries fail, of each dead letter, and that a delivery succeeds', async () => {
+      subscriber.answerWith(answering(503));
+      await mint();
+      await eventually('an attempt failed', () => subscriber.deliveries.some(({ attempt }) => attempt === 1));
+      await eventually('it is stored', async () => (await undelivered('failed')) > 0);
+      ahead += 5 * MINUTE;
+      const subject = `subscription/${subscription}`;
+      const gone = `subscription_failing ${subject}`;
+      await tells([gone]);
+      expect((await shown()).failingSince).to.be.a('string');
+      // At least 50 attempts, a tenth of a second apart.
+      await eventually('there are enough attempts', () =>
+        subscriber.deliveries.some(({ attempt }) => attempt > 50),
+      );
+      ahead += 20 * MINUTE;
+      await tells([`dead_letter ${subject}`]);
+      expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
+      subscriber.answerWith(accept);
+      await callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
+      expected.push(`subscription_recovered ${subject}`);
+      await eventually('it recovers', () => told().length === expected.length);
+      await eventually('nothing is wrong', async () => (await conditions()).length === 0);
+    });
+
+    it('tell that the wallet is empty and its signer away, and that both are back', async () => {
+      const { client } = local;
+      const balance = toQuantity(await client.getBalance(DEPLOYER));
+      await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
+      await signer.refuse();
+      await tells(['wallet_low wallet', 'signer_away signer/wallet'], LOOKED_AT);
+      expect(await conditions()).to.have.members(['wallet_low', 'signer_away']);
+      await client.send('anvil_setBalance', [DEPLOYER, balance]);
+      await signer.accept();
+      await tells(['wallet_filled wallet', 'signer_back signer/wallet'], LOOKED_AT);
+    });
+
+    it('tell that a mint is deferred, and that none is any more', async () => {
+      const subject = `mints/31337:${local.registryAddress.toLowerCase()}`;
+      let answer: ReturnType<typeof create> | undefined;
+      await withoutMining(local, async () => {
+        answer = create(service.url, { ...minimal, owner, holder: owner });
+        await tells([`mint_deferred ${subject}`]);
+      });
+      await tells([`mint_resumed ${subject}`]);
+      expect((await answer)?.status).to.equal(200);
+    });
+
+    it('tell that a node differs from two others, and that another is away and back', async () => {
+      const [differing, away] = nodes as [RpcProxy, RpcProxy];
+      differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
+      await mint();
+      await tells([`node_differing node/${differing.url}`]);
+      differing.answer(THROUGH);
+      await away.refuse();
+      await tells([`node_away node/${away.url}`]);
+      await away.accept();
+      await tells([`node_back node/${away.url}`]);
+    });
+
+    it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
+      const feed = `feed/31337:${local.registryAddress.toLowerCase()}`;
+      await second?.stop();
+      second = undefined;
+      for (const node of nodes) await node.refuse();
+      await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
+      ahead += MINUTE;
+      await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
+      await service.stop();
+      for (const node of nodes) {
+        node.answer((method) => (method === 'eth_call' ? { result: '0x' } : 'none'));
+        await node.accept();
+      }
+      await start();
+      await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
+      await service.stop();
+      for (const node of nodes) node.answer(THROUGH);
+      await start();
+      await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
+      const ofFeed = told().filter((one) => one.endsWith(feed));
+      expect(ofFeed).to.deep.equal(
+        ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
+      );
+      await eventually('all is well', async () =>
+        (await conditions()).every((what) => what === 'node_differing'),
+      );
+      expected = told();
+    });
+
+    it('tell that the database is missing, and that it is back', async function () {
+      if (engine !== 'SQLite') return this.skip();
+      const folder = settings.DATA_DIR ?? '';
+      renameSync(folder, join(local.folder, 'elsewhere'));
+      await tells(['database_missing database']);
+      expect(await healthOf(service.url)).to.include({ httpStatus: 200, database: 'removed' });
+      renameSync(join(local.folder, 'elsewhere'), folder);
+      await tells(['database_restored database']);
+    });
+
+    it('tell that a reorganisation was too deep', async () => {
+      const { client } = local;
+      await mineBlocks(local, 4);
+      const snapshot = (await client.send('evm_snapshot', [])) as string;
+      await mineBlocks(local, 6);
+      const head = await client.getBlockNumber();
+      await eventually(
+        'it is read',
+        async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
+      );
+      await client.send('evm_revert', [snapshot]);
+      await client.send('evm_increaseTime', [100]);
+      await mineBlocks(local, 8);
+      await tells([`reorganisation_too_deep feed/31337:${local.registryAddress.toLowerCase()}`]);
+      expect((await healthOf(service.url)).httpStatus).to.equal(503);
+    });
+
+    it('came once each, signed, and health and the console agreed all the time', () => {
+      const ids = operator.deliveries.map(({ event }) => event.id);
+      expect(new Set(ids).size).to.equal(ids.length);
+      expect(operator.deliveries.every(({ verified }) => verified)).to.equal(true);
+      expect(ofConsole.length).to.be.greaterThan(20);
+      const agreed = ({ at, wrong }: Saying, others: readonly Saying[]): boolean =>
+        others.some((other) => Math.abs(other.at - at) < OVERVIEW_MS && other.wrong === wrong);
+      for (const saying of ofConsole)
+        if (!agreed(saying, ofHealth)) expect.fail(`only the console said: ${saying.wrong}`);
+    });
+
+    async function undelivered(states: string): Promise<number> {
+      const path = `/subscriptions/${subscription}/deliveries?state=${states}`;
+      return (await callApi<object[]>(service.url, 'GET', path)).body.length;
+    }
+  });
+
+for (const engine of ENGINES)
+  it(`come once if the service is killed when a sink is gone, with ${engine}`, async function () {
+    const state = await newState(engine);
+    if (state === undefined) return this.skip();
+    const local = await createLocalSetup();
+    const operator = await startRecordingReceiver(local.publicKeyFile);
+    const subscriber = await startRecordingReceiver(local.publicKeyFile);
+    const settings = {
+      ...local.settings,
+      ...state.settings,
+      ADMIN_API_KEY,
+      WALLET_PRIVATE_KEY: '',
+    };
+    let service = await startServiceProcess(settings);
+    const call = <Body>(method: string, path: string, body?: unknown) =>
+      callApi<Body>(service.url, method, path, body);
+    const subscribe = async (sink: RecordingReceiver, types: readonly string[]) => {
+      const config = { timeoutMs: 1_000 };
+      const request = { sink: sink.url, protocol: 'HTTP', types, config };
+      return (await call<ShownSubscription>('POST', '/subscriptions', request)).body;
+    };
+    try {
+      await subscribe(operator, OPERATIONAL_TYPES);
+      const { id, ...members } = await subscribe(subscriber, ['com.service.etr.minted']);
+      const goneIds = (): Set<string> =>
+        new Set(operator.deliveries.flatMap(({ event }) => (event.type.endsWith('_gone') ? event.id : [])));
+      subscriber.answerWith(answering(410));
+      const moments = [0, 3, 15];
+      for (const [round, ms] of moments.entries()) {
+        const asked = subscriber.deliveries.length;
+        if (round === 0) await mintDirectly(local, await local.account(1));
+        else await call('PUT', `/subscriptions/${id}`, members);
+        await eventually('the sink is asked', () => subscriber.deliveries.length > asked);
+        await sleep(ms);
+        await service.end('SIGKILL');
+        service = await startServiceProcess(settings);
+        const isGone = async (): Promise<boolean> =>
+          (await call<ShownSubscription>('GET', `/subscriptions/${id}`)).body.config.state === 'gone';
+        await eventually('it is gone', isGone, { withinMs: 40_000 });
+        await eventually('it is told', () => goneIds().size === round + 1, { withinMs: 40_000 });
+      }
+      expect(goneIds().size).to.equal(moments.length);
+    } finally {
+      await service.end('SIGKILL');
+      for (const one of [operator, subscriber]) await one.close();
+      await local.stop();
+      await state.remove();
+    }
+  });
