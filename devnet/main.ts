@@ -10,6 +10,7 @@ import { NETWORKS } from '../service/chain/networks';
 import { shortType } from '../service/events/cloud-event';
 import { BILL_OF_LADING, MINT_EVENTS } from './bill-of-lading';
 import { startChild } from './child-process';
+import { makeFaults } from './faults';
 import { announce, makeRunFolder, preferredPorts, type DevnetFacts, type DevnetOptions } from './place';
 import { logTails, startDevnetWith, type Devnet } from './start-devnet';
 
@@ -20,6 +21,7 @@ interface Arguments extends DevnetOptions {
   once?: true;
   json?: true;
   watch?: true;
+  faults?: true;
 }
 
 const PUBLIC = NETWORKS.filter(({ local }) => !local).map(({ name }) => name);
@@ -51,6 +53,7 @@ function readArguments(): Arguments {
     .option('--folder <path>', 'keep keys, database, events and logs there')
     .option('--no-walk', 'only start: issue nothing')
     .option('--once', 'end after the document and its transfers')
+    .option('--faults', 'make three faults, and tell the receiver of them: the console shows them')
     .option('--watch', 'in a checkout: build when the sources change, and restart the service')
     .option('--json', 'print JSON lines')
     .addHelpText('after', HELP)
@@ -107,6 +110,7 @@ const WRONG_FLAGS = ['ARGUMENT_INVALID', 'NETWORK_UNKNOWN'];
 
 async function start(flags: Arguments, { step: say, webhook: onWebhook }: Printer): Promise<Devnet> {
   const { keep, port, folder, watch } = flags;
+  if (keep && flags.faults) throw invalid('--faults empties the wallet, which --keep cannot keep.');
   if (watch && !existsSync(join(PROJECT_ROOT, 'cli/bundle.cjs')))
     throw invalid('--watch needs the sources: the package has none.');
   const chosen = folder ?? (keep ? undefined : makeRunFolder(resolve('.devnet')));
@@ -132,9 +136,12 @@ async function run(
     throw new ServiceError('DEVNET_FAILED', message, { cause });
   });
   if (signal.aborted) return;
+  if (flags.faults)
+    ends.push(await makeFaults(devnet, { say: printer.step, isOwn: flags.receiver === undefined }));
   if (flags.watch) ends.push(restartOnChange(devnet, printer.step));
   if (flags.once) return;
-  printer.ready(devnet, await devnet.consoleLink(tokenId && pageOf(tokenId)), tokenId);
+  const page = flags.faults ? undefined : tokenId && pageOf(tokenId);
+  printer.ready(devnet, await devnet.consoleLink(page), tokenId);
 }
 
 /** The console's page of a token. */

@@ -7,6 +7,8 @@ import type { DevnetFacts } from '../../devnet/place';
 import { nodeClient } from '../../devnet/hardhat-node';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
+import type { Overview } from '../../service/console/views';
+import { API, openConsolePage } from '../helpers/processes/console-page';
 import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { create } from '../helpers/processes/create-call';
@@ -44,6 +46,33 @@ describe('npm run devnet', () => {
     expect(output.match(/webhook verified: /g)).to.have.length(9);
     expect(output).to.match(/all 9 webhooks verified, in order/);
     expect(code).to.equal(0);
+  });
+
+  it('-- --faults tells the receiver of three faults, and shows them in the console', async () => {
+    const folder = temporaryFolder();
+    const args = ['--faults', '--no-walk', '--json'];
+    const child = startChild('devnet', DEVNET, args, {}, undefined, folder.path);
+    const untrack = track('devnet');
+    const lines: { type: string; event?: { type: string } }[] = [];
+    child.onLine((line) => lines.push(JSON.parse(line) as (typeof lines)[0]));
+    try {
+      const [ready] = await child.lineMatching(/^.*"type":"ready".*$/);
+      const { serviceUrl, adminApiKey } = JSON.parse(ready) as DevnetFacts;
+      const told = lines.flatMap(({ event }) => event?.type.split('operations.')[1] ?? []);
+      expect(told).to.have.members(['subscription_gone', 'dead_letter', 'wallet_low']);
+      const page = openConsolePage(serviceUrl);
+      await page.logIn(adminApiKey);
+      const shown = await eventually('the console shows them', async () => {
+        const { problems } = (await page.call<Overview>('GET', `${API}/overview`)).body;
+        return problems.length >= 3 ? problems : undefined;
+      });
+      const messages = shown.map(({ message }) => message).join(' ');
+      for (const part of ['is gone', 'dead letters', 'cannot pay']) expect(messages).to.contain(part);
+    } finally {
+      await child.stop(50_000);
+      untrack();
+      folder.remove();
+    }
   });
 
   it('stops after the start if it is interrupted meanwhile', async () => {
