@@ -15,6 +15,9 @@ import {
   whileFollowingThroughProxy,
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { receiptLogsOf } from '../../service/chain/read-chain';
+import { createRpcClient } from '../../service/chain/rpc-client';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 
 const OF_BLOCK = 'eth_getBlockReceipts';
@@ -31,6 +34,8 @@ interface Receipt {
   logs: { data: string; topics: string[] }[];
 }
 
+const NETWORK = findNetwork('31337') as Network;
+
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /** How nodes and providers say that they do not give the receipts of a block. */
@@ -45,18 +50,20 @@ const REFUSALS: Record<string, RpcAnswer | HttpAnswer> = {
   'gives receipts without logs': { result: [{ transactionHash: '0x00' }] },
 };
 
-/** Wrong receipts of a block. They are found out, or the receipts of the transactions are read instead. */
+/** Wrong receipts of a block, which contradict themselves. */
 const LIES: Record<string, (receipts: Receipt[]) => unknown> = {
   'lack a transaction': (receipts) => receipts.slice(1),
   'lack all transactions': () => [],
   'lack the logs of one': ([first, ...others]) => [{ ...first, logs: [] }, ...others],
   'lack a log': ([first, ...others]) => [{ ...first, logs: first?.logs.slice(1) }, ...others],
-  'have another log': ([first, ...others]) => [
-    { ...first, logs: first?.logs.map((log) => ({ ...log, data: '0x' })) },
-    ...others,
-  ],
   'are of another block': (receipts) => receipts.map((one) => ({ ...one, blockHash: one.transactionHash })),
 };
+
+/** Receipts that only other answers contradict. */
+const withAnotherLog = ([first, ...others]: Receipt[]): unknown => [
+  { ...first, logs: first?.logs.map((log) => ({ ...log, data: '0x' })) },
+  ...others,
+];
 
 const lying =
   (lie: (receipts: Receipt[]) => unknown): Answerer =>
@@ -127,32 +134,68 @@ describe('the receipts of a block with many mints', () => {
       expect(proxy.counts()).not.to.have.property(OF_BLOCK);
     }));
 
-  for (const [how, refusal] of Object.entries(REFUSALS))
-    it(`are read one by one, and soon not asked for, if the node ${how}`, () =>
-      whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
-        let blocks = 0;
-        proxy.answer((method, [hash]) => {
-          if (method !== OF_BLOCK) return 'none';
-          const requests = proxy.requests.filter((one) => one.method === OF_BLOCK && one.params[0] === hash);
-          if (requests.length === 1) blocks++;
-          return refusal;
-        });
-        for (let block = 0; block < BLOCKS; block++) {
-          await mintTogether(local, owner, MINTS);
-          await followed.caughtUp();
-        }
-        await followed.allDeliveredOnce();
-        expect(blocks).to.equal(QUESTIONS);
-        expect(proxy.counts()).to.include({ [OF_TRANSACTION]: BLOCKS * MINTS });
-        expect(followed.logged('events recorded')).to.have.length(BLOCKS);
-      }));
-
-  for (const [what, lie] of Object.entries(LIES))
-    it(`lead to no wrong, missing or repeated event if they ${what}`, async () => {
-      await readAll(await mintBlocks(2), lyingOnce(lie), (proxy) =>
-        expect(proxy.counts()[OF_BLOCK]).to.be.greaterThan(1),
+  it('are read one by one, and soon not asked for, if the node does not know the method', () =>
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
+      proxy.answer(
+        (method) => (method === OF_BLOCK ? REFUSALS['does not know the method'] : 'none') ?? 'none',
       );
+      for (let block = 0; block < BLOCKS; block++) {
+        await mintTogether(local, owner, MINTS);
+        await followed.caughtUp();
+      }
+      await followed.allDeliveredOnce();
+      expect(proxy.counts()).to.include({ [OF_TRANSACTION]: BLOCKS * MINTS });
+      expect(followed.logged('events recorded')).to.have.length(BLOCKS);
+    }));
+
+  it('lead to no wrong, missing or repeated event if they have another log', async () => {
+    await readAll(await mintBlocks(2), lyingOnce(withAnotherLog), (proxy) =>
+      expect(proxy.counts()[OF_BLOCK]).to.be.greaterThan(1),
+    );
+  });
+
+  describe('read from a node', () => {
+    let fromBlock: number;
+
+    before(async () => {
+      fromBlock = await mintBlocks(BLOCKS);
     });
+
+    /** The logs of the transactions of each block, and how many blocks' receipts the node was asked for. */
+    async function logsThrough(answerer: Answerer) {
+      const proxy = await startRpcProxy(local.node.url, answerer);
+      const client = createRpcClient(proxy.url, NETWORK, 'bulk');
+      const logs: unknown[] = [];
+      try {
+        for (let number = fromBlock; number < fromBlock + BLOCKS; number++) {
+          const { hash = '', transactions = [] } = (await local.client.getBlock(number)) ?? {};
+          const blockHash = hash ?? '';
+          const wanted = transactions.map((transactionHash) => ({ transactionHash, blockHash }));
+          logs.push([...(await receiptLogsOf(client, wanted))].sort());
+        }
+        const asked = proxy.requests.flatMap(({ method, params: [hash] }) =>
+          method === OF_BLOCK ? [hash] : [],
+        );
+        return { logs, asked: new Set(asked).size };
+      } finally {
+        client.destroy();
+        await proxy.close();
+      }
+    }
+
+    for (const [how, refusal] of Object.entries(REFUSALS))
+      it(`are those of the transactions, and three blocks' are asked for, if it ${how}`, async () => {
+        const { logs, asked } = await logsThrough((method) => (method === OF_BLOCK ? refusal : 'none'));
+        expect(logs).to.deep.equal((await logsThrough(THROUGH)).logs);
+        expect(asked).to.equal(QUESTIONS);
+      });
+
+    for (const [what, lie] of Object.entries(LIES))
+      it(`are those of the transactions if they ${what}`, async () => {
+        const { logs } = await logsThrough(lying(lie));
+        expect(logs).to.deep.equal((await logsThrough(THROUGH)).logs);
+      });
+  });
 
   it('show that every answer leaves out all logs of a transaction', () =>
     whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
@@ -211,7 +254,7 @@ describe('the receipts of a block with many mints', () => {
       }));
 
     it('are not believed of one of two nodes: the receipts of the transactions are compared', () =>
-      readFrom([lying(LIES['have another log'] ?? never), THROUGH], (proxies) => {
+      readFrom([lying(withAnotherLog), THROUGH], (proxies) => {
         for (const proxy of proxies) expect(proxy.counts()).to.include({ [OF_TRANSACTION]: 2 * MINTS });
       }));
 
