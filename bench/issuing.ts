@@ -120,6 +120,7 @@ async function documents(
         'a second': rate,
         'processor of the service, ms each': (after.cpuMs - before.cpuMs) / count,
         'commits, each': (after.commits - before.commits) / count,
+        'statements, each': (after.statements - before.statements) / count,
         'KiB written, each': (after.writtenKib - before.writtenKib) / count,
         ...(receiver && { 'from the last answer to the last event, ms': lagMs }),
       };

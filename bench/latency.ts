@@ -71,7 +71,8 @@ async function follow(local: LocalSetup, protocol: string, mints: number): Promi
       await mint(local, seen, WARM_UP);
       const before = await cost();
       await mint(local, seen, mints);
-      const cpuMs = ((await cost()).cpuMs - before.cpuMs) / mints / EVENTS_OF_A_MINT;
+      const after = await cost();
+      const cpuMs = (after.cpuMs - before.cpuMs) / mints / EVENTS_OF_A_MINT;
       const blocks = [...seen.webhooks.keys()].sort((one, other) => one - other).slice(WARM_UP);
       const median = (timeIn: (block: number) => number | undefined): number =>
         percentile(
@@ -82,6 +83,7 @@ async function follow(local: LocalSetup, protocol: string, mints: number): Promi
         'first webhook, ms': median((block) => seen.webhooks.get(block)?.[0]),
         'fifth webhook, each after the one before, ms': median((block) => seen.webhooks.get(block)?.at(-1)),
         'processor of the service, ms an event': cpuMs,
+        'statements, all five events': (after.statements - before.statements) / mints,
       };
     });
   } finally {

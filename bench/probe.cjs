@@ -10,18 +10,30 @@ const BLOCK_BYTES = 512;
 
 if (isMainThread) {
   const Sqlite = require('libsql');
-  const { exec } = Sqlite.prototype;
+  const { exec, prepare } = Sqlite.prototype;
   let commits = 0;
+  let statements = 0;
   Sqlite.prototype.exec = function (sql) {
     if (sql === 'commit') commits++;
     return exec.call(this, sql);
+  };
+  Sqlite.prototype.prepare = function (sql) {
+    const statement = prepare.call(this, sql);
+    for (const name of ['all', 'run']) {
+      const execute = statement[name];
+      statement[name] = function (...values) {
+        statements++;
+        return execute.apply(this, values);
+      };
+    }
+    return statement;
   };
 
   const server = createServer((_, response) => {
     const { user, system } = process.cpuUsage();
     const cpuMs = (user + system) / 1000;
     const writtenKib = (process.resourceUsage().fsWrite * BLOCK_BYTES) / 1024;
-    response.end(JSON.stringify({ cpuMs, writtenKib, commits }));
+    response.end(JSON.stringify({ cpuMs, writtenKib, commits, statements }));
   });
   server.unref();
   server.listen(0, '127.0.0.1', () => console.log(`probe on http://127.0.0.1:${server.address().port}`));

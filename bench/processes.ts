@@ -57,11 +57,12 @@ export async function onNewChain<Result>(use: (local: LocalSetup) => Promise<Res
   }
 }
 
-/** The cost of the service's process since its start: processor time of all threads, commits of SQLite. */
+/** The cost of the service's process since its start: processor time of all threads, and that of SQLite. */
 interface Cost {
   cpuMs: number;
   writtenKib: number;
   commits: number;
+  statements: number;
 }
 
 /** A service with the probe of probe.cjs. */
