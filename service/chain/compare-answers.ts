@@ -1,7 +1,8 @@
 import { ChainError, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Vote } from './node-states';
-import { blockOf, GET_BLOCK_RECEIPTS, logOf, type ChainBlock } from './read-chain';
+import { blockOf, logOf, type ChainBlock } from './read-chain';
+import { GET_BLOCK_RECEIPTS } from './read-receipts';
 import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.

@@ -25,7 +25,8 @@ import {
 } from './compare-answers';
 import { isBlockAbsent, isParameterRefused, isRangeRefused } from './node-errors';
 import { LATE_MS, MOST_BEHIND, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
-import { blockOf, blockReceiptsOf, GET_BLOCK_RECEIPTS, type ChainBlock } from './read-chain';
+import { blockOf, type ChainBlock } from './read-chain';
+import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give

@@ -209,7 +209,7 @@ interface OrphansTable {
   mined_again_in: number | null;
 }
 
-/** What is wrong now (service/events/conditions.ts). */
+/** The conditions that hold now (service/events/conditions.ts). */
 interface ConditionsTable {
   /** The kind. */
   what: string;

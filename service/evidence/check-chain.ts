@@ -21,7 +21,7 @@ export interface CheckedTransaction {
   logs: ReceiptLog[] | undefined;
   /** Whether the block's hash proves them. */
   hasProvenLogs: boolean;
-  /** Who signed it, if that is proven. */
+  /** The signer, if that is proven. */
   sender: string | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { DocumentLoader } from '../issuance/document-loader';
 import type { EvidenceFile } from './evidence-file';
 import { THE_FILE, TOPICS, type Statement, type Status } from './statements';
 
-/** What a node says of the blocks of a file. */
+/** A node's answer about the blocks of a file. */
 export interface NodeAnswer {
   /** The node, without the secrets of its URL. */
   node: string;
@@ -22,7 +22,7 @@ export interface GivenBlock {
   hash: string;
   time: string;
   status: Status;
-  /** Who says that the chain has it. */
+  /** The ones who say that the chain has it. */
   because: string;
 }
 
@@ -30,14 +30,14 @@ export interface GivenBlock {
 export interface EvidenceReport {
   /** `valid`: nothing is refuted, everything that can be is proven, and a node confirmed the hashes. */
   outcome: 'valid' | 'invalid' | 'could not tell';
-  /** What everything else depends on: the first line of any report. */
+  /** The condition of everything else: the first line of any report. */
   condition: string;
   given: GivenBlock[];
   statements: Statement[];
   operations: CheckedOperation[];
 }
 
-/** What a check needs beside the file. */
+/** The sources of a check beside the file. */
 export interface EvidenceSources {
   /** The contexts that this program has. */
   knownContexts: DocumentLoader;

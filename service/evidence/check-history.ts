@@ -106,7 +106,7 @@ const UNMINTED: Situation = {
 
 const NOBODY: Previous = { previousBeneficiary: undefined, previousHolder: undefined };
 
-/** What TitleEscrow keeps of an operation. */
+/** The previous parties that TitleEscrow keeps after an operation. */
 function previousAfter(previous: Previous, { operation, before, after }: Endorsement): Previous {
   const { previousBeneficiary, previousHolder } = previous;
   const { beneficiary, holder } = before;

@@ -5,7 +5,6 @@ import { RequestError } from '../base/errors';
 import type { Network } from '../chain/networks';
 import {
   blockChanged,
-  blockReceiptsOf,
   existingBlock,
   headNumberOf,
   logsOf,
@@ -14,6 +13,7 @@ import {
   sendEach,
   type ChainLog,
 } from '../chain/read-chain';
+import { blockReceiptsOf } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
 import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
@@ -59,7 +59,7 @@ const CONCURRENT_CALLS = 4;
 
 type MintedState = Exclude<TokenState, { state: 'not minted' }>;
 
-/** What a file has beside what is proven of blocks: it says which blocks are needed. */
+/** The parts of a file beside its blocks: they say which blocks are needed. */
 type Frame = Omit<EvidenceFile, 'blocks' | 'events' | 'states'>;
 
 /**

@@ -27,7 +27,7 @@ export type { EvidenceFile } from './evidence-file';
 export type { Statement, Status } from './statements';
 export { evidencePage } from './evidence-page';
 
-/** What evidence is collected with, beside the token. */
+/** The means of collecting evidence, beside the token. */
 export interface EvidenceOptions extends CollectionOptions {
   /** The document of the token, base or derived. */
   credential?: JsonObject | undefined;

@@ -50,5 +50,5 @@ export function createStatements(topic: Topic) {
   return { made, proven: add('proven'), claimed: add('claimed'), refuted: add('refuted') };
 }
 
-/** Who claims what a file has without a proof. */
+/** The ones who claim what a file has without a proof. */
 export const THE_FILE = 'the file says so, that is, whoever collected it and the node that was asked then';

@@ -53,7 +53,7 @@ export function isWell(feed: FollowedFeed, now: number): boolean {
   return state === 'following' || state === 'standby';
 }
 
-/** What the reader of a feed sees of it and of its nodes. */
+/** The sight of a feed's reader: the feed and its nodes. */
 export function sightOfFeed(feed: FollowedFeed, now: number): Sight {
   const condition = conditionOfFeed(feed, now);
   const { conditions, unknown = [] } = sightOfNodes(feed.nodes?.());
@@ -61,7 +61,7 @@ export function sightOfFeed(feed: FollowedFeed, now: number): Sight {
   return { conditions: condition === undefined ? conditions : [condition, ...conditions], unknown };
 }
 
-/** What is seen of the nodes of a chain with several. */
+/** The sight of the nodes of a chain with several. */
 function sightOfNodes(nodes: readonly NodeReport[] = []): Sight {
   const conditions = nodes.flatMap(({ url: node, state, since, reason, lastDifference }) => {
     const subject = `node/${node}`;
@@ -78,7 +78,7 @@ function sightOfNodes(nodes: readonly NodeReport[] = []): Sight {
   return { conditions, unknown: isAsked ? [] : ['node_away'] };
 }
 
-/** What the process that mints sees. `longMintSeconds`: shorter in tests. */
+/** The sight of the process that mints. `longMintSeconds`: shorter in tests. */
 export function sightOfIssuing(
   { mints, nodes, signers, wallet }: IssuingReport,
   { chainId, registryAddress }: JournalScope,

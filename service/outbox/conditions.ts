@@ -25,7 +25,7 @@ export interface SeenCondition extends Condition {
   readonly observer: string;
 }
 
-/** What an observer sees now. Whether the conditions of the kinds in `unknown` hold is not known. */
+/** The conditions that an observer sees now. Those of the kinds in `unknown` may hold, or not. */
 export interface Sight {
   readonly conditions: readonly Condition[];
   readonly unknown?: readonly Condition['what'][];

@@ -5,14 +5,13 @@ import {
   blocksAt,
   isOfSeveralNodes,
   logsOf,
-  receiptLogsOf,
-  transactionIn,
   transactionsOf,
   type ChainBlock,
   type ChainLog,
   type LogFilter,
   type TransactionInBlock,
 } from '../chain/read-chain';
+import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { type RegistryContracts } from '../registry/registry-contracts';

@@ -16,7 +16,7 @@ import {
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { receiptLogsOf } from '../../service/chain/read-chain';
+import { receiptLogsOf } from '../../service/chain/read-receipts';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 

@@ -18,7 +18,7 @@ describe('evidence that somebody changed', () => {
   let local: LocalSetup;
   let other: LocalSetup;
   let files: TrueFiles;
-  /** What is proven by the true files. */
+  /** The statements that the true files prove. */
   const truths = new Set<string>();
   const trueBlocks = new Map<string, number>();
 

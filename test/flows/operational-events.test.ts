@@ -36,7 +36,7 @@ const answering =
   (_delivery, response) =>
     void response.writeHead(status).end();
 
-/** What health or the console says is wrong, at a time. */
+/** The problems that health or the console names at a time. */
 interface Saying {
   at: number;
   wrong: string;

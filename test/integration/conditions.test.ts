@@ -78,7 +78,7 @@ for (const engine of ENGINES)
     const see = (...conditions: Condition[]) => note({ conditions });
     const kinds = async (): Promise<string[]> =>
       distinctConditions(await readConditions(outbox.database.db)).map(({ what }) => what);
-    /** What the reader of the sample feed sees of its subscriptions. */
+    /** The sight of the sample feed's reader: its subscriptions. */
     const ofChannels = async (feed = SAMPLE_FEED, hasWebhook = true): Promise<Condition[]> => {
       const { now } = outbox;
       const limits = { slowBefore: now - 60_000, failingBefore: now - 300_000, now };

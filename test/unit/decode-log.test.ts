@@ -60,7 +60,7 @@ const emitted = ({ inputs, topicHash }: EventFragment, random: SeededRandom): Lo
 
 const word = (value: bigint | number): string => zeroPadValue(toBeHex(value), 32).slice(2);
 
-/** What a forger may emit: any topics of 32 bytes, and any data. */
+/** The logs that a forger may emit: any topics of 32 bytes, and any data. */
 const MUTATIONS: ((log: Log, random: SeededRandom) => Log)[] = [
   ({ topics, data }, random) => ({ topics: topics.slice(0, random.below(topics.length + 1)), data }),
   ({ topics, data }, random) => ({ topics: [...topics, random.hex(32)], data }),

@@ -32,7 +32,7 @@ export interface HealthReport {
   feeds: readonly object[];
   /** Undefined when documents cannot be issued because settings are missing. */
   issuing: object | undefined;
-  /** What is wrong; undefined if it is not known. */
+  /** The conditions that hold; undefined if they are not known. */
   conditions?: readonly object[] | undefined;
 }
 

@@ -1,0 +1,98 @@
+import pMap from 'p-map';
+import { ChainError } from '../base/errors';
+import { logOf, sendEach, textOf, type ChainLog, type TransactionInBlock } from './read-chain';
+import type { RpcClient } from './rpc-client';
+import { malformed } from './transport';
+
+/** Names a transaction in a block. */
+export function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {
+  return `${blockHash}:${transactionHash}`;
+}
+
+/**
+ * The logs of transactions from their receipts, in order within each, by `transactionIn`. A transaction is
+ * missing if the node does not know its hash. Each transaction must be in its block. If many of a block are
+ * wanted, and the node gives the receipts of whole blocks, all transactions of the block are in the result.
+ *
+ * @throws ChainError BLOCK_CHANGED (retryable) when a transaction moved to another block.
+ */
+export async function receiptLogsOf(
+  client: RpcClient,
+  transactions: readonly TransactionInBlock[],
+): Promise<ReadonlyMap<string, ChainLog[]>> {
+  const found = new Map<string, ChainLog[]>();
+  const wanted = new Map<string, number>();
+  for (const { blockHash } of transactions) wanted.set(blockHash, (wanted.get(blockHash) ?? 0) + 1);
+  const busy = [...wanted.keys()].filter((blockHash) => (wanted.get(blockHash) ?? 0) >= FEWEST_OF_A_BLOCK);
+  const read = async (blockHash: string): Promise<void> => {
+    const receipts = await blockReceiptsOf(client, blockHash, (all) => logsOfBlock(all, blockHash));
+    for (const [key, logs] of receipts ?? []) found.set(key, logs);
+  };
+  await pMap(busy, read, { concurrency: CONCURRENT_BLOCKS });
+  const left = transactions.filter((one) => !found.has(transactionIn(one)));
+  const method = 'eth_getTransactionReceipt';
+  const params = left.map(({ transactionHash }) => [transactionHash]);
+  const receipts = await sendEach(client, method, params);
+  for (const [index, one] of left.entries()) {
+    const receipt = receipts[index] ?? undefined;
+    if (receipt !== undefined) found.set(transactionIn(one), logsIn(receipt, one, method));
+  }
+  return found;
+}
+
+type Receipt = Record<string, unknown>;
+
+/** The logs of each transaction of a block. No log may be left out: they are counted through the block. */
+function logsOfBlock(receipts: readonly unknown[], blockHash: string): [string, ChainLog[]][] {
+  let next = 0;
+  return receipts.map((receipt) => {
+    const transactionHash = textOf(GET_BLOCK_RECEIPTS, (receipt as Receipt).transactionHash);
+    const logs = logsIn(receipt, { transactionHash, blockHash }, GET_BLOCK_RECEIPTS);
+    if (logs.some(({ index }) => index !== next++)) throw malformed(GET_BLOCK_RECEIPTS);
+    return [transactionIn({ transactionHash, blockHash }), logs];
+  });
+}
+
+function logsIn(answer: unknown, transaction: TransactionInBlock, method: string): ChainLog[] {
+  const { logs, transactionHash, blockHash } = answer as Receipt;
+  if (!Array.isArray(logs) || transactionHash !== transaction.transactionHash) throw malformed(method);
+  if (blockHash !== transaction.blockHash) {
+    const message = `Transaction ${transactionHash} moved to another block while its block was being read.`;
+    throw new ChainError('BLOCK_CHANGED', message, { retryable: true });
+  }
+  return logs.map((log) => logOf(log, method)).sort((left, right) => left.index - right.index);
+}
+
+export const GET_BLOCK_RECEIPTS = 'eth_getBlockReceipts';
+/** Fewer receipts of a block go into one request, and are shorter than those of a whole block. */
+const FEWEST_OF_A_BLOCK = 7;
+/** Blocks whose receipts are requested at the same time. */
+const CONCURRENT_BLOCKS = 4;
+/** A node that gave no receipts of so many blocks in a row is not asked for those of others. */
+const MOST_WITHOUT_RECEIPTS = 3;
+
+/** The blocks in a row of which a node gave no receipts. */
+const withoutReceipts = new WeakMap<RpcClient, number>();
+
+/**
+ * Reads the receipts of all transactions of a block. Null if the node does not give them, or not as they
+ * should be: nodes and providers that lack the method say so in many ways, and every receipt can also be
+ * requested by its transaction.
+ */
+export async function blockReceiptsOf<T>(
+  client: RpcClient,
+  blockHash: string,
+  read: (receipts: unknown[]) => T,
+): Promise<T | null> {
+  if ((withoutReceipts.get(client) ?? 0) >= MOST_WITHOUT_RECEIPTS) return null;
+  try {
+    const answer: unknown = await client.send(GET_BLOCK_RECEIPTS, [blockHash]);
+    if (!Array.isArray(answer)) throw malformed(GET_BLOCK_RECEIPTS);
+    const receipts = read(answer);
+    withoutReceipts.delete(client);
+    return receipts;
+  } catch {
+    withoutReceipts.set(client, (withoutReceipts.get(client) ?? 0) + 1);
+    return null;
+  }
+}
