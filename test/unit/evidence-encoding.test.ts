@@ -20,7 +20,7 @@ import geth from '../fixtures/geth-chain.json';
 interface MainnetBlock {
   header: Answer;
   receipts: Answer[];
-  /** Of the account of the block's proposer (EIP-1186). */
+  /** The proof of the proposer's account (EIP-1186). */
   proof: Record<'address' | 'nonce' | 'balance' | 'storageHash' | 'codeHash', string> & {
     accountProof: string[];
   };
