@@ -33,12 +33,13 @@ export type App = Awaited<ReturnType<typeof startApp>>;
 
 /**
  * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
- * delivery, and the times of minting, of callers, of the contradiction check, and between two log lines about
- * a catch-up.
+ * delivery, and the times of minting, of callers, of the contradiction check, between two looks at the wallet
+ * and its signer, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
   mintTiming?: Partial<MintTiming>;
   callerTiming?: CallerTiming;
+  lookAtKeysMs?: number;
   checkTiming?: Parameters<typeof startObserving>[1]['timing'];
   progressEveryMs?: number;
   deliveryClock?: Clock;
@@ -76,7 +77,8 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => database.close());
     const metrics = createMetrics();
     const outcomes = createMintOutcomes(metrics, systemClock);
-    const { mintTiming, callerTiming, checkTiming: timing = {}, consoleClock = systemClock } = replaced;
+    const { mintTiming, callerTiming, lookAtKeysMs } = replaced;
+    const { checkTiming: timing = {}, consoleClock = systemClock } = replaced;
     const issuing = await waitFor(
       'the threads that sign',
       startIssuing(config, {
@@ -88,6 +90,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
         logger,
         mintTiming,
         callerTiming,
+        lookAtKeysMs,
       }),
     );
     open.push(() => issuing.stop());

@@ -57,6 +57,8 @@ export async function startIssuing(
     /** Times that tests shorten. */
     mintTiming?: Partial<MintTiming> | undefined;
     callerTiming?: CallerTiming | undefined;
+    /** How often at most the wallet and its signer are looked at, in milliseconds. */
+    lookAtKeysMs?: number | undefined;
   },
 ) {
   const { walletKey, tokenRegistryAddress: registryAddress } = config;
@@ -70,7 +72,7 @@ export async function startIssuing(
       isMinting: () => false,
       stop: async () => undefined,
     };
-  const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {} } = parts;
+  const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {}, lookAtKeysMs } = parts;
   const { mintMs = LONGEST_WAIT_MS, signerMs } = parts.callerTiming ?? {};
   const { network } = config;
   const wallet = openWallet(walletKey, logger);
@@ -126,13 +128,13 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
-      signers: signerReadingOf([wallet.remote, issuerSigner]),
+      signers: signerReadingOf([wallet.remote, issuerSigner], lookAtKeysMs),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
         // The wallet is read so often that logging each warning would fill the log.
         readFees: () => readFees({ ...fees, warn: () => undefined }),
-        keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
+        keepMs: lookAtKeysMs ?? (network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS),
         clock: systemClock,
         logger,
       }),
@@ -146,10 +148,13 @@ export async function startIssuing(
 }
 
 /** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
-function signerReadingOf(signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
+function signerReadingOf(
+  signers: readonly (RemoteSigner | undefined)[],
+  leastMs = CHECK_SIGNER_MS,
+): () => SignerReport[] {
   const readings = signers.flatMap((signer) => {
     if (signer === undefined) return [];
-    const check = shared(signer.check, { clock: systemClock, leastMs: CHECK_SIGNER_MS });
+    const check = shared(signer.check, { clock: systemClock, leastMs });
     return [{ check, report: signer.report }];
   });
   return () =>

@@ -16,7 +16,6 @@ import { API, openConsolePage, type ConsolePage } from '../helpers/processes/con
 import { create } from '../helpers/processes/create-call';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { startServiceProcess } from '../helpers/processes/service-process';
 import { ADMIN_API_KEY, callApi, type ShownSubscription } from '../helpers/processes/subscribed-service';
 import {
   accept,
@@ -27,8 +26,6 @@ import {
 
 const PREFIX = 'com.service.etr.operations.';
 const MINUTE = 60_000;
-/** The wallet and the signer are looked at every ten seconds. */
-const LOOKED_AT = { withinMs: 30_000 };
 /** The overview of the console is made once a second. */
 const OVERVIEW_MS = 2_000;
 const answering =
@@ -89,7 +86,8 @@ for (const engine of ENGINES)
       await start();
       if (engine === 'PostgreSQL') second = await startService(settings, replaced);
       await subscribe(operator, { types: OPERATIONAL_TYPES });
-      const retry = { initialDelayMs: 100, maxDelayMs: 100, giveUpAfterMs: 20 * MINUTE };
+      // A second attempt is the last one.
+      const retry = { initialDelayMs: 10 * MINUTE, maxDelayMs: 10 * MINUTE, giveUpAfterMs: 6 * MINUTE };
       subscription = await subscribe(subscriber, {
         types: ['com.service.etr.minted'],
         config: { retry },
@@ -110,6 +108,7 @@ for (const engine of ENGINES)
     const replaced = {
       deliveryClock: { now: () => Date.now() + ahead },
       checkTiming: { longMintSeconds: 2 },
+      lookAtKeysMs: 100,
     };
     async function start(): Promise<void> {
       service = await startService(settings, replaced);
@@ -127,10 +126,10 @@ for (const engine of ENGINES)
     const told = (): string[] =>
       operator.deliveries.map(({ event }) => `${event.type.slice(PREFIX.length)} ${event.subject}`);
     /** Waits until these events have come, besides the earlier ones: each once. */
-    async function tells(events: string[], limit = {}): Promise<void> {
+    async function tells(events: string[]): Promise<void> {
       expected = [...expected, ...events];
       const all = (): boolean => expected.every((one) => told().includes(one));
-      await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all, limit);
+      await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all);
       expect(told().sort()).to.deep.equal([...expected].sort());
     }
     const wrongIn = (conditions: readonly object[]): string =>
@@ -150,7 +149,7 @@ for (const engine of ENGINES)
         } catch {
           // The service is being restarted.
         }
-        await sleep(100);
+        await sleep(200);
       }
     }
     const conditions = async (): Promise<string[]> =>
@@ -169,42 +168,6 @@ for (const engine of ENGINES)
       await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
       await tells([`subscription_recovered ${subject}`]);
       expect(await conditions()).to.deep.equal([]);
-    });
-
-    it('tell that deliveries fail, of each dead letter, and that a delivery succeeds', async () => {
-      subscriber.answerWith(answering(503));
-      await mint();
-      await eventually('an attempt failed', () => subscriber.deliveries.some(({ attempt }) => attempt === 1));
-      await eventually('it is stored', async () => (await undelivered('failed')) > 0);
-      ahead += 5 * MINUTE;
-      const subject = `subscription/${subscription}`;
-      const gone = `subscription_failing ${subject}`;
-      await tells([gone]);
-      expect((await shown()).failingSince).to.be.a('string');
-      // At least 50 attempts, a tenth of a second apart.
-      await eventually('there are enough attempts', () =>
-        subscriber.deliveries.some(({ attempt }) => attempt > 50),
-      );
-      ahead += 20 * MINUTE;
-      await tells([`dead_letter ${subject}`]);
-      expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
-      subscriber.answerWith(accept);
-      await callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
-      expected.push(`subscription_recovered ${subject}`);
-      await eventually('it recovers', () => told().length === expected.length);
-      await eventually('nothing is wrong', async () => (await conditions()).length === 0);
-    });
-
-    it('tell that the wallet is empty and its signer away, and that both are back', async () => {
-      const { client } = local;
-      const balance = toQuantity(await client.getBalance(DEPLOYER));
-      await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
-      await signer.refuse();
-      await tells(['wallet_low wallet', 'signer_away signer/wallet'], LOOKED_AT);
-      expect(await conditions()).to.have.members(['wallet_low', 'signer_away']);
-      await client.send('anvil_setBalance', [DEPLOYER, balance]);
-      await signer.accept();
-      await tells(['wallet_filled wallet', 'signer_back signer/wallet'], LOOKED_AT);
     });
 
     it('tell that a mint is deferred, and that none is any more', async () => {
@@ -259,96 +222,83 @@ for (const engine of ENGINES)
       expected = told();
     });
 
-    it('tell that the database is missing, and that it is back', async function () {
-      if (engine !== 'SQLite') return this.skip();
-      const folder = settings.DATA_DIR ?? '';
-      renameSync(folder, join(local.folder, 'elsewhere'));
-      await tells(['database_missing database']);
-      expect(await healthOf(service.url)).to.include({ httpStatus: 200, database: 'removed' });
-      renameSync(join(local.folder, 'elsewhere'), folder);
-      await tells(['database_restored database']);
-    });
+    // The statements are the same on both engines; one process alone says these.
+    if (engine === 'SQLite') {
+      it('tell that deliveries fail, of each dead letter, and that a delivery succeeds', async () => {
+        // There are no dead letters at first: it makes the sleeping worker read the changed clock.
+        const redeliver = () =>
+          callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
+        subscriber.answerWith(answering(503));
+        await mint();
+        await eventually('an attempt failed', () =>
+          subscriber.deliveries.some(({ attempt }) => attempt === 1),
+        );
+        await eventually('it is stored', async () => {
+          const path = `/subscriptions/${subscription}/deliveries?state=failed`;
+          return (await callApi<object[]>(service.url, 'GET', path)).body.length > 0;
+        });
+        ahead += 5 * MINUTE;
+        const subject = `subscription/${subscription}`;
+        await tells([`subscription_failing ${subject}`]);
+        expect((await shown()).failingSince).to.be.a('string');
+        ahead += 2 * MINUTE;
+        await redeliver();
+        await tells([`dead_letter ${subject}`]);
+        expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
+        subscriber.answerWith(accept);
+        await redeliver();
+        expected.push(`subscription_recovered ${subject}`);
+        await eventually('it recovers', () => told().length === expected.length);
+        await eventually('nothing is wrong', async () => (await conditions()).length === 0);
+      });
 
-    it('tell that a reorganisation was too deep', async () => {
-      const { client } = local;
-      await mineBlocks(local, 4);
-      const snapshot = (await client.send('evm_snapshot', [])) as string;
-      await mineBlocks(local, 6);
-      const head = await client.getBlockNumber();
-      await eventually(
-        'it is read',
-        async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
-      );
-      await client.send('evm_revert', [snapshot]);
-      await client.send('evm_increaseTime', [100]);
-      await mineBlocks(local, 8);
-      await tells([`reorganisation_too_deep feed/31337:${local.registryAddress.toLowerCase()}`]);
-      expect((await healthOf(service.url)).httpStatus).to.equal(503);
-    });
+      it('tell that the wallet is empty and its signer away, and that both are back', async () => {
+        const { client } = local;
+        const balance = toQuantity(await client.getBalance(DEPLOYER));
+        await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
+        await signer.refuse();
+        await tells(['wallet_low wallet', 'signer_away signer/wallet']);
+        expect(await conditions()).to.have.members(['wallet_low', 'signer_away']);
+        await client.send('anvil_setBalance', [DEPLOYER, balance]);
+        await signer.accept();
+        await tells(['wallet_filled wallet', 'signer_back signer/wallet']);
+      });
+
+      it('tell that the database is missing, and that it is back', async () => {
+        const folder = settings.DATA_DIR ?? '';
+        renameSync(folder, join(local.folder, 'elsewhere'));
+        await tells(['database_missing database']);
+        expect(await healthOf(service.url)).to.include({ httpStatus: 200, database: 'removed' });
+        renameSync(join(local.folder, 'elsewhere'), folder);
+        await tells(['database_restored database']);
+      });
+
+      it('tell that a reorganisation was too deep', async () => {
+        const { client } = local;
+        await mineBlocks(local, 4);
+        const snapshot = (await client.send('evm_snapshot', [])) as string;
+        await mineBlocks(local, 6);
+        const head = await client.getBlockNumber();
+        await eventually(
+          'it is read',
+          async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
+        );
+        await client.send('evm_revert', [snapshot]);
+        await client.send('evm_increaseTime', [100]);
+        await mineBlocks(local, 8);
+        await tells([`reorganisation_too_deep feed/31337:${local.registryAddress.toLowerCase()}`]);
+        expect((await healthOf(service.url)).httpStatus).to.equal(503);
+      });
+    }
 
     it('came once each, signed, and health and the console agreed all the time', () => {
       const ids = operator.deliveries.map(({ event }) => event.id);
       expect(new Set(ids).size).to.equal(ids.length);
       expect(operator.deliveries.every(({ verified }) => verified)).to.equal(true);
-      expect(ofConsole.length).to.be.greaterThan(20);
+      expect(ofConsole.length).to.be.greaterThan(10);
       const agreed = ({ at, wrong }: Saying, others: readonly Saying[]): boolean =>
         others.some((other) => Math.abs(other.at - at) < OVERVIEW_MS && other.wrong === wrong);
       for (const saying of ofConsole)
         if (!agreed(saying, ofHealth)) expect.fail(`only the console said: ${saying.wrong}`);
     });
-
-    async function undelivered(states: string): Promise<number> {
-      const path = `/subscriptions/${subscription}/deliveries?state=${states}`;
-      return (await callApi<object[]>(service.url, 'GET', path)).body.length;
-    }
-  });
-
-for (const engine of ENGINES)
-  it(`come once if the service is killed when a sink is gone, with ${engine}`, async function () {
-    const state = await newState(engine);
-    if (state === undefined) return this.skip();
-    const local = await createLocalSetup();
-    const operator = await startRecordingReceiver(local.publicKeyFile);
-    const subscriber = await startRecordingReceiver(local.publicKeyFile);
-    const settings = {
-      ...local.settings,
-      ...state.settings,
-      ADMIN_API_KEY,
-      WALLET_PRIVATE_KEY: '',
-    };
-    let service = await startServiceProcess(settings);
-    const call = <Body>(method: string, path: string, body?: unknown) =>
-      callApi<Body>(service.url, method, path, body);
-    const subscribe = async (sink: RecordingReceiver, types: readonly string[]) => {
-      const config = { timeoutMs: 1_000 };
-      const request = { sink: sink.url, protocol: 'HTTP', types, config };
-      return (await call<ShownSubscription>('POST', '/subscriptions', request)).body;
-    };
-    try {
-      await subscribe(operator, OPERATIONAL_TYPES);
-      const { id, ...members } = await subscribe(subscriber, ['com.service.etr.minted']);
-      const goneIds = (): Set<string> =>
-        new Set(operator.deliveries.flatMap(({ event }) => (event.type.endsWith('_gone') ? event.id : [])));
-      subscriber.answerWith(answering(410));
-      const moments = [0, 3, 15];
-      for (const [round, ms] of moments.entries()) {
-        const asked = subscriber.deliveries.length;
-        if (round === 0) await mintDirectly(local, await local.account(1));
-        else await call('PUT', `/subscriptions/${id}`, members);
-        await eventually('the sink is asked', () => subscriber.deliveries.length > asked);
-        await sleep(ms);
-        await service.end('SIGKILL');
-        service = await startServiceProcess(settings);
-        const isGone = async (): Promise<boolean> =>
-          (await call<ShownSubscription>('GET', `/subscriptions/${id}`)).body.config.state === 'gone';
-        await eventually('it is gone', isGone, { withinMs: 40_000 });
-        await eventually('it is told', () => goneIds().size === round + 1, { withinMs: 40_000 });
-      }
-      expect(goneIds().size).to.equal(moments.length);
-    } finally {
-      await service.end('SIGKILL');
-      for (const one of [operator, subscriber]) await one.close();
-      await local.stop();
-      await state.remove();
-    }
   });

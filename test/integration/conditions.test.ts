@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { sql } from 'kysely';
 import type { OperationalEvent } from '../../client/events';
 import { OPERATIONS, type Condition } from '../../service/events/conditions';
 import { channelsOf } from '../../service/outbox/channels';
@@ -241,6 +242,22 @@ for (const engine of ENGINES)
         await replaceSubscription(outbox.database, name, resumed, cipher, outbox.now);
         await see(...(await ofChannels()));
         expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
+      });
+
+      it('are not gone while the event that tells of it cannot be stored', async () => {
+        const { db } = outbox.database;
+        const [head] = await outbox.claim(1, channel);
+        if (head === undefined) throw new Error('nothing is due');
+        for (const table of ['conditions', 'events']) {
+          await sql`alter table ${sql.table(table)} rename to hidden`.execute(db);
+          expect(await outbox.settle(gone(head)).catch(() => 'failed')).to.equal('failed');
+          await sql`alter table hidden rename to ${sql.table(table)}`.execute(db);
+          expect(await kinds()).to.deep.equal([]);
+          const stored = db.selectFrom('channels').select('state').where('id', '=', channel);
+          expect(await stored.executeTakeFirst()).to.deep.equal({ state: 'active' });
+        }
+        await outbox.settle(gone(head));
+        expect(await arrived()).to.deep.equal([`subscription_gone subscription/${name}`]);
       });
 
       it('have dead letters, each of which is told, until they are sent again', async () => {
