@@ -165,6 +165,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
    * each channel, hundreds of idle subscriptions would keep the database busy.
    */
   async function wakeDue(feed: string): Promise<void> {
+    if (running.size === 0) return;
     try {
       wake(await dueChannels(database.db, feed, clock.now()));
     } catch (error) {

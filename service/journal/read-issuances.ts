@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
+import { compiled } from '../database/compiled';
 import type { IssuancesTable, Schema } from '../database/schema';
 import { type Issuance, parseScope, scopeName, type JournalScope } from './issuance';
 import { registryName } from '../base/registry-name';
@@ -175,7 +176,17 @@ export interface MintFigures {
 
 /** Counts unfinished mints. The index issuances_unfinished has exactly these rows. */
 export async function mintFiguresOf(db: Kysely<Schema>, scope: JournalScope): Promise<MintFigures> {
-  const row = await db
+  const [row] = (await unfinishedFigures(db, { scope: scopeName(scope) })).rows;
+  return {
+    waiting: Number(row?.waiting),
+    inFlight: Number(row?.in_flight),
+    mined: Number(row?.mined),
+    oldestAddedAt: row?.oldest ?? undefined,
+  };
+}
+
+const unfinishedFigures = compiled((db, { scope }: { scope: string }) =>
+  db
     .selectFrom('issuances')
     .select(({ fn }) => [
       fn.countAll().filterWhere('state', '=', 'signed').as('waiting'),
@@ -183,13 +194,6 @@ export async function mintFiguresOf(db: Kysely<Schema>, scope: JournalScope): Pr
       fn.countAll().filterWhere('state', '=', 'mined').as('mined'),
       fn.min('created_at').filterWhere('state', 'in', ['signed', 'submitted']).as('oldest'),
     ])
-    .where('scope', '=', scopeName(scope))
-    .where('ended_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  return {
-    waiting: Number(row.waiting),
-    inFlight: Number(row.in_flight),
-    mined: Number(row.mined),
-    oldestAddedAt: row.oldest ?? undefined,
-  };
-}
+    .where('scope', '=', scope)
+    .where('ended_at', 'is', null),
+);

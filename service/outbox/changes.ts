@@ -2,6 +2,7 @@ import type { Kysely, Transaction } from 'kysely';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
@@ -31,13 +32,13 @@ export async function holdChanges(transaction: Transaction<Schema>): Promise<voi
 
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
-  const { version } = await db
-    .selectFrom('subscription_changes')
-    .select('version')
-    .where('id', '=', 1)
-    .executeTakeFirstOrThrow();
-  return version;
+  const [row] = (await currentVersion(db, {})).rows;
+  return row?.version ?? NaN;
 }
+
+const currentVersion = compiled((db) =>
+  db.selectFrom('subscription_changes').select('version').where('id', '=', 1),
+);
 
 /** A text that changes with every event and every change of a subscription. Both reads use a key. */
 export async function movedSince(db: Kysely<Schema>): Promise<string> {

@@ -160,7 +160,12 @@ export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<nu
 
 /** The active channels of a feed that have a due queue, if nothing holds the feed. */
 export async function dueChannels(db: Kysely<Schema>, feed: string, now: number): Promise<number[]> {
-  const rows = await db
+  const { rows } = await channelsDue(db, { feed, now });
+  return rows.map(({ id }) => id);
+}
+
+const channelsDue = compiled((db, { feed, now }: { feed: string; now: number }) =>
+  db
     .selectFrom('feeds')
     .innerJoin('channels', 'channels.feed', 'feeds.id')
     .select('channels.id')
@@ -178,10 +183,8 @@ export async function dueChannels(db: Kysely<Schema>, feed: string, now: number)
           .where('next_attempt_at', 'is not', null),
       '<=',
       now,
-    )
-    .execute();
-  return rows.map(({ id }) => id);
-}
+    ),
+);
 
 /** Whether the channel is active and its feed is not held. */
 function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expression<SqlBool> {

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
 import type { OperationSuffix } from '../../client/events';
 import { inBatches } from '../database/batches';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import {
@@ -47,13 +48,17 @@ const MOST_AT_ONCE = 100;
 
 /** Reads all conditions, the oldest first. */
 export async function readConditions(db: Kysely<Schema>): Promise<SeenCondition[]> {
-  const rows = await db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject').execute();
+  const { rows } = await allConditions(db, {});
   return rows.map(({ what, detail, ...row }) => ({
     ...row,
     what: what as Condition['what'],
     detail: JSON.parse(detail) as Condition['detail'],
   }));
 }
+
+const allConditions = compiled((db) =>
+  db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject'),
+);
 
 /** The conditions of several observers, each once. */
 export function distinctConditions(seen: readonly SeenCondition[]): SeenCondition[] {
@@ -288,19 +293,10 @@ export async function conditionsOfChannels(
   { slowBefore, failingBefore, now }: ChannelLimits,
 ): Promise<ReadonlyMap<string, Condition[]>> {
   const found = new Map([...feeds.keys()].map((feed): [string, Condition[]] => [feed, []]));
-  const channels = () =>
-    db
-      .selectFrom('channels')
-      .innerJoin('feeds', 'feeds.id', 'channels.feed')
-      .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-      .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
-      .select('subscriptions.name as subscription')
-      .where('feeds.feed', 'in', [...feeds.keys()]);
-  const troubled = await channels()
-    .where((eb) => eb.or([eb('channels.state', '<>', 'active'), eb('failing_since', '<=', slowBefore)]))
-    .execute();
+  const names = [...feeds.keys()];
+  const { rows: troubled } = await channelsInTrouble(db, { names, slowBefore });
   const withLetters = await inBatches(await channelsWith(db, 'dead_letters'), (some) =>
-    channels().where('channels.id', 'in', some).execute(),
+    channelsNamed(db, names).where('channels.id', 'in', some).execute(),
   );
   const add = (feed: string, subscription: string, what: Condition['what'], since = now): void => {
     if (subscription === DEFAULT_SUBSCRIPTION && !feeds.get(feed)) return;
@@ -321,6 +317,22 @@ export async function conditionsOfChannels(
     if (!hasWebhook && (await isUnreceived(db, feed)))
       found.get(feed)?.push({ what: 'feed_unreceived', ...aboutFeed(registryOfFeed(feed)), since: now });
   return found;
+}
+
+const channelsInTrouble = compiled((db, { names, slowBefore }: { names: string[]; slowBefore: number }) =>
+  channelsNamed(db, names).where((eb) =>
+    eb.or([eb('channels.state', '<>', 'active'), eb('failing_since', '<=', slowBefore)]),
+  ),
+);
+
+function channelsNamed(db: Kysely<Schema>, feeds: readonly string[]) {
+  return db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
+    .select('subscriptions.name as subscription')
+    .where('feeds.feed', 'in', feeds);
 }
 
 /** Whether events wait, and there is no subscription. */
