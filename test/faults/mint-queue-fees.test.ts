@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Transaction } from 'ethers';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   failureOf,
   first,
@@ -19,6 +19,7 @@ const SEND = 'eth_sendRawTransaction';
 const WAITS = 'mint waits until the wallet is funded';
 
 describe('the mint queue: fees and funds', () => {
+  hastenSuite(4);
   const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));
@@ -133,7 +134,7 @@ describe('the mint queue: fees and funds', () => {
 
   it('waits for funds when another node may have the mint, and sends the same bytes each time', async () => {
     const answerer = first(SEND, 1, () => 'drop request');
-    const options = { answerer, network: PUBLIC, timing: { deferMs: 300, pollMs: 50 } };
+    const options = { answerer, network: PUBLIC, timing: { deferMs: 300, pollMs: 50, patienceMs: 300 } };
     await withQueue(local, options, async (queue) => {
       await setBalance('0x1000');
       const mint = queue.mint();

@@ -3,7 +3,7 @@ import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { IssuanceState } from '../../service/journal/issuance';
 import { openWallet } from '../../service/keys/wallet';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import {
   failureOf,
@@ -22,7 +22,7 @@ const CONFIRMATIONS = 3;
 /** `presenceMs` is long, so that a transaction that the node forgot is not sent again by itself. */
 const TIMING = { pollMs: 40, patienceMs: 300, presenceMs: 20_000, finalCheckMs: 200, deferMs: 200 };
 /** Longer than the queue's patience. */
-const LONG_MS = 3 * TIMING.patienceMs;
+const LONG_MS = 2 * TIMING.patienceMs;
 const SEND = 'eth_sendRawTransaction';
 const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
 const DEFERRED = 'mint deferred: it cannot be made now, and may have been made';
@@ -40,6 +40,7 @@ const likeGeth: Answerer = (method, params, forward) =>
   method === 'eth_estimateGas' ? forward([params[0], 'latest']) : 'none';
 
 describe('a mint on a public network', () => {
+  hastenSuite(2);
   const local = localSetupOfSuite();
   /** An account that may pause the registry; it uses no nonces of the minting wallet. */
   let admin: string;

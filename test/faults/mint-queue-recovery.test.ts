@@ -4,7 +4,7 @@ import { ChainError } from '../../service/base/errors';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import type { Answerer } from '../helpers/chain/rpc-proxy';
 import {
   failureOf,
@@ -18,6 +18,7 @@ const COUNT = 6;
 const SEND = 'eth_sendRawTransaction';
 
 describe('the mint queue after a crash', () => {
+  hastenSuite(4);
   const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));

@@ -5,7 +5,7 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import type { Answerer, RpcAnswer } from '../helpers/chain/rpc-proxy';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   failureOf,
   first,
@@ -29,6 +29,7 @@ function counted(answer: RpcAnswer, change: number): RpcAnswer {
 }
 
 describe('the mint queue when the node rejects, loses or delays', () => {
+  hastenSuite(4);
   const local = localSetupOfSuite();
 
   afterEach(() => mineAtOnce(local));
@@ -122,8 +123,8 @@ describe('the mint queue when the node rejects, loses or delays', () => {
 
   it('outlasts a full pool and a silent node, and then offers more when the price is too low', async () => {
     let sends = 0;
-    const full = first(SEND, 8, async (_, [raw], forward) => {
-      if (sends++ < 7) return refused('txpool is full');
+    const full = first(SEND, 6, async (_, [raw], forward) => {
+      if (sends++ < 5) return refused('txpool is full');
       await raiseBaseFee();
       return forward([raw]);
     });

@@ -2,17 +2,18 @@ import { expect } from 'chai';
 import type { HardhatNode } from '../../devnet/hardhat-node';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
-import { installRegistry, startNode } from '../helpers/chain/node';
-import { eventually } from '../helpers/eventually';
+import { installRegistry, startAnvil } from '../helpers/chain/node';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { failureOf, withQueue, type RunningQueue } from '../helpers/processes/running-mint-queue';
 import { track } from '../helpers/resources';
 
 describe('the mint queue after a restart of the node', () => {
+  hastenSuite(4);
   let local: LocalSetup;
   let restarted: { node: HardhatNode; untrack: () => void } | undefined;
 
   before(async () => {
-    local = await createLocalSetup();
+    local = await createLocalSetup({ program: 'anvil' });
   });
 
   after(async () => {
@@ -24,7 +25,7 @@ describe('the mint queue after a restart of the node', () => {
   async function restartWithoutRegistry(): Promise<void> {
     const port = Number(new URL(local.node.url).port);
     await local.node.stop();
-    restarted = { node: await startNode(port), untrack: track('the restarted node') };
+    restarted = { node: await startAnvil(port), untrack: track('the restarted node') };
   }
 
   /** Mints `count` tokens once the node mines no more, and waits until `submitted` mints were sent in all. */

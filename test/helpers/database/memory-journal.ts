@@ -28,9 +28,10 @@ export interface MemoryJournal extends MintProgress {
 type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' | 'failed';
 
 /**
- * Longer than a call of the node: a transaction that is sent without waiting for the journal is detected.
+ * Longer than a call of the node, also in hastened suites: a transaction that is sent without waiting for the
+ * journal is detected.
  */
-const CHANGE_MS = 8;
+const CHANGE_MS = 32;
 
 /** Creates an empty journal. Each change takes a moment, as in a database. */
 export function createMemoryJournal(): MemoryJournal {
