@@ -1,5 +1,6 @@
-import { pipeline, type Duplex, type Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import type { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import {
   FetchResponse,
   isHexString,
@@ -8,13 +9,13 @@ import {
   type JsonRpcPayload,
   type JsonRpcResult,
 } from 'ethers';
-import { Agent, request, type Dispatcher } from 'undici';
+import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import { newDeferred, type Deferred } from '../base/waiting';
 import { ChainError, codeOf } from '../base/errors';
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
-import { readBounded } from '../base/read-bounded';
-import { createSemaphore, type Semaphore } from '../base/semaphore';
+import { exchange, type Reading } from '../base/exchange';
+import { createSemaphore } from '../base/semaphore';
 
 /** Sends JSON-RPC requests to one node. */
 export interface Transport {
@@ -78,21 +79,42 @@ export function createHttpTransport(
   const { url: bare, authorization } = splitCredentials(url);
   const mask = secretMasker(secretPartsOf(url));
   const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
+  const { origin, pathname, search } = new URL(bare);
+  const place = { origin, path: pathname + search, method: 'POST', headers } as const;
   const dispatcher = new Agent({ connect: { timeout: timeoutMs }, connections });
   const turns = createSemaphore(
     { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs },
     'Too many large answers of the node at once.',
   );
-
   async function post(body: string): Promise<{ status: number; body: Buffer | undefined }> {
-    const late = AbortSignal.timeout(timeoutMs);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let turn: Promise<() => void> | undefined;
+    const takeTurn = () => (turn ??= turns.acquire(new AbortController().signal));
+    const reading: Reading = {
+      timeoutMs,
+      late: () => timedOut(`no answer within ${timeoutMs} ms`),
+      onData(chunk, { status }, control, cut) {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes > mostOf(status)) return cut();
+        if (bytes <= LARGE_BYTES || turn) return;
+        control.pause();
+        takeTurn().then(() => control.resume(), abort);
+      },
+    };
+    const { answered, abort } = exchange(dispatcher, { ...place, body }, reading);
     try {
-      const answer = await request(bare, { method: 'POST', headers, body, signal: late, dispatcher });
-      const status = answer.statusCode;
-      const most = status >= 300 ? LARGEST_REFUSAL_BYTES : LARGEST_ANSWER_BYTES;
-      return { status, body: await readBounded(inTurn(decoded(answer), turns, late), most) };
-    } catch (cause) {
-      throw late.aborted ? timedOut(`no answer within ${timeoutMs} ms`) : cause;
+      const { status, headers } = await answered;
+      const most = mostOf(status);
+      if (bytes > most) return { status, body: undefined };
+      const whole = Buffer.concat(chunks);
+      if (headers['content-encoding'] !== 'gzip') return { status, body: whole };
+      // Some proxies compress answers although nobody asked for it.
+      await takeTurn();
+      return { status, body: await unzipped(whole, most) };
+    } finally {
+      void turn?.then((release) => release()).catch(() => undefined);
     }
   }
 
@@ -111,24 +133,16 @@ export function createHttpTransport(
   };
 }
 
-/** Some proxies compress answers although nobody asked for it. */
-function decoded({ headers, body }: Dispatcher.ResponseData): Readable {
-  return headers['content-encoding'] === 'gzip' ? pipeline(body, createGunzip(), () => undefined) : body;
+function mostOf(status: number): number {
+  return status >= 300 ? LARGEST_REFUSAL_BYTES : LARGEST_ANSWER_BYTES;
 }
 
-/** Passes a body on. After LARGE_BYTES it waits for its turn. */
-async function* inTurn(body: Readable, turns: Semaphore, late: AbortSignal): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  let turn: (() => void) | undefined;
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > LARGE_BYTES) turn ??= await turns.acquire(late);
-      yield chunk;
-    }
-  } finally {
-    turn?.();
-  }
+/** Undefined if it is longer than `most` bytes. */
+async function unzipped(zipped: Buffer, most: number): Promise<Buffer | undefined> {
+  return promisify(gunzip)(zipped, { maxOutputLength: most }).catch((cause: unknown) => {
+    if (codeOf(cause) !== 'ERR_BUFFER_TOO_LARGE') throw cause;
+    return undefined;
+  });
 }
 
 /** Whether an answer is not JSON, or not gzip as it says. */
