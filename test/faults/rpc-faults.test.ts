@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -13,6 +13,7 @@ import { makeTraffic } from '../helpers/chain/traffic';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 describe('the events of a registry on a faulty node', () => {
+  hastenSuite(4);
   const local = localSetupOfSuite();
   let anotherRegistry: Promise<string> | undefined;
 

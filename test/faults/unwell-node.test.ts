@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { BOMB, THROUGH, type Answerer, type RpcAnswer, type RpcProxy } from '../helpers/chain/rpc-proxy';
@@ -18,6 +18,7 @@ const TOO_MANY_RESULTS: RpcAnswer = {
 const UNWELL: RpcAnswer = { error: { code: -32000, message: 'header not found' } };
 
 describe('the events of a registry on a failing node', () => {
+  hastenSuite(4);
   const local = localSetupOfSuite();
 
   const throughProxy = (
