@@ -9,7 +9,8 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
-import { collectFrom, type EvidenceFile } from '../evidence/evidence';
+import { collectEvidence } from '../evidence/collect-evidence';
+import type { EvidenceFile } from '../evidence/evidence-file';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
@@ -99,7 +100,7 @@ export function createAnswers(parts: AnswersParts) {
       left: AbortSignal,
     ): Promise<EvidenceFile | undefined> {
       try {
-        return (await readOf(question, left, (reached, tokenId) => collectFrom(reached, tokenId, {}))).found;
+        return (await readOf(question, left, (reached, tokenId) => collectEvidence(reached, tokenId))).found;
       } catch (thrown) {
         if (codeOf(thrown) === 'TOKEN_NOT_MINTED') return undefined;
         throw thrown;

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { toQuantity, ZeroAddress } from 'ethers';
 import pMap from 'p-map';
-import type { Clock } from '../base/clock';
+import { systemClock } from '../base/clock';
 import { RequestError } from '../base/errors';
-import type { Network } from '../chain/networks';
+import { PROJECT_ROOT } from '../base/project-root';
 import {
   blockChanged,
   existingBlock,
@@ -17,7 +19,7 @@ import { blockReceiptsOf } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
 import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
-import { registryInterface, type RegistryOnChain } from '../registry/registry-contracts';
+import { registryInterface, type ReachedRegistry } from '../registry/registry-contracts';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { endorsementsOf } from '../token/endorsement-chain';
 import { readTokenLogs } from '../token/read-token-history';
@@ -33,18 +35,6 @@ import {
 import { contractsOf, provenMembers, readProvenState } from './proven-state';
 import { implementationOf, variablesOf, type Variable } from './published-contracts';
 import { proveListed } from './tries';
-
-/** The chain that evidence is collected from. */
-export interface CollectionSources {
-  client: RpcClient;
-  /** For queries over ranges of logs, and for many blocks. */
-  bulkClient: RpcClient;
-  network: Network;
-  registry: RegistryOnChain;
-  clock: Clock;
-  /** Name and version of this program. */
-  software: string;
-}
 
 /**
  * `stateAt`: numbers of more blocks whose state is to be proven. Many nodes keep that of recent blocks
@@ -70,7 +60,7 @@ type Frame = Omit<EvidenceFile, 'blocks' | 'events' | 'states'>;
  *   error of the node.
  */
 export async function collectEvidence(
-  sources: CollectionSources,
+  sources: ReachedRegistry,
   tokenId: bigint,
   options: CollectionOptions = {},
 ): Promise<EvidenceFile> {
@@ -78,7 +68,7 @@ export async function collectEvidence(
 }
 
 async function collectOnce(
-  sources: CollectionSources,
+  sources: ReachedRegistry,
   tokenId: bigint,
   { stateAt = [], onProgress }: CollectionOptions,
 ): Promise<EvidenceFile> {
@@ -119,7 +109,7 @@ async function collectOnce(
 }
 
 async function mintedState(
-  { client, registry }: CollectionSources,
+  { client, registry }: ReachedRegistry,
   tokenId: bigint,
   number: number,
 ): Promise<MintedState> {
@@ -131,7 +121,7 @@ async function mintedState(
 
 /** The logs of the token, and of pauses of its registry since the token's first log; in chain order. */
 async function logsUpTo(
-  { bulkClient, registry }: CollectionSources,
+  { bulkClient, registry }: ReachedRegistry,
   tokenId: bigint,
   toBlock: number,
 ): Promise<ChainLog[]> {
@@ -165,7 +155,7 @@ const PAUSE_TOPICS = [
 ];
 
 async function frameOf(
-  { client, network, registry, clock, software }: CollectionSources,
+  { client, network, registry }: ReachedRegistry,
   tokenId: bigint,
   number: number,
 ): Promise<Frame> {
@@ -174,8 +164,8 @@ async function frameOf(
   const frame: Frame = {
     format: FORMAT,
     version: VERSION,
-    software,
-    collectedAt: new Date(clock.now()).toISOString(),
+    software: softwareName(),
+    collectedAt: new Date(systemClock.now()).toISOString(),
     chainId: network.chainId,
     network: network.name,
     registry: contracts.registry,
@@ -195,9 +185,15 @@ async function frameOf(
   return frame;
 }
 
+function softwareName(): string {
+  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
+  const { name, version } = JSON.parse(text) as { name: string; version: string };
+  return `${name} ${version}`;
+}
+
 /** The blocks of the logs and of the states, by their hashes, and the receipts of the logs' transactions. */
 async function blocksOf(
-  { bulkClient }: CollectionSources,
+  { bulkClient }: ReachedRegistry,
   logs: readonly ChainLog[],
   stateBlocks: readonly string[],
   onProgress?: (line: string) => void,

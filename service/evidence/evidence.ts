@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { systemClock } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
-import { PROJECT_ROOT } from '../base/project-root';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import { networkOfChain } from '../chain/networks';
 import { blocksAt } from '../chain/read-chain';
@@ -54,16 +51,10 @@ export async function collectFrom(
   tokenId: bigint,
   { credential, knownContexts = createDocumentLoader(NO_OWN_CONTEXT), ...options }: EvidenceOptions,
 ): Promise<EvidenceFile> {
-  const clock = systemClock;
-  const file = await collectEvidence({ ...reached, clock, software: softwareName() }, tokenId, options);
+  const file = await collectEvidence(reached, tokenId, options);
   if (credential === undefined) return file;
-  return { ...file, credential: await collectDocument(credential, { knownContexts, fetchJson, clock }) };
-}
-
-function softwareName(): string {
-  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
-  const { name, version } = JSON.parse(text) as { name: string; version: string };
-  return `${name} ${version}`;
+  const sources = { knownContexts, fetchJson, clock: systemClock };
+  return { ...file, credential: await collectDocument(credential, sources) };
 }
 
 /** A URL that the loader knows anyway. */
