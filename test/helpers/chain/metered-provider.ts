@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { forwardTo } from '../processes/https-front';
-import { startRpcProxy, type Answerer, type RpcProxy } from './rpc-proxy';
+import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from './rpc-proxy';
 
 /** Infura's price of a call in credits (docs.metamask.io, "Credit costs"); 80 for other methods. */
 const CREDITS: Record<string, number> = {
@@ -22,6 +22,8 @@ export interface MeteredProvider {
   listener: RequestListener;
   /** How many calls were refused as too many. */
   refused(): number;
+  /** Ends the limit. */
+  lift(): void;
   close(): Promise<void>;
 }
 
@@ -45,6 +47,7 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
   const forward = forwardTo(() => proxy.url);
   return {
     refused: () => refused,
+    lift: () => proxy.answer(THROUGH),
     listener: (request, response) => {
       if (request.url === `/v3/${key}`) forward(request, response);
       else response.writeHead(401, { 'Content-Type': 'text/plain' }).end('invalid project id\n');
