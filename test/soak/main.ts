@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { inheritedEnvironment } from '../../service/config/config';
 import { ENGINES } from '../helpers/database/engines';
 import type { ScenarioResult } from '../helpers/mint-model/mint-model';
-import { MODELS, type SeedRange } from './seed-range';
+import { MODELS, type SeedRange } from './models';
 
 /** A process runs only so many scenarios, because its node grows with every mint. */
 const SEEDS_OF_A_PROCESS = 100;

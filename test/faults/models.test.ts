@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import type { Engine } from '../helpers/database/engines';
+import { createPlace, type Model } from '../soak/models';
+
+/** The same scenarios in each run, as many as there is time for; `npm run soak` runs others. */
+const FOR_MS = 3_000;
+const FIRST_SEED = 1;
+
+const PROMISES: [subject: string, promise: string, model: Model, engine: Engine][] = [
+  [
+    'the mint queue with unreliable nodes and random kills',
+    'mints one token for every key and fails none wrongly',
+    'mints',
+    'SQLite',
+  ],
+  [
+    'three nodes, of which one lies and any one is away at times,',
+    'give every event and every token once',
+    'nodes',
+    'SQLite',
+  ],
+  [
+    'a subscription with retractions, under reorganisations, kills and wrong answers,',
+    'leads to the state of the contracts',
+    'retractions',
+    'SQLite',
+  ],
+  ...(['SQLite', 'PostgreSQL'] as const).map((engine): [string, string, Model, Engine] => [
+    `the service on ${engine} under right requests, wrong requests and rubbish`,
+    'gives only answers that are described, and goes on',
+    'requests',
+    engine,
+  ]),
+];
+
+describe('a model', () => {
+  for (const [subject, promise, model, engine] of PROMISES)
+    it(`of ${subject} ${promise} (seeds from ${FIRST_SEED} on)`, async function () {
+      const place = await createPlace(model, engine);
+      if (place === undefined) return this.skip();
+      try {
+        const until = Date.now() + FOR_MS;
+        for (let seed = FIRST_SEED; Date.now() < until; seed++) {
+          const { violations, history } = await place.run(seed);
+          if (violations.length > 0) console.error(history.slice(-200).join('\n'));
+          const options = `--model ${model} --engine ${engine} --seed ${seed}`;
+          expect(violations, `npm run soak -- ${options} makes the same choices again`).to.deep.equal([]);
+        }
+      } finally {
+        await place.stop();
+      }
+    });
+});
