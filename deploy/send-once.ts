@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataSlice, getAddress, id, keccak256, Transaction, type TransactionReceipt } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
-import { z } from 'zod';
+import * as z from 'zod';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';

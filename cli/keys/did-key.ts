@@ -2,7 +2,7 @@ import { createECDH } from 'node:crypto';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import { constants as did } from 'did-context';
 import { decodeBase58, encodeBase58, toBeArray } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   didWebOf,
   keyNumberOf,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { keyNumberOf, nextKeyIdOf, parseDidKeyPair } from '../../service/base/did-key-pair';
 import { codeOf, ConfigurationError, messageOf, SignerError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';

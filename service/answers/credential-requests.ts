@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { RequestError } from '../base/errors';
 import { firstProblemOf, members, must, pointerOf } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { evidenceFileSchema } from '../evidence/evidence-file';
 import type { DecryptedRemark } from '../issuance/remarks';
 import type { TokenState } from '../registry/read-token-state';

@@ -1,6 +1,6 @@
 import { createECDH, ECDH } from 'node:crypto';
 import { encodeBase58 } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 
 const didKeyPairSchema = z.object({
   id: z.string().regex(/^did:web:[^#]+#.+$/, 'must be a did:web URL with a fragment'),

@@ -1,5 +1,5 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
 export function pointerStep(name: string | number): string {

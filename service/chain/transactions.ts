@@ -1,6 +1,6 @@
 import { type FeeData, isError, keccak256 } from 'ethers';
 import { request } from 'undici';
-import { z } from 'zod';
+import * as z from 'zod';
 import { ChainError } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import type { GasPricing } from './networks';

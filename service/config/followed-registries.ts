@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { getAddress } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import {
   HEADERS,

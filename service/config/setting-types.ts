@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ConfigurationError } from '../base/errors';
 import { FINALITY_TAGS, MOST_CONFIRMATIONS } from '../chain/networks';
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { getAddress, Wallet } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
 import {
   BILL_OF_LADING_CONTEXT,

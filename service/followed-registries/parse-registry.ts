@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
 import { firstProblemOf, members, must, pointerOf } from '../base/json';

@@ -1,6 +1,6 @@
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
 import { HttpError } from './middleware/errors';

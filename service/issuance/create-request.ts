@@ -1,5 +1,5 @@
 import { ZeroAddress } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checksummed } from '../base/checksums';
 import { RequestError } from '../base/errors';
 import { firstProblemOf, found, isWellFormed, members, must, pointerOf } from '../base/json';

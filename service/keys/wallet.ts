@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { toQuantity, Wallet } from 'ethers';
 import { Agent, request } from 'undici';
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';

@@ -1,5 +1,5 @@
 import { isAddress } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import { isWellFormed, must } from '../base/json';
 import type { Filter } from '../events/select-events';
 import { parseTokenId } from '../registry/token-id-forms';

@@ -1,5 +1,5 @@
 import { isAddress } from 'ethers';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RequestError } from '../base/errors';
 
 /** A token's chain, registry and id. `registry` is written as in the credential. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseTokenId } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import { DELIVERY, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
 import { chapter, json, type Answer } from './operation';
 import { component, ADDRESS, COUNT, TEXT, TIME } from '../../answers/views';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
 import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
 import { chapter, json, type AnswerHeader } from './operation';

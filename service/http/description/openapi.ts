@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { DELIVERIES } from './deliveries';
 import { DISCOVERY } from './discovery';
 import { DOCUMENTS } from './documents';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import explained from './explained-codes.json';
 
 /** A code of the header X-Error-Code. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
 import { chapter, json } from './operation';
 import { FORCE_QUERY } from './subscriptions';

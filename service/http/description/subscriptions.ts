@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   STATE_OF_DEFAULT,
   SUBSCRIPTION_CONFIG,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
 import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';

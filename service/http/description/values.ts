@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { json, type Answer } from './operation';
 
 /** State of the reading of a registry's events. */
