@@ -4,7 +4,7 @@ import type { CloudEvent } from '../../service/events/cloud-event';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { delivered, emptyOutbox, failed } from '../helpers/database/empty-outbox';
-import { ENGINES } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, hashOf, record } from '../helpers/database/sample-feed';
 
 const TRANSACTION = `0x${'7a'.repeat(32)}`;
@@ -18,126 +18,118 @@ const FIRST_IN_BLOCK = 2;
 /** The remarks of the transaction's events, in order. */
 type Said = readonly string[];
 
-for (const engine of ENGINES) {
-  describe(`events that were stored with positions in their blocks, on ${engine}`, () => {
-    const outbox = emptyOutbox(engine);
-    const { claim, settle } = outbox;
-    /** `deliveries`: the bodies that were answered with 200. `sent`: all bodies that were sent. */
-    let deliveries: CloudEvent[];
-    let sent: CloudEvent[];
+describeOnEngines('events that were stored with positions in their blocks,', (on) => {
+  const outbox = emptyOutbox(on);
+  const { claim, settle } = outbox;
+  /** `deliveries`: the bodies that were answered with 200. `sent`: all bodies that were sent. */
+  let deliveries: CloudEvent[];
+  let sent: CloudEvent[];
 
-    beforeEach(() => {
-      deliveries = [];
-      sent = [];
-    });
+  beforeEach(() => {
+    deliveries = [];
+    sent = [];
+  });
 
-    const store = (branch: string, said: Said, positionOf: (index: number) => number): Promise<number> => {
-      const events = said.map((remark, index): RegistryEvent => ({
-        ...eventIn(2, 7n, { payload: { remark }, transactionHash: TRANSACTION }, branch),
-        logIndex: positionOf(index),
-        blockLogIndex: FIRST_IN_BLOCK + index,
-      }));
-      return record(outbox.database, outbox.feed, 2, events, outbox.now, branch);
-    };
-    const storeAsEarlier = (said: Said): Promise<number> =>
-      store('a', said, (index) => FIRST_IN_BLOCK + index);
-    const mineAgain = async (branch: string, said: Said): Promise<void> => {
-      await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
-      await store(branch, said, (index) => index);
-    };
+  const store = (branch: string, said: Said, positionOf: (index: number) => number): Promise<number> => {
+    const events = said.map((remark, index): RegistryEvent => ({
+      ...eventIn(2, 7n, { payload: { remark }, transactionHash: TRANSACTION }, branch),
+      logIndex: positionOf(index),
+      blockLogIndex: FIRST_IN_BLOCK + index,
+    }));
+    return record(outbox.database, outbox.feed, 2, events, outbox.now, branch);
+  };
+  const storeAsEarlier = (said: Said): Promise<number> => store('a', said, (index) => FIRST_IN_BLOCK + index);
+  const mineAgain = async (branch: string, said: Said): Promise<void> => {
+    await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    await store(branch, said, (index) => index);
+  };
 
-    /** Delivers waiting events until `most` are delivered; the next one is answered with an error. */
-    async function deliver(most = Infinity): Promise<void> {
-      for (let heads = await claim(); heads.length > 0; heads = await claim()) {
-        for (const head of heads) {
-          const event = JSON.parse(head.body) as CloudEvent;
-          sent.push(event);
-          if (deliveries.length >= most) {
-            return void (await settle(failed(head, outbox.now, outbox.now)));
-          }
-          deliveries.push(event);
-          await settle(delivered(head, outbox.now));
+  /** Delivers waiting events until `most` are delivered; the next one is answered with an error. */
+  async function deliver(most = Infinity): Promise<void> {
+    for (let heads = await claim(); heads.length > 0; heads = await claim()) {
+      for (const head of heads) {
+        const event = JSON.parse(head.body) as CloudEvent;
+        sent.push(event);
+        if (deliveries.length >= most) {
+          return void (await settle(failed(head, outbox.now, outbox.now)));
         }
+        deliveries.push(event);
+        await settle(delivered(head, outbox.now));
       }
     }
+  }
 
-    const saidBy = (events: readonly CloudEvent[]): unknown[] =>
-      events.map(({ data }) => data.payload.remark);
-    const placesOf = (events: readonly CloudEvent[]): number[] => events.map(({ data }) => data.logIndex);
+  const saidBy = (events: readonly CloudEvent[]): unknown[] => events.map(({ data }) => data.payload.remark);
+  const placesOf = (events: readonly CloudEvent[]): number[] => events.map(({ data }) => data.logIndex);
 
-    /** Expects that all deliveries differ by id, and by the pair and the content. */
-    function expectToldApart(): void {
-      expect(new Set(deliveries.map(({ id }) => id)).size).to.equal(deliveries.length);
-      expect(new Set(deliveries.map((event) => dedupeKeyOf(event))).size).to.equal(deliveries.length);
-    }
+  /** Expects that all deliveries differ by id, and by the pair and the content. */
+  function expectToldApart(): void {
+    expect(new Set(deliveries.map(({ id }) => id)).size).to.equal(deliveries.length);
+    expect(new Set(deliveries.map((event) => dedupeKeyOf(event))).size).to.equal(deliveries.length);
+  }
 
-    it('are not delivered again when their transaction is mined again, however often', async () => {
-      await storeAsEarlier(['one', 'two', 'three']);
+  it('are not delivered again when their transaction is mined again, however often', async () => {
+    await storeAsEarlier(['one', 'two', 'three']);
+    await deliver();
+    for (const branch of ['b', 'c', 'a']) await mineAgain(branch, ['one', 'two', 'three']);
+    await deliver();
+    expect(saidBy(deliveries)).to.deep.equal(['one', 'two', 'three']);
+  });
+
+  for (const already of [0, 2, 5]) {
+    it(`are completed, each delivered once, when ${already} of 5 were delivered`, async () => {
+      const said = ['one', 'two', 'three', 'four', 'five'];
+      await storeAsEarlier(said);
+      await deliver(already);
+      await mineAgain('b', said);
       await deliver();
-      for (const branch of ['b', 'c', 'a']) await mineAgain(branch, ['one', 'two', 'three']);
-      await deliver();
-      expect(saidBy(deliveries)).to.deep.equal(['one', 'two', 'three']);
-    });
-
-    for (const already of [0, 2, 5]) {
-      it(`are completed, each delivered once, when ${already} of 5 were delivered`, async () => {
-        const said = ['one', 'two', 'three', 'four', 'five'];
-        await storeAsEarlier(said);
-        await deliver(already);
-        await mineAgain('b', said);
-        await deliver();
-        expect(saidBy(deliveries)).to.deep.equal(said);
-        expectToldApart();
-      });
-    }
-
-    it('keep the id and the position under which they may have been received', async () => {
-      await storeAsEarlier(['one', 'two', 'three']);
-      await deliver(1);
-      const [, attempted] = sent;
-      await mineAgain('b', ['one', 'two', 'three']);
-      await deliver();
-      const [, again, third] = deliveries;
-      expect([again?.id, again?.data.logIndex]).to.deep.equal([attempted?.id, attempted?.data.logIndex]);
-      expect(again && dedupeKeyOf(again)).to.equal(attempted && dedupeKeyOf(attempted));
-      // The third event's position in its transaction is the first one's in its block, which was delivered.
-      expect(third?.data.logIndex).to.equal(FIRST_IN_BLOCK);
+      expect(saidBy(deliveries)).to.deep.equal(said);
       expectToldApart();
     });
+  }
 
-    it('are not delivered again under an id attempted before an earlier reorganisation', async () => {
-      // The earlier version gave the event another id in each block, and kept the orphan of the failed
-      // attempt.
-      await store('a', ['one'], () => 5);
-      await deliver(0);
-      await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
-      const { db } = outbox.database;
-      await db.updateTable('events').set({ orphaned_at: null }).execute();
-      await store('b', ['one'], () => 8);
-      await db
-        .updateTable('events')
-        .set({ orphaned_at: 1 })
-        .where('block_hash', '=', hashOf(2, 'a'))
-        .execute();
-      await deliver();
-      expect(placesOf(deliveries)).to.deep.equal([8]);
-
-      await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
-      await store('c', ['one'], () => 5);
-      await deliver();
-      expect(placesOf(deliveries)).to.deep.equal([8]);
-    });
-
-    for (const already of [0, 3]) {
-      it(`stay distinct when their content is equal and ${already} of 4 were delivered`, async () => {
-        const said = ['same', 'same', 'same', 'same'];
-        await storeAsEarlier(said);
-        await deliver(already);
-        await mineAgain('b', said);
-        await deliver();
-        expect(saidBy(deliveries)).to.deep.equal(said);
-        expectToldApart();
-      });
-    }
+  it('keep the id and the position under which they may have been received', async () => {
+    await storeAsEarlier(['one', 'two', 'three']);
+    await deliver(1);
+    const [, attempted] = sent;
+    await mineAgain('b', ['one', 'two', 'three']);
+    await deliver();
+    const [, again, third] = deliveries;
+    expect([again?.id, again?.data.logIndex]).to.deep.equal([attempted?.id, attempted?.data.logIndex]);
+    expect(again && dedupeKeyOf(again)).to.equal(attempted && dedupeKeyOf(attempted));
+    // The third event's position in its transaction is the first one's in its block, which was delivered.
+    expect(third?.data.logIndex).to.equal(FIRST_IN_BLOCK);
+    expectToldApart();
   });
-}
+
+  it('are not delivered again under an id attempted before an earlier reorganisation', async () => {
+    // The earlier version gave the event another id in each block, and kept the orphan of the failed
+    // attempt.
+    await store('a', ['one'], () => 5);
+    await deliver(0);
+    await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    const { db } = outbox.database;
+    await db.updateTable('events').set({ orphaned_at: null }).execute();
+    await store('b', ['one'], () => 8);
+    await db.updateTable('events').set({ orphaned_at: 1 }).where('block_hash', '=', hashOf(2, 'a')).execute();
+    await deliver();
+    expect(placesOf(deliveries)).to.deep.equal([8]);
+
+    await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    await store('c', ['one'], () => 5);
+    await deliver();
+    expect(placesOf(deliveries)).to.deep.equal([8]);
+  });
+
+  for (const already of [0, 3]) {
+    it(`stay distinct when their content is equal and ${already} of 4 were delivered`, async () => {
+      const said = ['same', 'same', 'same', 'same'];
+      await storeAsEarlier(said);
+      await deliver(already);
+      await mineAgain('b', said);
+      await deliver();
+      expect(saidBy(deliveries)).to.deep.equal(said);
+      expectToldApart();
+    });
+  }
+});

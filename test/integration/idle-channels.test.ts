@@ -9,7 +9,7 @@ import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/fe
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
-import { ENGINES } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
 import { eventually } from '../helpers/eventually';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
@@ -19,51 +19,50 @@ import { subscriptionWith } from '../helpers/subscription-body';
 const SUBSCRIPTIONS = 30;
 const cipher = createSecretsCipher(undefined);
 
-for (const engine of ENGINES)
-  describe(`the deliveries of many subscriptions on ${engine}`, () => {
-    const outbox = emptyOutbox(engine);
-    let receiver: RawReceiver;
-    let delivery: FeedDelivery;
-    let statements = 0;
+describeOnEngines('the deliveries of many subscriptions', (on) => {
+  const outbox = emptyOutbox(on);
+  let receiver: RawReceiver;
+  let delivery: FeedDelivery;
+  let statements = 0;
 
-    beforeEach(async () => {
-      receiver = await startRawReceiver();
-      const { database } = outbox;
-      for (let index = 0; index < SUBSCRIPTIONS; index++)
-        await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
-      const webhook = webhookTo(receiver.url);
-      delivery = createFeedDelivery({
-        database: counted(database, () => statements++),
-        clock: systemClock,
-        logger: pino({ level: 'silent' }),
-        slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
-        targetOf: ({ definition }) => (definition === null ? undefined : webhook),
-        restorePurged: async () => undefined,
-        onAttempt: () => undefined,
-      });
-      await record(database, outbox.feed, 1, [], 1);
-      await delivery.start(SAMPLE_FEED);
+  beforeEach(async () => {
+    receiver = await startRawReceiver();
+    const { database } = outbox;
+    for (let index = 0; index < SUBSCRIPTIONS; index++)
+      await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+    const webhook = webhookTo(receiver.url);
+    delivery = createFeedDelivery({
+      database: counted(database, () => statements++),
+      clock: systemClock,
+      logger: pino({ level: 'silent' }),
+      slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
+      targetOf: ({ definition }) => (definition === null ? undefined : webhook),
+      restorePurged: async () => undefined,
+      onAttempt: () => undefined,
     });
+    await record(database, outbox.feed, 1, [], 1);
+    await delivery.start(SAMPLE_FEED);
+  });
 
-    afterEach(async () => {
-      await delivery.stop();
-      await receiver.close();
-    });
+  afterEach(async () => {
+    await delivery.stop();
+    await receiver.close();
+  });
 
-    it('are looked for together, and include what another process enqueued', async () => {
-      const lookTogether = async (): Promise<boolean> => {
-        statements = 0;
-        await sleep(1_500);
-        return statements > 0 && statements < SUBSCRIPTIONS;
-      };
-      await eventually('there are fewer looks than subscriptions', lookTogether);
-      const { database, feed } = outbox;
-      await record(database, feed, 2, [eventIn(2, 7n)], systemClock.now());
-      await eventually('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS, {
-        withinMs: 3_000,
-      });
+  it('are looked for together, and include what another process enqueued', async () => {
+    const lookTogether = async (): Promise<boolean> => {
+      statements = 0;
+      await sleep(1_500);
+      return statements > 0 && statements < SUBSCRIPTIONS;
+    };
+    await eventually('there are fewer looks than subscriptions', lookTogether);
+    const { database, feed } = outbox;
+    await record(database, feed, 2, [eventIn(2, 7n)], systemClock.now());
+    await eventually('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS, {
+      withinMs: 3_000,
     });
   });
+});
 
 /** The same database; calls `onStatement` for each statement. */
 function counted(database: Database, onStatement: () => void): Database {

@@ -7,7 +7,7 @@ import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { listWaiting } from '../../service/outbox/undelivered';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { ENGINES } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import {
   blocksOf,
@@ -26,270 +26,263 @@ import {
   SAMPLE_REGISTRY,
 } from '../helpers/database/sample-feed';
 
-for (const engine of ENGINES) {
-  describe(`the outbox on ${engine}`, () => {
-    const outbox = emptyOutbox(engine);
-    const { claim, settle, store } = outbox;
+describeOnEngines('the outbox', (on, engine) => {
+  const outbox = emptyOutbox(on);
+  const { claim, settle, store } = outbox;
 
-    it('keeps registry events apart from those of token 0, which have the same subject', async () => {
-      const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
-      await store(1, [eventIn(1, 0n), paused]);
-      const heads = await claim();
-      const bodies = heads.map(({ body }) => JSON.parse(body) as CloudEvent);
-      expect(
-        bodies.map(({ subject, data }) => [subject, data.tokenId, data.tokenIdHex]),
-      ).to.have.deep.members([
-        ['0', '0', '0'.repeat(64)],
-        ['0', '0', undefined],
-      ]);
-    });
-
-    it('puts registry events stored with the address as subject into the queue of the registry', async () => {
-      const registryEvent = (block: number): RegistryEvent =>
-        eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
-      await store(1, [registryEvent(1)]);
-      const { db } = outbox.database;
-      const stored = await db.selectFrom('events').select('body').executeTakeFirstOrThrow();
-      const subject = SAMPLE_REGISTRY.registryAddress;
-      const body = JSON.stringify({ ...(JSON.parse(stored.body) as CloudEvent), subject });
-      await db.updateTable('events').set({ body }).execute();
-      const [head] = (await claim()) as [ClaimedHead];
-      await settle(delivered(head, outbox.now));
-      await store(2, [registryEvent(2)]);
-      await outbox.redeliver({ eventId: head.eventId });
-      const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
-      expect(others).to.deep.equal([]);
-      expect(waiting).to.include({ waiting: 2 });
-    });
-
-    it('stores nothing twice when the same events are read again', async () => {
-      expect(await store(1, [eventIn(1, 7n)])).to.equal(1);
-      expect(await store(1, [eventIn(1, 7n)])).to.equal(0);
-      expect(await outbox.waiting()).to.have.length(1);
-    });
-
-    it('stores a range with thousands of events, all of them or none', async () => {
-      const events = Array.from({ length: 1_500 }, (_, index) =>
-        eventIn(1, BigInt(index % 50), { logIndex: index }),
-      );
-      const broken = { ...eventIn(1, 1n), logIndex: 9_999, blockHash: null as unknown as string };
-      const failure = await store(1, [...events, broken]).catch((error: unknown) => error);
-      expect(failure).to.be.instanceOf(Error);
-      expect(await outbox.waiting()).to.have.length(0);
-      expect(await store(1, events)).to.equal(1_500);
-      const waiting = await outbox.waiting();
-      expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
-    });
-
-    it('refuses late events from an earlier reader of the feed', async () => {
-      await openSampleFeed(outbox.database);
-      const failure = await store(1, [eventIn(1, 7n)]).catch((error: unknown) => error);
-      expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
-      expect(await claim()).to.deep.equal([]);
-    });
-
-    it('hands out a delivery again when its lease ends, and ignores the earlier holder', async () => {
-      await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
-      const [slow] = (await claim()) as [ClaimedHead];
-      outbox.now += LEASE_MS;
-      const [again] = (await claim()) as [ClaimedHead];
-      expect(again).to.include({
-        eventId: slow.eventId,
-        attempt: 2,
-        firstAttemptedAt: slow.firstAttemptedAt,
-      });
-      expect(await settle(delivered(slow, outbox.now))).to.have.length(1);
-      expect(await claim()).to.deep.equal([]);
-      expect(await settle(delivered(again, outbox.now))).to.deep.equal([]);
-      expect(await claim()).to.have.length(1);
-    });
-
-    it('ignores a dead letter from an ended lease that is settled with the second claim', async () => {
-      await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
-      const [stale] = (await claim()) as [ClaimedHead];
-      outbox.now += LEASE_MS;
-      const [again] = (await claim()) as [ClaimedHead];
-      const givenUp = dead(stale, outbox.now);
-      const lost = await settle(givenUp, delivered(again, outbox.now));
-      expect(lost).to.deep.equal([givenUp]);
-      expect(await outbox.deadLetters()).to.deep.equal([]);
-      const [next] = (await claim()) as [ClaimedHead];
-      expect(next.eventId).not.to.equal(again.eventId);
-    });
-
-    it('makes only those deliveries due that a clock postponed before it was set back', async () => {
-      const fail = async (delivery: ClaimedHead): Promise<void> => {
-        await settle(failed(delivery, outbox.now, outbox.now + 500));
-      };
-      const before = outbox.now;
-      outbox.now += 365 * 86_400_000;
-      await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
-      const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
-      await fail(ofSeven[0] as ClaimedHead);
-      // The delivery of token 8 is never settled: its process died.
-      outbox.now = before;
-      await store(2, [eventIn(2, 9n)]);
-      const [nine] = (await claim()) as [ClaimedHead];
-      await fail(nine);
-      expect(await claim()).to.deep.equal([]);
-      await makeDue(outbox.database.db, {
-        channel: outbox.channel,
-        now: outbox.now,
-        longestWaitMs: LEASE_MS,
-      });
-      expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
-      outbox.now += 500;
-      expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
-    });
-
-    it('finds an event that is delivered while its deliveries are read, and one without any', async () => {
-      await store(1, [eventIn(1, 7n)]);
-      const [head] = (await claim()) as [ClaimedHead];
-      const ofQueues = new WeakSet<QueryId>();
-      const db = outbox.database.db.withPlugin({
-        transformQuery({ node, queryId }) {
-          if (JSON.stringify(node).includes('"next_attempt_at"')) ofQueues.add(queryId);
-          return node;
-        },
-        async transformResult({ result, queryId }) {
-          if (ofQueues.has(queryId)) await settle(delivered(head, outbox.now));
-          return { ...result, rows: ofQueues.has(queryId) ? [] : result.rows };
-        },
-      });
-      const [found] = await deliveriesOfEvent(db, head.eventId);
-      expect(found?.deliveries.map(({ state }) => state)).to.deep.equal(['delivered']);
-      await outbox.database.db.deleteFrom('attempts').execute();
-      const [bare] = await deliveriesOfEvent(outbox.database.db, head.eventId);
-      expect(bare).to.include({ eventId: head.eventId }).and.deep.include({ deliveries: [] });
-    });
-
-    it('makes an event that waits for another attempt due now, if somebody asks for it', async () => {
-      const HOUR_MS = 3_600_000;
-      await store(1, [eventIn(1, 7n)]);
-      const [head] = (await claim()) as [ClaimedHead];
-      const ask = async (): Promise<unknown> => outbox.redeliver({ eventId: head.eventId });
-      expect(await ask(), 'while an attempt is under way').to.deep.equal({ enqueued: 0, waiting: 1 });
-      expect(await claim()).to.deep.equal([]);
-      await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
-      expect(await claim()).to.deep.equal([]);
-      expect(await ask()).to.deep.equal({ enqueued: 0, waiting: 1 });
-      const [again] = (await claim()) as [ClaimedHead];
-      expect(again).to.include({ eventId: head.eventId, attempt: 2 });
-    });
-
-    it('sends all events from a block on again, in order, except those that wait anyway', async () => {
-      const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
-      await store(500, events);
-      await outbox.deliverAll();
-      await store(501, [eventIn(501, 0n)]);
-      const again = await outbox.redeliver({ fromBlock: 101 });
-      expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
-      const sent = await outbox.deliverAll();
-      expect(sent).to.have.length(401);
-      const ofToken0 = blocksOf(sent.filter(({ tokenId }) => tokenId === '0'));
-      expect(ofToken0[0]).to.equal(501);
-      expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
-    });
-
-    it('releases a claim whose answer was lost, without counting an attempt', async () => {
-      await store(1, [eventIn(1, 7n)]);
-      const [lost] = (await claim()) as [ClaimedHead];
-      const other = { channel: outbox.channel, lease: 'of somebody else', now: outbox.now };
-      await releaseLease(outbox.database.db, other);
-      expect(await claim()).to.deep.equal([]);
-      outbox.now += 5;
-      await releaseLease(outbox.database.db, { ...other, lease: lost.queue.lease, now: outbox.now });
-      const [again] = await claim();
-      expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
-    });
-
-    it('finds the latest feed of each registry, by address or by chain and address', async () => {
-      const { db } = outbox.database;
-      const address = SAMPLE_REGISTRY.registryAddress;
-      const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
-      await store(1, [eventIn(1, 7n)]);
-      await openFeed(db, anew, 1, 2);
-      await openFeed(db, elsewhere, 1, 2);
-      expect(await findFeeds(db)).to.have.members([anew, elsewhere]);
-      expect(await findFeeds(db, address.toUpperCase().replace('0X', '0x'))).to.have.members([
-        anew,
-        elsewhere,
-      ]);
-      expect(await findFeeds(db, `80002:${address}`)).to.deep.equal([elsewhere]);
-      expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
-    });
-
-    it('begins a feed where it is told, until the feed has recorded an event', async () => {
-      const { db } = outbox.database;
-      let feed = outbox.feed;
-      const begun = async (startBlock: number): Promise<[number, number[]]> => {
-        const { id, epoch, cursor } = await openFeed(db, SAMPLE_FEED, startBlock, 1);
-        feed = { feed: SAMPLE_FEED, id, epoch };
-        return [cursor.nextBlock, cursor.kept.map(({ number }) => number)];
-      };
-      expect(await begun(900)).to.deep.equal([900, [899]]);
-      expect(await begun(5)).to.deep.equal([5, [4]]);
-      await record(outbox.database, feed, 20, [], outbox.now);
-      expect(await begun(5), 'told the same').to.deep.equal([21, [4, 20]]);
-      expect(await begun(3)).to.deep.equal([3, [2]]);
-      await record(outbox.database, feed, 20, [eventIn(12, 7n)], outbox.now);
-      expect(await begun(1)).to.deep.equal([21, [2, 12, 20]]);
-    });
-
-    it('hands each delivery to one of several workers, without deadlock while events are added', async () => {
-      const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
-      const seen = new Map<string, number[]>();
-      let isAdding = true;
-      const add = async (): Promise<void> => {
-        for (let block = 1; block <= 15; block++) {
-          // The order differs from that of the streams' names.
-          const events = [...tokens].reverse().map((token) => eventIn(block, token));
-          await store(block, events);
-        }
-        isAdding = false;
-      };
-      const work = async (): Promise<void> => {
-        for (;;) {
-          const heads = await claim(7);
-          for (const head of heads)
-            seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
-          if (heads.length > 0)
-            expect(await settle(...heads.reverse().map((head) => delivered(head, outbox.now)))).to.deep.equal(
-              [],
-            );
-          else if (!isAdding) return;
-          else await new Promise((resolve) => setTimeout(resolve, 2));
-        }
-      };
-      await Promise.all([add(), work(), work(), work(), work()]);
-      expect(seen.size).to.equal(40);
-      const inOrder = Array.from({ length: 15 }, (_, index) => index + 1);
-      for (const blocks of seen.values()) expect(blocks).to.deep.equal(inOrder);
-    });
-
-    it('locks the queues of a long range in the order of their keys', async function () {
-      if (engine === 'SQLite') return this.skip();
-      const { db } = outbox.database;
-      const tokens = Array.from({ length: 300 }, (_, index) => BigInt(index + 1));
-      const eventsIn = (block: number): RegistryEvent[] => tokens.map((token) => eventIn(block, token));
-      await store(1, eventsIn(1));
-      const [first, ...others] = (
-        await db.selectFrom('queues').select('token').orderBy('token').execute()
-      ).map(({ token }) => token);
-      const backwards = eventsIn(2).reverse();
-      let recording: Promise<number> | undefined;
-      await db.transaction().execute(async (transaction) => {
-        const lock = (token = 0): Promise<unknown> =>
-          transaction.selectFrom('queues').select('token').where('token', '=', token).forUpdate().execute();
-        await lock(first);
-        recording = store(2, backwards);
-        await eventually('it waits for the first queue', async () => {
-          const { rows } = await sql`select 1 from pg_locks where not granted`.execute(db);
-          return rows.length > 0;
-        });
-        await lock(others.at(-1));
-      });
-      expect(await recording).to.equal(300);
-    });
+  it('keeps registry events apart from those of token 0, which have the same subject', async () => {
+    const paused = eventIn(1, 0n, { type: 'registry_paused', tokenId: undefined, logIndex: 1 });
+    await store(1, [eventIn(1, 0n), paused]);
+    const heads = await claim();
+    const bodies = heads.map(({ body }) => JSON.parse(body) as CloudEvent);
+    expect(bodies.map(({ subject, data }) => [subject, data.tokenId, data.tokenIdHex])).to.have.deep.members([
+      ['0', '0', '0'.repeat(64)],
+      ['0', '0', undefined],
+    ]);
   });
-}
+
+  it('puts registry events stored with the address as subject into the queue of the registry', async () => {
+    const registryEvent = (block: number): RegistryEvent =>
+      eventIn(block, 0n, { type: 'registry_paused', tokenId: undefined });
+    await store(1, [registryEvent(1)]);
+    const { db } = outbox.database;
+    const stored = await db.selectFrom('events').select('body').executeTakeFirstOrThrow();
+    const subject = SAMPLE_REGISTRY.registryAddress;
+    const body = JSON.stringify({ ...(JSON.parse(stored.body) as CloudEvent), subject });
+    await db.updateTable('events').set({ body }).execute();
+    const [head] = (await claim()) as [ClaimedHead];
+    await settle(delivered(head, outbox.now));
+    await store(2, [registryEvent(2)]);
+    await outbox.redeliver({ eventId: head.eventId });
+    const [waiting, ...others] = await listWaiting(db, [SAMPLE_FEED], 10);
+    expect(others).to.deep.equal([]);
+    expect(waiting).to.include({ waiting: 2 });
+  });
+
+  it('stores nothing twice when the same events are read again', async () => {
+    expect(await store(1, [eventIn(1, 7n)])).to.equal(1);
+    expect(await store(1, [eventIn(1, 7n)])).to.equal(0);
+    expect(await outbox.waiting()).to.have.length(1);
+  });
+
+  it('stores a range with thousands of events, all of them or none', async () => {
+    const events = Array.from({ length: 1_500 }, (_, index) =>
+      eventIn(1, BigInt(index % 50), { logIndex: index }),
+    );
+    const broken = { ...eventIn(1, 1n), logIndex: 9_999, blockHash: null as unknown as string };
+    const failure = await store(1, [...events, broken]).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(Error);
+    expect(await outbox.waiting()).to.have.length(0);
+    expect(await store(1, events)).to.equal(1_500);
+    const waiting = await outbox.waiting();
+    expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
+  });
+
+  it('refuses late events from an earlier reader of the feed', async () => {
+    await openSampleFeed(outbox.database);
+    const failure = await store(1, [eventIn(1, 7n)]).catch((error: unknown) => error);
+    expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
+    expect(await claim()).to.deep.equal([]);
+  });
+
+  it('hands out a delivery again when its lease ends, and ignores the earlier holder', async () => {
+    await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
+    const [slow] = (await claim()) as [ClaimedHead];
+    outbox.now += LEASE_MS;
+    const [again] = (await claim()) as [ClaimedHead];
+    expect(again).to.include({
+      eventId: slow.eventId,
+      attempt: 2,
+      firstAttemptedAt: slow.firstAttemptedAt,
+    });
+    expect(await settle(delivered(slow, outbox.now))).to.have.length(1);
+    expect(await claim()).to.deep.equal([]);
+    expect(await settle(delivered(again, outbox.now))).to.deep.equal([]);
+    expect(await claim()).to.have.length(1);
+  });
+
+  it('ignores a dead letter from an ended lease that is settled with the second claim', async () => {
+    await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
+    const [stale] = (await claim()) as [ClaimedHead];
+    outbox.now += LEASE_MS;
+    const [again] = (await claim()) as [ClaimedHead];
+    const givenUp = dead(stale, outbox.now);
+    const lost = await settle(givenUp, delivered(again, outbox.now));
+    expect(lost).to.deep.equal([givenUp]);
+    expect(await outbox.deadLetters()).to.deep.equal([]);
+    const [next] = (await claim()) as [ClaimedHead];
+    expect(next.eventId).not.to.equal(again.eventId);
+  });
+
+  it('makes only those deliveries due that a clock postponed before it was set back', async () => {
+    const fail = async (delivery: ClaimedHead): Promise<void> => {
+      await settle(failed(delivery, outbox.now, outbox.now + 500));
+    };
+    const before = outbox.now;
+    outbox.now += 365 * 86_400_000;
+    await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
+    const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
+    await fail(ofSeven[0] as ClaimedHead);
+    // The delivery of token 8 is never settled: its process died.
+    outbox.now = before;
+    await store(2, [eventIn(2, 9n)]);
+    const [nine] = (await claim()) as [ClaimedHead];
+    await fail(nine);
+    expect(await claim()).to.deep.equal([]);
+    await makeDue(outbox.database.db, {
+      channel: outbox.channel,
+      now: outbox.now,
+      longestWaitMs: LEASE_MS,
+    });
+    expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
+    outbox.now += 500;
+    expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
+  });
+
+  it('finds an event that is delivered while its deliveries are read, and one without any', async () => {
+    await store(1, [eventIn(1, 7n)]);
+    const [head] = (await claim()) as [ClaimedHead];
+    const ofQueues = new WeakSet<QueryId>();
+    const db = outbox.database.db.withPlugin({
+      transformQuery({ node, queryId }) {
+        if (JSON.stringify(node).includes('"next_attempt_at"')) ofQueues.add(queryId);
+        return node;
+      },
+      async transformResult({ result, queryId }) {
+        if (ofQueues.has(queryId)) await settle(delivered(head, outbox.now));
+        return { ...result, rows: ofQueues.has(queryId) ? [] : result.rows };
+      },
+    });
+    const [found] = await deliveriesOfEvent(db, head.eventId);
+    expect(found?.deliveries.map(({ state }) => state)).to.deep.equal(['delivered']);
+    await outbox.database.db.deleteFrom('attempts').execute();
+    const [bare] = await deliveriesOfEvent(outbox.database.db, head.eventId);
+    expect(bare).to.include({ eventId: head.eventId }).and.deep.include({ deliveries: [] });
+  });
+
+  it('makes an event that waits for another attempt due now, if somebody asks for it', async () => {
+    const HOUR_MS = 3_600_000;
+    await store(1, [eventIn(1, 7n)]);
+    const [head] = (await claim()) as [ClaimedHead];
+    const ask = async (): Promise<unknown> => outbox.redeliver({ eventId: head.eventId });
+    expect(await ask(), 'while an attempt is under way').to.deep.equal({ enqueued: 0, waiting: 1 });
+    expect(await claim()).to.deep.equal([]);
+    await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
+    expect(await claim()).to.deep.equal([]);
+    expect(await ask()).to.deep.equal({ enqueued: 0, waiting: 1 });
+    const [again] = (await claim()) as [ClaimedHead];
+    expect(again).to.include({ eventId: head.eventId, attempt: 2 });
+  });
+
+  it('sends all events from a block on again, in order, except those that wait anyway', async () => {
+    const events = Array.from({ length: 500 }, (_, index) => eventIn(index + 1, BigInt(index % 3)));
+    await store(500, events);
+    await outbox.deliverAll();
+    await store(501, [eventIn(501, 0n)]);
+    const again = await outbox.redeliver({ fromBlock: 101 });
+    expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
+    const sent = await outbox.deliverAll();
+    expect(sent).to.have.length(401);
+    const ofToken0 = blocksOf(sent.filter(({ tokenId }) => tokenId === '0'));
+    expect(ofToken0[0]).to.equal(501);
+    expect(ofToken0.slice(1)).to.deep.equal([...ofToken0.slice(1)].sort((left, right) => left - right));
+  });
+
+  it('releases a claim whose answer was lost, without counting an attempt', async () => {
+    await store(1, [eventIn(1, 7n)]);
+    const [lost] = (await claim()) as [ClaimedHead];
+    const other = { channel: outbox.channel, lease: 'of somebody else', now: outbox.now };
+    await releaseLease(outbox.database.db, other);
+    expect(await claim()).to.deep.equal([]);
+    outbox.now += 5;
+    await releaseLease(outbox.database.db, { ...other, lease: lost.queue.lease, now: outbox.now });
+    const [again] = await claim();
+    expect(again).to.include({ eventId: lost.eventId, attempt: 1, firstAttemptedAt: outbox.now });
+  });
+
+  it('finds the latest feed of each registry, by address or by chain and address', async () => {
+    const { db } = outbox.database;
+    const address = SAMPLE_REGISTRY.registryAddress;
+    const [anew, elsewhere] = [`31337:${address}:fedcba9876543210`, `80002:${address}:0123456789abcdef`];
+    await store(1, [eventIn(1, 7n)]);
+    await openFeed(db, anew, 1, 2);
+    await openFeed(db, elsewhere, 1, 2);
+    expect(await findFeeds(db)).to.have.members([anew, elsewhere]);
+    expect(await findFeeds(db, address.toUpperCase().replace('0X', '0x'))).to.have.members([anew, elsewhere]);
+    expect(await findFeeds(db, `80002:${address}`)).to.deep.equal([elsewhere]);
+    expect(await findFeeds(db, `0x${'00'.repeat(20)}`)).to.deep.equal([]);
+  });
+
+  it('begins a feed where it is told, until the feed has recorded an event', async () => {
+    const { db } = outbox.database;
+    let feed = outbox.feed;
+    const begun = async (startBlock: number): Promise<[number, number[]]> => {
+      const { id, epoch, cursor } = await openFeed(db, SAMPLE_FEED, startBlock, 1);
+      feed = { feed: SAMPLE_FEED, id, epoch };
+      return [cursor.nextBlock, cursor.kept.map(({ number }) => number)];
+    };
+    expect(await begun(900)).to.deep.equal([900, [899]]);
+    expect(await begun(5)).to.deep.equal([5, [4]]);
+    await record(outbox.database, feed, 20, [], outbox.now);
+    expect(await begun(5), 'told the same').to.deep.equal([21, [4, 20]]);
+    expect(await begun(3)).to.deep.equal([3, [2]]);
+    await record(outbox.database, feed, 20, [eventIn(12, 7n)], outbox.now);
+    expect(await begun(1)).to.deep.equal([21, [2, 12, 20]]);
+  });
+
+  it('hands each delivery to one of several workers, without deadlock while events are added', async () => {
+    const tokens = Array.from({ length: 40 }, (_, index) => BigInt(index));
+    const seen = new Map<string, number[]>();
+    let isAdding = true;
+    const add = async (): Promise<void> => {
+      for (let block = 1; block <= 15; block++) {
+        // The order differs from that of the streams' names.
+        const events = [...tokens].reverse().map((token) => eventIn(block, token));
+        await store(block, events);
+      }
+      isAdding = false;
+    };
+    const work = async (): Promise<void> => {
+      for (;;) {
+        const heads = await claim(7);
+        for (const head of heads)
+          seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
+        if (heads.length > 0)
+          expect(await settle(...heads.reverse().map((head) => delivered(head, outbox.now)))).to.deep.equal(
+            [],
+          );
+        else if (!isAdding) return;
+        else await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+    };
+    await Promise.all([add(), work(), work(), work(), work()]);
+    expect(seen.size).to.equal(40);
+    const inOrder = Array.from({ length: 15 }, (_, index) => index + 1);
+    for (const blocks of seen.values()) expect(blocks).to.deep.equal(inOrder);
+  });
+
+  it('locks the queues of a long range in the order of their keys', async function () {
+    if (engine === 'SQLite') return this.skip();
+    const { db } = outbox.database;
+    const tokens = Array.from({ length: 300 }, (_, index) => BigInt(index + 1));
+    const eventsIn = (block: number): RegistryEvent[] => tokens.map((token) => eventIn(block, token));
+    await store(1, eventsIn(1));
+    const [first, ...others] = (await db.selectFrom('queues').select('token').orderBy('token').execute()).map(
+      ({ token }) => token,
+    );
+    const backwards = eventsIn(2).reverse();
+    let recording: Promise<number> | undefined;
+    await db.transaction().execute(async (transaction) => {
+      const lock = (token = 0): Promise<unknown> =>
+        transaction.selectFrom('queues').select('token').where('token', '=', token).forUpdate().execute();
+      await lock(first);
+      recording = store(2, backwards);
+      await eventually('it waits for the first queue', async () => {
+        const { rows } = await sql`select 1 from pg_locks where not granted`.execute(db);
+        return rows.length > 0;
+      });
+      await lock(others.at(-1));
+    });
+    expect(await recording).to.equal(300);
+  });
+});

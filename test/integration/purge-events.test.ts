@@ -6,7 +6,7 @@ import { countPurgeable, purgedUpTo, purgeEvents } from '../../service/outbox/pu
 import { restoreEvents } from '../../service/outbox/refill';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { ENGINES } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { blocksOf, dead, delivered, emptyOutbox } from '../helpers/database/empty-outbox';
 import { eventIn, hashOf, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
@@ -15,170 +15,168 @@ const DEPTH = 10;
 /** More than three batches. */
 const MANY = 700;
 
-for (const engine of ENGINES) {
-  describe(`removing old events on ${engine}`, () => {
-    const outbox = emptyOutbox(engine);
-    const { claim, settle } = outbox;
+describeOnEngines('removing old events', (on) => {
+  const outbox = emptyOutbox(on);
+  const { claim, settle } = outbox;
 
-    /** Reads as the watcher does: blocks older than DEPTH are not kept. */
-    async function read(toBlock: number, events: RegistryEvent[] = [], branch = 'a'): Promise<void> {
-      const numbers = [...new Set([...events.map(({ blockNumber }) => blockNumber), toBlock])];
-      const blocks = numbers.map((number): KeptBlock => ({ number, hash: hashOf(number, branch) }));
-      const range = { events, blocks, oldestKept: Math.max(toBlock - DEPTH, 0), nextBlock: toBlock + 1 };
-      await recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, range, outbox.now);
-    }
-    const deliverAll = async (): Promise<number[]> => blocksOf(await outbox.deliverAll());
-    const purge = (olderThanDays = 30): Promise<number> =>
-      purgeEvents(outbox.database, SAMPLE_FEED, outbox.now - olderThanDays * DAY_MS);
-    const countOf = async (table: keyof Schema): Promise<number> => {
-      const { count } = await outbox.database.db
-        .selectFrom(table)
-        .select((eb) => eb.fn.countAll().as('count'))
-        .executeTakeFirstOrThrow();
-      return Number(count);
-    };
-    const rows = async (): Promise<number[]> =>
-      Promise.all((['events', 'deliveries', 'attempts'] as const).map(countOf));
-    const kept = async (): Promise<number[]> => {
-      const events = await outbox.database.db
-        .selectFrom('events')
-        .select('block_number')
-        .orderBy('block_number')
-        .execute();
-      return events.map(({ block_number }) => block_number);
-    };
+  /** Reads as the watcher does: blocks older than DEPTH are not kept. */
+  async function read(toBlock: number, events: RegistryEvent[] = [], branch = 'a'): Promise<void> {
+    const numbers = [...new Set([...events.map(({ blockNumber }) => blockNumber), toBlock])];
+    const blocks = numbers.map((number): KeptBlock => ({ number, hash: hashOf(number, branch) }));
+    const range = { events, blocks, oldestKept: Math.max(toBlock - DEPTH, 0), nextBlock: toBlock + 1 };
+    await recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, range, outbox.now);
+  }
+  const deliverAll = async (): Promise<number[]> => blocksOf(await outbox.deliverAll());
+  const purge = (olderThanDays = 30): Promise<number> =>
+    purgeEvents(outbox.database, SAMPLE_FEED, outbox.now - olderThanDays * DAY_MS);
+  const countOf = async (table: keyof Schema): Promise<number> => {
+    const { count } = await outbox.database.db
+      .selectFrom(table)
+      .select((eb) => eb.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  };
+  const rows = async (): Promise<number[]> =>
+    Promise.all((['events', 'deliveries', 'attempts'] as const).map(countOf));
+  const kept = async (): Promise<number[]> => {
+    const events = await outbox.database.db
+      .selectFrom('events')
+      .select('block_number')
+      .orderBy('block_number')
+      .execute();
+    return events.map(({ block_number }) => block_number);
+  };
 
-    it('restores removed events with their age, and no range whose end was removed since', async () => {
-      const events = [eventIn(1, 7n), eventIn(2, 7n)];
-      outbox.now = (events[0]?.blockTimestamp ?? 0) * 1_000 + DAY_MS;
-      await read(2, events);
-      await deliverAll();
-      await read(3 + DEPTH);
-      outbox.now += 31 * DAY_MS;
-      expect(await purge()).to.equal(2);
-      const { database, feed, now } = outbox;
-      const restore = (toBlock: number) =>
-        restoreEvents(database, feed.id, SAMPLE_REGISTRY, { events, fromBlock: 0, toBlock }, now);
-      expect(await restore(1)).to.equal(false);
-      expect(await kept()).to.deep.equal([]);
-      expect(await restore(2)).to.equal(true);
-      expect(await kept()).to.deep.equal([1, 2]);
-      expect(await purge()).to.equal(2);
-    });
-
-    it('removes events delivered long ago, with their attempts, and leaves queues intact', async () => {
-      await read(2, [eventIn(1, 7n), eventIn(2, 7n)]);
-      await deliverAll();
-      outbox.now += 20 * DAY_MS;
-      await read(3, [eventIn(3, 7n), eventIn(3, 8n)]);
-      await deliverAll();
-      await read(3 + DEPTH);
-      outbox.now += 10 * DAY_MS;
-      expect(await purge()).to.equal(0);
-      outbox.now += 1;
-      expect(await countPurgeable(outbox.database.db, SAMPLE_FEED, outbox.now - 30 * DAY_MS)).to.equal(2);
-      expect(await purge()).to.equal(2);
-      expect(await rows()).to.deep.equal([2, 2, 2]);
-      expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(2);
-      await read(14, [eventIn(14, 7n)]);
-      expect(await deliverAll()).to.deep.equal([14]);
-      outbox.now += 30 * DAY_MS;
-      expect(await purge()).to.equal(2);
-      expect(await kept()).to.deep.equal([14]);
-      expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(3);
-    });
-
-    it('keeps events that wait, are under way or are dead letters', async () => {
-      await read(1, [eventIn(1, 1n), eventIn(1, 2n), eventIn(1, 3n), eventIn(1, 4n)]);
-      await read(2, [eventIn(2, 3n)]);
-      const heads = new Map((await claim(3)).map((head) => [head.tokenId, head]));
-      const [one, two] = [...heads.values()];
-      if (one && two) await settle(delivered(one, outbox.now), dead(two, outbox.now));
-      outbox.now += 1_000 * DAY_MS;
-      await read(2 + DEPTH);
-      expect(await purge()).to.equal(1);
-      expect(await countOf('events')).to.equal(4);
-      expect(await countOf('dead_letters')).to.equal(1);
-      await outbox.redeliver({ dead: true });
-      expect(await deliverAll()).to.have.length(4);
-    });
-
-    it('keeps events that a reorganisation may remove, or has removed', async () => {
-      await read(5, [eventIn(5, 7n)]);
-      await deliverAll();
-      outbox.now += 100 * DAY_MS;
-      await read(DEPTH);
-      expect(await purge()).to.equal(0);
-      await rewindFeed(outbox.database, outbox.feed, { number: 4, hash: undefined }, outbox.now);
-      outbox.now += 100 * DAY_MS;
-      await read(50, [], 'b');
-      expect(await purge()).to.equal(0);
-      // Its transaction is mined again much later: the event is still known.
-      await read(51, [eventIn(51, 7n, { transactionHash: eventIn(5, 7n).transactionHash }, 'b')], 'b');
-      expect(await claim()).to.deep.equal([]);
-      expect(await kept()).to.deep.equal([51]);
-      await read(51 + DEPTH, [], 'b');
-      expect(await purge()).to.equal(1);
-    });
-
-    it('keeps events that were sent again recently, or are to be sent again', async () => {
-      await read(2, [eventIn(1, 1n), eventIn(2, 2n)]);
-      await deliverAll();
-      outbox.now += 100 * DAY_MS;
-      await read(2 + DEPTH);
-      await outbox.redeliver({ fromBlock: 2 });
-      expect(await purge()).to.equal(1);
-      expect(await deliverAll()).to.deep.equal([2]);
-      outbox.now += 30 * DAY_MS;
-      expect(await purge()).to.equal(0);
-      outbox.now += 1;
-      expect(await purge()).to.equal(1);
-      expect(await rows()).to.deep.equal([0, 0, 0]);
-    });
-
-    it('works in small steps, between which others write, until it is stopped', async () => {
-      const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + (index % 3), BigInt(index)));
-      await read(3, events);
-      await deliverAll();
-      await read(3 + DEPTH);
-      outbox.now += DAY_MS;
-      let steps = 0;
-      let isOver = false;
-      const writing = (async () => {
-        for (let block = 4 + DEPTH; !isOver; block++, steps++) {
-          await read(block, [eventIn(block, 1n)]);
-          await new Promise(setImmediate);
-        }
-      })();
-      const stop = new AbortController();
-      const before = outbox.now - 1;
-      const counted = countPurgeable(outbox.database.db, SAMPLE_FEED, before);
-      expect(await counted).to.equal(MANY);
-      const first = purgeEvents(outbox.database, SAMPLE_FEED, before, stop.signal);
-      stop.abort();
-      expect(await first).to.be.below(MANY);
-      expect((await first) + (await purgeEvents(outbox.database, SAMPLE_FEED, before))).to.equal(MANY);
-      isOver = true;
-      await writing;
-      expect(steps).to.be.greaterThan(3);
-      expect(await deliverAll()).to.have.length(steps);
-    });
-
-    it('loses no event sent again at the same time, and marks only removed blocks as purged', async () => {
-      const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + index, BigInt(index)));
-      await read(MANY, events);
-      await deliverAll();
-      await read(MANY + DEPTH);
-      outbox.now += DAY_MS;
-      const [removed, again] = await Promise.all([
-        purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
-        outbox.redeliver({ fromBlock: 0 }),
-      ]);
-      const left = new Set(await kept());
-      const gone = events.map(({ blockNumber }) => blockNumber).filter((block) => !left.has(block));
-      expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(gone.at(-1));
-      expect(await deliverAll()).to.have.length(again.enqueued);
-      expect(removed + again.enqueued).to.equal(MANY);
-    });
+  it('restores removed events with their age, and no range whose end was removed since', async () => {
+    const events = [eventIn(1, 7n), eventIn(2, 7n)];
+    outbox.now = (events[0]?.blockTimestamp ?? 0) * 1_000 + DAY_MS;
+    await read(2, events);
+    await deliverAll();
+    await read(3 + DEPTH);
+    outbox.now += 31 * DAY_MS;
+    expect(await purge()).to.equal(2);
+    const { database, feed, now } = outbox;
+    const restore = (toBlock: number) =>
+      restoreEvents(database, feed.id, SAMPLE_REGISTRY, { events, fromBlock: 0, toBlock }, now);
+    expect(await restore(1)).to.equal(false);
+    expect(await kept()).to.deep.equal([]);
+    expect(await restore(2)).to.equal(true);
+    expect(await kept()).to.deep.equal([1, 2]);
+    expect(await purge()).to.equal(2);
   });
-}
+
+  it('removes events delivered long ago, with their attempts, and leaves queues intact', async () => {
+    await read(2, [eventIn(1, 7n), eventIn(2, 7n)]);
+    await deliverAll();
+    outbox.now += 20 * DAY_MS;
+    await read(3, [eventIn(3, 7n), eventIn(3, 8n)]);
+    await deliverAll();
+    await read(3 + DEPTH);
+    outbox.now += 10 * DAY_MS;
+    expect(await purge()).to.equal(0);
+    outbox.now += 1;
+    expect(await countPurgeable(outbox.database.db, SAMPLE_FEED, outbox.now - 30 * DAY_MS)).to.equal(2);
+    expect(await purge()).to.equal(2);
+    expect(await rows()).to.deep.equal([2, 2, 2]);
+    expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(2);
+    await read(14, [eventIn(14, 7n)]);
+    expect(await deliverAll()).to.deep.equal([14]);
+    outbox.now += 30 * DAY_MS;
+    expect(await purge()).to.equal(2);
+    expect(await kept()).to.deep.equal([14]);
+    expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(3);
+  });
+
+  it('keeps events that wait, are under way or are dead letters', async () => {
+    await read(1, [eventIn(1, 1n), eventIn(1, 2n), eventIn(1, 3n), eventIn(1, 4n)]);
+    await read(2, [eventIn(2, 3n)]);
+    const heads = new Map((await claim(3)).map((head) => [head.tokenId, head]));
+    const [one, two] = [...heads.values()];
+    if (one && two) await settle(delivered(one, outbox.now), dead(two, outbox.now));
+    outbox.now += 1_000 * DAY_MS;
+    await read(2 + DEPTH);
+    expect(await purge()).to.equal(1);
+    expect(await countOf('events')).to.equal(4);
+    expect(await countOf('dead_letters')).to.equal(1);
+    await outbox.redeliver({ dead: true });
+    expect(await deliverAll()).to.have.length(4);
+  });
+
+  it('keeps events that a reorganisation may remove, or has removed', async () => {
+    await read(5, [eventIn(5, 7n)]);
+    await deliverAll();
+    outbox.now += 100 * DAY_MS;
+    await read(DEPTH);
+    expect(await purge()).to.equal(0);
+    await rewindFeed(outbox.database, outbox.feed, { number: 4, hash: undefined }, outbox.now);
+    outbox.now += 100 * DAY_MS;
+    await read(50, [], 'b');
+    expect(await purge()).to.equal(0);
+    // Its transaction is mined again much later: the event is still known.
+    await read(51, [eventIn(51, 7n, { transactionHash: eventIn(5, 7n).transactionHash }, 'b')], 'b');
+    expect(await claim()).to.deep.equal([]);
+    expect(await kept()).to.deep.equal([51]);
+    await read(51 + DEPTH, [], 'b');
+    expect(await purge()).to.equal(1);
+  });
+
+  it('keeps events that were sent again recently, or are to be sent again', async () => {
+    await read(2, [eventIn(1, 1n), eventIn(2, 2n)]);
+    await deliverAll();
+    outbox.now += 100 * DAY_MS;
+    await read(2 + DEPTH);
+    await outbox.redeliver({ fromBlock: 2 });
+    expect(await purge()).to.equal(1);
+    expect(await deliverAll()).to.deep.equal([2]);
+    outbox.now += 30 * DAY_MS;
+    expect(await purge()).to.equal(0);
+    outbox.now += 1;
+    expect(await purge()).to.equal(1);
+    expect(await rows()).to.deep.equal([0, 0, 0]);
+  });
+
+  it('works in small steps, between which others write, until it is stopped', async () => {
+    const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + (index % 3), BigInt(index)));
+    await read(3, events);
+    await deliverAll();
+    await read(3 + DEPTH);
+    outbox.now += DAY_MS;
+    let steps = 0;
+    let isOver = false;
+    const writing = (async () => {
+      for (let block = 4 + DEPTH; !isOver; block++, steps++) {
+        await read(block, [eventIn(block, 1n)]);
+        await new Promise(setImmediate);
+      }
+    })();
+    const stop = new AbortController();
+    const before = outbox.now - 1;
+    const counted = countPurgeable(outbox.database.db, SAMPLE_FEED, before);
+    expect(await counted).to.equal(MANY);
+    const first = purgeEvents(outbox.database, SAMPLE_FEED, before, stop.signal);
+    stop.abort();
+    expect(await first).to.be.below(MANY);
+    expect((await first) + (await purgeEvents(outbox.database, SAMPLE_FEED, before))).to.equal(MANY);
+    isOver = true;
+    await writing;
+    expect(steps).to.be.greaterThan(3);
+    expect(await deliverAll()).to.have.length(steps);
+  });
+
+  it('loses no event sent again at the same time, and marks only removed blocks as purged', async () => {
+    const events = Array.from({ length: MANY }, (_, index) => eventIn(1 + index, BigInt(index)));
+    await read(MANY, events);
+    await deliverAll();
+    await read(MANY + DEPTH);
+    outbox.now += DAY_MS;
+    const [removed, again] = await Promise.all([
+      purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
+      outbox.redeliver({ fromBlock: 0 }),
+    ]);
+    const left = new Set(await kept());
+    const gone = events.map(({ blockNumber }) => blockNumber).filter((block) => !left.has(block));
+    expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(gone.at(-1));
+    expect(await deliverAll()).to.have.length(again.enqueued);
+    expect(removed + again.enqueued).to.equal(MANY);
+  });
+});

@@ -11,399 +11,394 @@ import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { RETRACTED_TYPE } from '../../service/events/cloud-event';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
-import { ENGINES } from '../helpers/database/engines';
+import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { changeSubscription, subscribe, subscriberOf, type Subscriber } from '../helpers/database/subscriber';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 
 const RETRACTING = { config: { retractions: true } };
 
-for (const engine of ENGINES) {
-  describe(`retractions on ${engine}`, () => {
-    const outbox = emptyOutbox(engine);
-    const { redeliver, rewind, store } = outbox;
-    let subscriber: Subscriber;
-    let usual: Subscriber;
+describeOnEngines('retractions', (on) => {
+  const outbox = emptyOutbox(on);
+  const { redeliver, rewind, store } = outbox;
+  let subscriber: Subscriber;
+  let usual: Subscriber;
 
-    const newSubscriber = async (members: object): Promise<Subscriber> =>
-      subscriberOf(outbox, await subscribe(outbox.database, SAMPLE_FEED, members));
-    const ofBlock = (event: RegistryEvent, blockNumber: number, branch: string): RegistryEvent => ({
-      ...event,
-      blockNumber,
-      blockHash: hashOf(blockNumber, branch),
-    });
+  const newSubscriber = async (members: object): Promise<Subscriber> =>
+    subscriberOf(outbox, await subscribe(outbox.database, SAMPLE_FEED, members));
+  const ofBlock = (event: RegistryEvent, blockNumber: number, branch: string): RegistryEvent => ({
+    ...event,
+    blockNumber,
+    blockHash: hashOf(blockNumber, branch),
+  });
 
-    beforeEach(async () => {
-      usual = subscriberOf(outbox, outbox.channel);
-      subscriber = await newSubscriber(RETRACTING);
-    });
+  beforeEach(async () => {
+    usual = subscriberOf(outbox, outbox.channel);
+    subscriber = await newSubscriber(RETRACTING);
+  });
 
-    it('retract delivered events, newest of a token first, before the events of the new branch', async () => {
-      await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
-      const told = await subscriber.takeAll();
-      await rewind(1);
-      await store(2, [eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b')], 'b');
-      const taken = await subscriber.takeAll();
-      expect(brieflyOf('7', taken)).to.deep.equal([
-        'retracts block 3',
-        'retracts block 2',
-        'holder_transfer in block 2',
-      ]);
-      expect(brieflyOf('8', taken)).to.deep.equal(['retracts block 3']);
-      const ids = told.filter(({ id }) => retractedBy(taken).includes(id)).map(blockOf);
-      expect(ids).to.have.members([2, 3, 3]);
-    });
+  it('retract delivered events, newest of a token first, before the events of the new branch', async () => {
+    await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
+    const told = await subscriber.takeAll();
+    await rewind(1);
+    await store(2, [eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b')], 'b');
+    const taken = await subscriber.takeAll();
+    expect(brieflyOf('7', taken)).to.deep.equal([
+      'retracts block 3',
+      'retracts block 2',
+      'holder_transfer in block 2',
+    ]);
+    expect(brieflyOf('8', taken)).to.deep.equal(['retracts block 3']);
+    const ids = told.filter(({ id }) => retractedBy(taken).includes(id)).map(blockOf);
+    expect(ids).to.have.members([2, 3, 3]);
+  });
 
-    it('have an id of their own, the token, and no pair, and fit their schema', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      const [told] = await subscriber.takeAll();
-      await rewind(1);
-      const [retraction] = (await subscriber.takeAll()) as [Retraction];
-      expect(schemaProblem(retraction)).to.equal(undefined);
-      const { id, source, subject, time, data } = retraction;
-      expect(id).not.to.equal(told?.id);
-      expect(time).to.equal(new Date(outbox.now).toISOString());
-      expect({ source, subject }).to.deep.equal({ source: told?.source, subject: '7' });
-      expect(data).to.include({ tokenId: '7', retracts: told?.id });
-      expect(data).not.to.have.any.keys('transactionHash', 'logIndex');
-      expect(data.retracted).to.deep.equal({
-        type: 'com.service.etr.holder_transfer',
-        blockNumber: 2,
-        transactionHash: event.transactionHash,
-        logIndex: event.logIndex,
-      });
-    });
-
-    it('of an event of the registry fit their schema too', async () => {
-      await store(2, [eventIn(2, 0n, { type: 'registry_paused', tokenId: undefined })]);
-      await subscriber.takeAll();
-      await rewind(1);
-      const [retraction] = await subscriber.takeAll();
-      expect(schemaProblem(retraction)).to.equal(undefined);
-      expect(retraction?.data).to.include({ tokenId: '0' }).and.not.to.have.property('tokenIdHex');
-    });
-
-    it('are sent of events that may have been received, and not of those that still waited', async () => {
-      await store(2, [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 }), eventIn(2, 8n)]);
-      await subscriber.takeNext();
-      // An attempt for token 7 fails. Token 8 has no event left.
-      await subscriber.refuse();
-      await rewind(1);
-      expect((await subscriber.takeAll()).map(briefly)).to.have.members([
-        'retracts block 2',
-        'retracts block 2',
-      ]);
-      expect(await subscriber.takeAll()).to.deep.equal([]);
-    });
-
-    it('are sent of an event that the former sink of the subscription may have received', async () => {
-      await store(2, [eventIn(2, 7n)]);
-      await subscriber.refuse();
-      const { channel } = subscriber;
-      await changeSink(outbox.database, { channel, sinkHash: 'another', now: outbox.now });
-      await rewind(1);
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
-    });
-
-    it('are sent of all events that a dead process had claimed', async () => {
-      await store(2, [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 })]);
-      await subscriber.claim();
-      expect(await rewind(1)).to.equal('in flight');
-      outbox.now += LEASE_MS + 1;
-      await rewind(1);
-      const taken = await subscriber.takeAll();
-      expect(taken.map(briefly)).to.deep.equal(['retracts block 2', 'retracts block 2']);
-      await store(3, [ofBlock(eventIn(2, 7n), 3, 'b')], 'b');
-      const again = await subscriber.takeAll();
-      expect(again.map(briefly)).to.deep.equal(['holder_transfer in block 3']);
-      expect(retractedBy(taken)).not.to.include(again[0]?.id);
-    });
-
-    it('are sent of dead letters', async () => {
-      await store(2, [eventIn(2, 7n)]);
-      await subscriber.bury();
-      await rewind(1);
-      expect(await outbox.deadLetters()).to.deep.equal([]);
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
-    });
-
-    it('that became dead letters are shown, and sent again on request', async () => {
-      await store(2, [eventIn(2, 7n)]);
-      await subscriber.takeAll();
-      await rewind(1);
-      await subscriber.bury();
-      const letters = await outbox.deadLetters();
-      expect(letters.map(({ type, transactionHash }) => [type, transactionHash])).to.deep.equal([
-        [RETRACTED_TYPE, eventIn(2, 7n).transactionHash],
-      ]);
-      await redeliver({ dead: true }, subscriber.channel);
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
-    });
-
-    it('are followed by the event under a new id when it is mined again, also while they wait', async () => {
-      const events = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 })];
-      await store(2, events);
-      const told = await subscriber.takeAll();
-      await rewind(1);
-      await store(
-        3,
-        events.map((event) => ofBlock(event, 3, 'b')),
-        'b',
-      );
-      const taken = await subscriber.takeAll();
-      expect(taken.map(briefly)).to.deep.equal([
-        'retracts block 2',
-        'retracts block 2',
-        'holder_transfer in block 3',
-        'holder_transfer in block 3',
-      ]);
-      expect(retractedBy(taken)).to.deep.equal(told.map(({ id }) => id).reverse());
-      expect(new Set([...told, ...taken].map(({ id }) => id)).size).to.equal(6);
-    });
-
-    it('and their event are not queued if the database gives no key of its row', async () => {
-      const event = eventIn(2, 7n);
-      const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('events')) };
-      const storeIn = (database: Database): Promise<number> =>
-        record(database, outbox.feed, 2, [ofBlock(event, 2, 'b')], outbox.now, 'b');
-      await store(2, [event]);
-      await subscriber.takeAll();
-      const back = rewindFeed(forgetful, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
-      expect(await back.catch(String)).to.contain('no key');
-      expect(await subscriber.takeAll()).to.deep.equal([]);
-      await rewind(1);
-      expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['retracts block 2']);
-      expect(await storeIn(forgetful).catch(String)).to.contain('no key');
-      await storeIn(outbox.database);
-      expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['holder_transfer in block 2']);
-    });
-
-    it('have no events to take back if the database gave no key of their token', async () => {
-      const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('tokens')) };
-      const stored = record(forgetful, outbox.feed, 2, [eventIn(2, 7n)], outbox.now);
-      expect(await stored.catch(String)).to.contain('no key');
-      expect(await subscriber.takeAll()).to.deep.equal([]);
-      expect(await store(2, [eventIn(2, 7n)])).to.equal(1);
-    });
-
-    it('leave subscribers without them as they were', async () => {
-      const [again, gone] = [eventIn(2, 7n), eventIn(2, 8n)];
-      await store(2, [again, gone]);
-      const told = await usual.takeAll();
-      await subscriber.takeAll();
-      const rewound = (await rewind(1)) as Rewound;
-      expect(rewound).to.deep.include({ withdrawn: 0 });
-      expect(rewound.orphaned).to.have.length(2);
-      await store(3, [ofBlock(again, 3, 'b')], 'b');
-      expect(await usual.takeAll()).to.deep.equal([]);
-      expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
-      await redeliver({ fromBlock: 1 }, usual.channel);
-      expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
-    });
-
-    it('reach each subscriber that was told, and no other', async () => {
-      const late = await newSubscriber(RETRACTING);
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      const [told] = await subscriber.takeAll();
-      await rewind(1);
-      await store(3, [ofBlock(event, 3, 'b')], 'b');
-      const [first] = await late.takeAll();
-      expect([first?.id, first && blockOf(first)]).to.deep.equal([told?.id, 3]);
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
-        'retracts block 2',
-        'holder_transfer in block 3',
-      ]);
-      await rewind(2);
-      expect((await late.takeAll()).map(briefly)).to.deep.equal(['retracts block 3']);
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 3']);
-    });
-
-    it('take back each announcement once, however often two branches replace each other', async () => {
-      const event = eventIn(2, 7n);
-      const seen: ServiceEvent[] = [];
-      for (const branch of ['a', 'b', 'a', 'b', 'a']) {
-        await store(2, [ofBlock(event, 2, branch)], branch);
-        seen.push(...(await subscriber.takeAll()));
-        await rewind(1);
-      }
-      seen.push(...(await subscriber.takeAll()));
-      expect(new Set(seen.map(({ id }) => id)).size).to.equal(10);
-      const announced = seen.filter(({ type }) => type !== RETRACTED_TYPE).map(({ id }) => id);
-      expect(retractedBy(seen)).to.deep.equal(announced);
-    });
-
-    it('are not repeated when nothing was sent between two reorganisations', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      await subscriber.takeAll();
-      for (const branch of ['b', 'c', 'b']) {
-        await rewind(1);
-        await store(2, [ofBlock(event, 2, branch)], branch);
-      }
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
-        'retracts block 2',
-        'holder_transfer in block 2',
-      ]);
-    });
-
-    it('are remembered although no attempt was ever recorded', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      const [claimed] = await subscriber.claim();
-      outbox.now += LEASE_MS + 1;
-      for (const branch of ['b', 'c']) {
-        await rewind(1);
-        await store(2, [ofBlock(event, 2, branch)], branch);
-      }
-      const taken = await subscriber.takeAll();
-      expect(taken.map(briefly)).to.deep.equal(['retracts block 2', 'holder_transfer in block 2']);
-      expect(retractedBy(taken)).to.deep.equal(claimed?.deliveries.map(({ eventId }) => eventId));
-      expect(taken[1]?.id).not.to.equal(claimed?.deliveries[0]?.eventId);
-    });
-
-    it('come for types that the subscription lists, whether it lists theirs or not', async () => {
-      const selective = await newSubscriber({ ...RETRACTING, types: ['com.service.etr.shred'] });
-      await store(2, [
-        eventIn(2, 7n),
-        eventIn(2, 7n, { type: 'shred', payload: { remark: '0x' }, logIndex: 9 }),
-      ]);
-      expect((await selective.takeAll()).map(briefly)).to.deep.equal(['shred in block 2']);
-      await rewind(1);
-      expect((await selective.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
-    });
-
-    it('follow the option when it changes', async () => {
-      const event = eventIn(2, 7n);
-      const changing = await newSubscriber({});
-      await store(2, [event]);
-      await changing.takeAll();
-      await changeSubscription(outbox.database, changing.channel, RETRACTING);
-      await rewind(1);
-      await store(2, [ofBlock(event, 2, 'b')], 'b');
-      expect((await changing.takeAll()).map(briefly)).to.deep.equal([
-        'retracts block 2',
-        'holder_transfer in block 2',
-      ]);
-      await changeSubscription(outbox.database, changing.channel, {});
-      await rewind(1);
-      await store(2, [ofBlock(event, 2, 'c')], 'c');
-      expect(await changing.takeAll()).to.deep.equal([]);
-    });
-
-    it('of a paused channel wait, in order', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      await subscriber.takeAll();
-      const setState = (state: 'active' | 'paused') =>
-        outbox.database.db
-          .updateTable('channels')
-          .set({ state })
-          .where('id', '=', subscriber.channel)
-          .execute();
-      await setState('paused');
-      await rewind(1);
-      await store(2, [ofBlock(event, 2, 'b')], 'b');
-      expect(await subscriber.takeAll()).to.deep.equal([]);
-      await setState('active');
-      expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
-        'retracts block 2',
-        'holder_transfer in block 2',
-      ]);
-    });
-
-    it('let stored events be sent again under their present ids', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [eventIn(1, 7n), event]);
-      const told = await subscriber.takeAll();
-      await rewind(1);
-      await store(2, [ofBlock(event, 2, 'b')], 'b');
-      const [retraction, present] = await subscriber.takeAll();
-      const again = async (selection: Parameters<typeof redeliver>[0]) => {
-        await redeliver(selection, subscriber.channel);
-        return (await subscriber.takeAll()).map(({ id }) => id);
-      };
-      expect(await again({ fromBlock: 1 })).to.deep.equal([told[0]?.id, present?.id]);
-      expect(await again({ eventId: told[1]?.id ?? '' })).to.deep.equal([present?.id]);
-      expect(await again({ eventId: retraction?.id ?? '' })).to.deep.equal([retraction?.id]);
-      await usual.takeAll();
-      for (const { id } of [retraction, present] as ServiceEvent[])
-        expect(await redeliver({ eventId: id }, usual.channel)).to.deep.equal({
-          enqueued: 0,
-          waiting: 0,
-        });
-    });
-
-    it('let a channel that is being filled get events under their present ids', async () => {
-      const event = eventIn(2, 7n);
-      await store(2, [event]);
-      await subscriber.takeAll();
-      const { db } = outbox.database;
-      await db
-        .updateTable('channels')
-        .set({ fill_block: 2, fill_index: 7 })
-        .where('id', '=', subscriber.channel)
-        .execute();
-      await rewind(1);
-      await store(2, [ofBlock(event, 2, 'b')], 'b');
-      const taken = await subscriber.takeAll();
-      expect(taken.map(briefly)).to.deep.equal(['retracts block 2']);
-      const originals = await db
-        .selectFrom('events')
-        .select(['id', 'token', 'body'])
-        .where('audience', '=', 'all')
-        .execute();
-      const [present] = await presentAnnouncements(db, subscriber.channel, originals);
-      const { id } = JSON.parse(present?.body ?? '') as ServiceEvent;
-      expect(retractedBy(taken)).not.to.include(id);
-      expect(await presentAnnouncements(db, usual.channel, originals)).to.deep.equal(originals);
-      const ofSubscriber = { feed: outbox.feed.id, channel: subscriber.channel };
-      expect(await fillChannel(outbox.database, ofSubscriber, outbox.now)).to.equal('filled');
-      expect((await subscriber.takeAll()).map((sent) => sent.id)).to.deep.equal([id]);
-    });
-
-    it('are purged after their event, with its rows under other ids', async () => {
-      const event = eventIn(2, 7n);
-      const fillers = [eventIn(1, 8n), eventIn(9, 8n)] as const;
-      await store(2, [fillers[0], event]);
-      await subscriber.takeAll();
-      await rewind(1);
-      await store(9, [ofBlock(event, 2, 'b'), fillers[1]], 'b');
-      for (const one of [subscriber, usual]) await one.takeAll();
-      await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
-      const left = async (): Promise<number> =>
-        (await outbox.database.db.selectFrom('events').selectAll().where('block_number', '<', 9).execute())
-          .length;
-      expect(await left()).to.equal(4);
-      outbox.now += 1;
-      const purge = () => purgeEvents(outbox.database, SAMPLE_FEED, outbox.now);
-      await purge();
-      expect(await left()).to.equal(2);
-      await purge();
-      expect(await left()).to.equal(0);
-    });
-
-    it('do not keep a purged event at the same position from being stored again', async () => {
-      const [gone, other] = [
-        eventIn(2, 7n),
-        eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b'),
-      ];
-      await store(2, [gone]);
-      await subscriber.takeAll();
-      await rewind(1);
-      await store(9, [other], 'b');
-      for (const one of [subscriber, usual]) await one.takeAll();
-      await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
-      outbox.now += 1;
-      expect(await purgeEvents(outbox.database, SAMPLE_FEED, outbox.now)).to.equal(1);
-      const range = { events: [other], fromBlock: 0, toBlock: 8 };
-      await restoreEvents(outbox.database, outbox.feed.id, SAMPLE_REGISTRY, range, outbox.now);
-      await redeliver({ fromBlock: 1 }, usual.channel);
-      expect((await usual.takeAll()).map(briefly)).to.deep.equal(['holder_transfer in block 2']);
+  it('have an id of their own, the token, and no pair, and fit their schema', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    const [told] = await subscriber.takeAll();
+    await rewind(1);
+    const [retraction] = (await subscriber.takeAll()) as [Retraction];
+    expect(schemaProblem(retraction)).to.equal(undefined);
+    const { id, source, subject, time, data } = retraction;
+    expect(id).not.to.equal(told?.id);
+    expect(time).to.equal(new Date(outbox.now).toISOString());
+    expect({ source, subject }).to.deep.equal({ source: told?.source, subject: '7' });
+    expect(data).to.include({ tokenId: '7', retracts: told?.id });
+    expect(data).not.to.have.any.keys('transactionHash', 'logIndex');
+    expect(data.retracted).to.deep.equal({
+      type: 'com.service.etr.holder_transfer',
+      blockNumber: 2,
+      transactionHash: event.transactionHash,
+      logIndex: event.logIndex,
     });
   });
-}
+
+  it('of an event of the registry fit their schema too', async () => {
+    await store(2, [eventIn(2, 0n, { type: 'registry_paused', tokenId: undefined })]);
+    await subscriber.takeAll();
+    await rewind(1);
+    const [retraction] = await subscriber.takeAll();
+    expect(schemaProblem(retraction)).to.equal(undefined);
+    expect(retraction?.data).to.include({ tokenId: '0' }).and.not.to.have.property('tokenIdHex');
+  });
+
+  it('are sent of events that may have been received, and not of those that still waited', async () => {
+    await store(2, [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 }), eventIn(2, 8n)]);
+    await subscriber.takeNext();
+    // An attempt for token 7 fails. Token 8 has no event left.
+    await subscriber.refuse();
+    await rewind(1);
+    expect((await subscriber.takeAll()).map(briefly)).to.have.members([
+      'retracts block 2',
+      'retracts block 2',
+    ]);
+    expect(await subscriber.takeAll()).to.deep.equal([]);
+  });
+
+  it('are sent of an event that the former sink of the subscription may have received', async () => {
+    await store(2, [eventIn(2, 7n)]);
+    await subscriber.refuse();
+    const { channel } = subscriber;
+    await changeSink(outbox.database, { channel, sinkHash: 'another', now: outbox.now });
+    await rewind(1);
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
+  });
+
+  it('are sent of all events that a dead process had claimed', async () => {
+    await store(2, [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 })]);
+    await subscriber.claim();
+    expect(await rewind(1)).to.equal('in flight');
+    outbox.now += LEASE_MS + 1;
+    await rewind(1);
+    const taken = await subscriber.takeAll();
+    expect(taken.map(briefly)).to.deep.equal(['retracts block 2', 'retracts block 2']);
+    await store(3, [ofBlock(eventIn(2, 7n), 3, 'b')], 'b');
+    const again = await subscriber.takeAll();
+    expect(again.map(briefly)).to.deep.equal(['holder_transfer in block 3']);
+    expect(retractedBy(taken)).not.to.include(again[0]?.id);
+  });
+
+  it('are sent of dead letters', async () => {
+    await store(2, [eventIn(2, 7n)]);
+    await subscriber.bury();
+    await rewind(1);
+    expect(await outbox.deadLetters()).to.deep.equal([]);
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
+  });
+
+  it('that became dead letters are shown, and sent again on request', async () => {
+    await store(2, [eventIn(2, 7n)]);
+    await subscriber.takeAll();
+    await rewind(1);
+    await subscriber.bury();
+    const letters = await outbox.deadLetters();
+    expect(letters.map(({ type, transactionHash }) => [type, transactionHash])).to.deep.equal([
+      [RETRACTED_TYPE, eventIn(2, 7n).transactionHash],
+    ]);
+    await redeliver({ dead: true }, subscriber.channel);
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
+  });
+
+  it('are followed by the event under a new id when it is mined again, also while they wait', async () => {
+    const events = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 9 })];
+    await store(2, events);
+    const told = await subscriber.takeAll();
+    await rewind(1);
+    await store(
+      3,
+      events.map((event) => ofBlock(event, 3, 'b')),
+      'b',
+    );
+    const taken = await subscriber.takeAll();
+    expect(taken.map(briefly)).to.deep.equal([
+      'retracts block 2',
+      'retracts block 2',
+      'holder_transfer in block 3',
+      'holder_transfer in block 3',
+    ]);
+    expect(retractedBy(taken)).to.deep.equal(told.map(({ id }) => id).reverse());
+    expect(new Set([...told, ...taken].map(({ id }) => id)).size).to.equal(6);
+  });
+
+  it('and their event are not queued if the database gives no key of its row', async () => {
+    const event = eventIn(2, 7n);
+    const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('events')) };
+    const storeIn = (database: Database): Promise<number> =>
+      record(database, outbox.feed, 2, [ofBlock(event, 2, 'b')], outbox.now, 'b');
+    await store(2, [event]);
+    await subscriber.takeAll();
+    const back = rewindFeed(forgetful, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    expect(await back.catch(String)).to.contain('no key');
+    expect(await subscriber.takeAll()).to.deep.equal([]);
+    await rewind(1);
+    expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['retracts block 2']);
+    expect(await storeIn(forgetful).catch(String)).to.contain('no key');
+    await storeIn(outbox.database);
+    expect(brieflyOf('7', await subscriber.takeAll())).to.deep.equal(['holder_transfer in block 2']);
+  });
+
+  it('have no events to take back if the database gave no key of their token', async () => {
+    const forgetful = { ...outbox.database, db: outbox.database.db.withPlugin(keysLostOf('tokens')) };
+    const stored = record(forgetful, outbox.feed, 2, [eventIn(2, 7n)], outbox.now);
+    expect(await stored.catch(String)).to.contain('no key');
+    expect(await subscriber.takeAll()).to.deep.equal([]);
+    expect(await store(2, [eventIn(2, 7n)])).to.equal(1);
+  });
+
+  it('leave subscribers without them as they were', async () => {
+    const [again, gone] = [eventIn(2, 7n), eventIn(2, 8n)];
+    await store(2, [again, gone]);
+    const told = await usual.takeAll();
+    await subscriber.takeAll();
+    const rewound = (await rewind(1)) as Rewound;
+    expect(rewound).to.deep.include({ withdrawn: 0 });
+    expect(rewound.orphaned).to.have.length(2);
+    await store(3, [ofBlock(again, 3, 'b')], 'b');
+    expect(await usual.takeAll()).to.deep.equal([]);
+    expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    await redeliver({ fromBlock: 1 }, usual.channel);
+    expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
+  });
+
+  it('reach each subscriber that was told, and no other', async () => {
+    const late = await newSubscriber(RETRACTING);
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    const [told] = await subscriber.takeAll();
+    await rewind(1);
+    await store(3, [ofBlock(event, 3, 'b')], 'b');
+    const [first] = await late.takeAll();
+    expect([first?.id, first && blockOf(first)]).to.deep.equal([told?.id, 3]);
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
+      'retracts block 2',
+      'holder_transfer in block 3',
+    ]);
+    await rewind(2);
+    expect((await late.takeAll()).map(briefly)).to.deep.equal(['retracts block 3']);
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal(['retracts block 3']);
+  });
+
+  it('take back each announcement once, however often two branches replace each other', async () => {
+    const event = eventIn(2, 7n);
+    const seen: ServiceEvent[] = [];
+    for (const branch of ['a', 'b', 'a', 'b', 'a']) {
+      await store(2, [ofBlock(event, 2, branch)], branch);
+      seen.push(...(await subscriber.takeAll()));
+      await rewind(1);
+    }
+    seen.push(...(await subscriber.takeAll()));
+    expect(new Set(seen.map(({ id }) => id)).size).to.equal(10);
+    const announced = seen.filter(({ type }) => type !== RETRACTED_TYPE).map(({ id }) => id);
+    expect(retractedBy(seen)).to.deep.equal(announced);
+  });
+
+  it('are not repeated when nothing was sent between two reorganisations', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    await subscriber.takeAll();
+    for (const branch of ['b', 'c', 'b']) {
+      await rewind(1);
+      await store(2, [ofBlock(event, 2, branch)], branch);
+    }
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
+      'retracts block 2',
+      'holder_transfer in block 2',
+    ]);
+  });
+
+  it('are remembered although no attempt was ever recorded', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    const [claimed] = await subscriber.claim();
+    outbox.now += LEASE_MS + 1;
+    for (const branch of ['b', 'c']) {
+      await rewind(1);
+      await store(2, [ofBlock(event, 2, branch)], branch);
+    }
+    const taken = await subscriber.takeAll();
+    expect(taken.map(briefly)).to.deep.equal(['retracts block 2', 'holder_transfer in block 2']);
+    expect(retractedBy(taken)).to.deep.equal(claimed?.deliveries.map(({ eventId }) => eventId));
+    expect(taken[1]?.id).not.to.equal(claimed?.deliveries[0]?.eventId);
+  });
+
+  it('come for types that the subscription lists, whether it lists theirs or not', async () => {
+    const selective = await newSubscriber({ ...RETRACTING, types: ['com.service.etr.shred'] });
+    await store(2, [
+      eventIn(2, 7n),
+      eventIn(2, 7n, { type: 'shred', payload: { remark: '0x' }, logIndex: 9 }),
+    ]);
+    expect((await selective.takeAll()).map(briefly)).to.deep.equal(['shred in block 2']);
+    await rewind(1);
+    expect((await selective.takeAll()).map(briefly)).to.deep.equal(['retracts block 2']);
+  });
+
+  it('follow the option when it changes', async () => {
+    const event = eventIn(2, 7n);
+    const changing = await newSubscriber({});
+    await store(2, [event]);
+    await changing.takeAll();
+    await changeSubscription(outbox.database, changing.channel, RETRACTING);
+    await rewind(1);
+    await store(2, [ofBlock(event, 2, 'b')], 'b');
+    expect((await changing.takeAll()).map(briefly)).to.deep.equal([
+      'retracts block 2',
+      'holder_transfer in block 2',
+    ]);
+    await changeSubscription(outbox.database, changing.channel, {});
+    await rewind(1);
+    await store(2, [ofBlock(event, 2, 'c')], 'c');
+    expect(await changing.takeAll()).to.deep.equal([]);
+  });
+
+  it('of a paused channel wait, in order', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    await subscriber.takeAll();
+    const setState = (state: 'active' | 'paused') =>
+      outbox.database.db
+        .updateTable('channels')
+        .set({ state })
+        .where('id', '=', subscriber.channel)
+        .execute();
+    await setState('paused');
+    await rewind(1);
+    await store(2, [ofBlock(event, 2, 'b')], 'b');
+    expect(await subscriber.takeAll()).to.deep.equal([]);
+    await setState('active');
+    expect((await subscriber.takeAll()).map(briefly)).to.deep.equal([
+      'retracts block 2',
+      'holder_transfer in block 2',
+    ]);
+  });
+
+  it('let stored events be sent again under their present ids', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [eventIn(1, 7n), event]);
+    const told = await subscriber.takeAll();
+    await rewind(1);
+    await store(2, [ofBlock(event, 2, 'b')], 'b');
+    const [retraction, present] = await subscriber.takeAll();
+    const again = async (selection: Parameters<typeof redeliver>[0]) => {
+      await redeliver(selection, subscriber.channel);
+      return (await subscriber.takeAll()).map(({ id }) => id);
+    };
+    expect(await again({ fromBlock: 1 })).to.deep.equal([told[0]?.id, present?.id]);
+    expect(await again({ eventId: told[1]?.id ?? '' })).to.deep.equal([present?.id]);
+    expect(await again({ eventId: retraction?.id ?? '' })).to.deep.equal([retraction?.id]);
+    await usual.takeAll();
+    for (const { id } of [retraction, present] as ServiceEvent[])
+      expect(await redeliver({ eventId: id }, usual.channel)).to.deep.equal({
+        enqueued: 0,
+        waiting: 0,
+      });
+  });
+
+  it('let a channel that is being filled get events under their present ids', async () => {
+    const event = eventIn(2, 7n);
+    await store(2, [event]);
+    await subscriber.takeAll();
+    const { db } = outbox.database;
+    await db
+      .updateTable('channels')
+      .set({ fill_block: 2, fill_index: 7 })
+      .where('id', '=', subscriber.channel)
+      .execute();
+    await rewind(1);
+    await store(2, [ofBlock(event, 2, 'b')], 'b');
+    const taken = await subscriber.takeAll();
+    expect(taken.map(briefly)).to.deep.equal(['retracts block 2']);
+    const originals = await db
+      .selectFrom('events')
+      .select(['id', 'token', 'body'])
+      .where('audience', '=', 'all')
+      .execute();
+    const [present] = await presentAnnouncements(db, subscriber.channel, originals);
+    const { id } = JSON.parse(present?.body ?? '') as ServiceEvent;
+    expect(retractedBy(taken)).not.to.include(id);
+    expect(await presentAnnouncements(db, usual.channel, originals)).to.deep.equal(originals);
+    const ofSubscriber = { feed: outbox.feed.id, channel: subscriber.channel };
+    expect(await fillChannel(outbox.database, ofSubscriber, outbox.now)).to.equal('filled');
+    expect((await subscriber.takeAll()).map((sent) => sent.id)).to.deep.equal([id]);
+  });
+
+  it('are purged after their event, with its rows under other ids', async () => {
+    const event = eventIn(2, 7n);
+    const fillers = [eventIn(1, 8n), eventIn(9, 8n)] as const;
+    await store(2, [fillers[0], event]);
+    await subscriber.takeAll();
+    await rewind(1);
+    await store(9, [ofBlock(event, 2, 'b'), fillers[1]], 'b');
+    for (const one of [subscriber, usual]) await one.takeAll();
+    await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
+    const left = async (): Promise<number> =>
+      (await outbox.database.db.selectFrom('events').selectAll().where('block_number', '<', 9).execute())
+        .length;
+    expect(await left()).to.equal(4);
+    outbox.now += 1;
+    const purge = () => purgeEvents(outbox.database, SAMPLE_FEED, outbox.now);
+    await purge();
+    expect(await left()).to.equal(2);
+    await purge();
+    expect(await left()).to.equal(0);
+  });
+
+  it('do not keep a purged event at the same position from being stored again', async () => {
+    const [gone, other] = [eventIn(2, 7n), eventIn(2, 7n, { transactionHash: `0x${'2b'.repeat(32)}` }, 'b')];
+    await store(2, [gone]);
+    await subscriber.takeAll();
+    await rewind(1);
+    await store(9, [other], 'b');
+    for (const one of [subscriber, usual]) await one.takeAll();
+    await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
+    outbox.now += 1;
+    expect(await purgeEvents(outbox.database, SAMPLE_FEED, outbox.now)).to.equal(1);
+    const range = { events: [other], fromBlock: 0, toBlock: 8 };
+    await restoreEvents(outbox.database, outbox.feed.id, SAMPLE_REGISTRY, range, outbox.now);
+    await redeliver({ fromBlock: 1 }, usual.channel);
+    expect((await usual.takeAll()).map(briefly)).to.deep.equal(['holder_transfer in block 2']);
+  });
+});
 
 function isRetraction(event: ServiceEvent): event is Retraction {
   return event.type === RETRACTED_TYPE;

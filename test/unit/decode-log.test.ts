@@ -8,7 +8,7 @@ import {
 } from '../../service/registry/registry-contracts';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 
-const SEEDS = 100;
+const SEEDS = 15;
 const COUNTED: [Interface, string[]][] = [
   [registryInterface, ['Transfer', 'PauseWithRemark', 'UnpauseWithRemark']],
   [factoryInterface, ['TitleEscrowCreated']],

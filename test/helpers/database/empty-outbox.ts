@@ -9,7 +9,7 @@ import { rewindFeed, type Rewound } from '../../../service/outbox/rewind-feed';
 import { takeTurn, type AttemptRecord, type Settlement } from '../../../service/outbox/settle-queues';
 import { listDeadLetters, listWaiting } from '../../../service/outbox/undelivered';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
-import { newState, openState, type ENGINES, type State } from './engines';
+import type { OnEngine } from './engines';
 import { hashOf, openSampleFeed, record, SAMPLE_FEED } from './sample-feed';
 
 /** The next event of a claimed queue. */
@@ -25,37 +25,24 @@ type Selection = Parameters<typeof redeliver>[2];
 
 export const LEASE_MS = 60_000;
 
-/**
- * Registers the hooks that create and remove the outbox; call it in a `describe`. Skips the suite if the
- * engine is not installed.
- */
-export function emptyOutbox(engine: (typeof ENGINES)[number]) {
-  let state: State | undefined;
-  let open: { database: Database; feed: OpenFeed; channel: number } | undefined;
+/** Registers the hook that opens a feed in the empty database of each test; call it in a suite. */
+export function emptyOutbox(on: OnEngine) {
+  let open: { feed: OpenFeed; channel: number } | undefined;
   let leases = 0;
   const opened = (): NonNullable<typeof open> => {
     if (open === undefined) throw new Error('used outside of a test');
     return open;
   };
 
-  beforeEach(async function () {
-    state = await newState(engine);
-    if (state === undefined) return this.skip();
-    const database = await openState(state);
-    const feed = await openSampleFeed(database);
-    const [channel] = await channelsOf(database.db, SAMPLE_FEED);
-    open = { database, feed, channel: channel?.channel ?? 0 };
-  });
-
-  afterEach(async () => {
-    await open?.database.close();
-    await state?.remove();
-    open = undefined;
+  beforeEach(async () => {
+    const feed = await openSampleFeed(on.database);
+    const [channel] = await channelsOf(on.database.db, SAMPLE_FEED);
+    open = { feed, channel: channel?.channel ?? 0 };
   });
 
   const outbox = {
     get database(): Database {
-      return opened().database;
+      return on.database;
     },
     get feed(): OpenFeed {
       return opened().feed;
@@ -82,16 +69,15 @@ export function emptyOutbox(engine: (typeof ENGINES)[number]) {
       (await outbox.claimQueues(limit, 1, channel)).map(headOf),
     /** Claims whole queues, of `default` unless another channel is given. */
     claimQueues: (limit = 100, perQueue = 32, channel = opened().channel): Promise<ClaimedQueue[]> => {
-      const { database } = opened();
       const lease = `lease ${++leases}`;
       const due = { channel, lease, limit, perQueue, now: outbox.now, leaseMs: LEASE_MS };
-      return claimQueues(database.db, due);
+      return claimQueues(on.database.db, due);
     },
     /** Settles queues of one channel. Returns the settlements of those that another process has claimed. */
     settle: async (...settlements: Settlement[]): Promise<Settlement[]> => {
       const channel = settlements[0]?.queue.channel ?? opened().channel;
       const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
-      return (await takeTurn(opened().database, { settlements, claim: nothing, mayBeDue: true })).lost;
+      return (await takeTurn(on.database, { settlements, claim: nothing, mayBeDue: true })).lost;
     },
     /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
     deliverAll: async (channel = opened().channel): Promise<ClaimedHead[]> => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import pino from 'pino';
 import type { Database } from '../../../service/database/database';
 import { openDatabase } from '../../../service/database/open-database';
@@ -41,38 +42,52 @@ export function openState({ settings }: State): Promise<Database> {
   return openDatabase(location, pino({ level: 'silent' }));
 }
 
-/** The state and the database of each test of a suite on an engine. */
+/** The state and the open database of a suite on an engine. */
 export interface OnEngine {
   state: State;
   database: Database;
 }
 
 /**
- * Runs a suite on each engine that is installed. Each test, or the suite as a whole, has new, empty state,
- * opened as the service does; the suite reads it from `on` in its hooks and tests.
+ * Runs a suite on each engine that is installed, with state that is opened as the service does. Each test has
+ * an empty database, unless the tests of the suite share its rows. It is the same database without the rows
+ * of the test before: to create and migrate one takes longer than most tests.
  */
 export function describeOnEngines(
   name: string,
   suite: (on: OnEngine, engine: Engine) => void,
   { isSharedByTests = false } = {},
 ): void {
-  const [begin, end] = isSharedByTests ? [before, after] : [beforeEach, afterEach];
   for (const engine of ENGINES)
     describe(`${name} on ${engine}`, () => {
-      const on: { state?: State | undefined; database?: Database | undefined } = {};
+      const on: { state?: State | undefined; database?: Database } = {};
+      let tables: string[];
 
-      begin(async function () {
+      before(async function () {
         on.state = await newState(engine);
         if (on.state === undefined) return this.skip();
         on.database = await openState(on.state);
+        tables = (await on.database.db.introspection.getTables()).map(({ name }) => name);
       });
 
-      end(async () => {
+      if (!isSharedByTests) afterEach(() => removeRows(tables, on.database as Database, engine));
+
+      after(async () => {
         await on.database?.close();
         await on.state?.remove();
-        on.database = on.state = undefined;
       });
 
       suite(on as OnEngine, engine);
     });
+}
+
+/** Leaves the row that a migration adds: the version by which a process knows which subscriptions it read. */
+async function removeRows(tables: readonly string[], { db }: Database, engine: Engine): Promise<void> {
+  const filled = tables.filter((name) => name !== 'subscription_changes');
+  if (engine === 'PostgreSQL') await sql.raw(`truncate ${filled.join(', ')}`).execute(db);
+  else for (const name of filled) await sql.raw(`delete from ${name}`).execute(db);
+  await db
+    .updateTable('subscription_changes')
+    .set((eb) => ({ version: eb('version', '+', 1) }))
+    .execute();
 }
