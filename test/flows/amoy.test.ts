@@ -4,19 +4,26 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, parseUnits } from 'ethers';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { eventually } from '../helpers/eventually';
-import type { CreateAnswer } from '../helpers/processes/create-call';
-import { tdoc } from '../helpers/processes/command-output';
-import { hasOpenssl } from '../helpers/processes/https-front';
-import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { readSettings } from '../../service/config/config';
+import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { startMeteredProvider, type MeteredProvider } from '../helpers/chain/metered-provider';
-import { startNode } from '../helpers/chain/node';
-import { DOMAIN, createStandIn, type StandIn } from '../helpers/processes/stand-in-issuer';
+import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
+import { eventually } from '../helpers/eventually';
+import { codeBlocks, readDocument } from '../helpers/pages/markdown';
+import { hardhat, tdoc } from '../helpers/processes/command-output';
+import { create, type CreateAnswer } from '../helpers/processes/create-call';
+import { forwardTo, hasOpenssl, startHttpsFront, type HttpsFront } from '../helpers/processes/https-front';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { temporaryFolder } from '../helpers/temporary-folder';
 
 const AMOY = findNetwork('amoy') as Network;
 const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
 /** Amoy's blocks come every two seconds; shorter intervals keep the test fast. */
 const BLOCK_TIME_MS = 75;
+/** The host where verifiers look for the issuer's DID document. */
+const DOMAIN = 'carrier.example';
 
 /** An answer of Polygon's gas station, with fractions of a gwei. */
 const STATION = {
@@ -43,35 +50,61 @@ function commandsOf(block: string): string[][] {
 // provider that checks its key and counts credits, the gas station, and HTTPS under the real host names.
 // Settings and commands are those of docs/networks.md.
 (hasOpenssl ? describe : describe.skip)('the service with NET=80002 (Amoy)', () => {
-  let amoy: StandIn;
+  const folder = temporaryFolder();
+  const envFile = join(folder.path, 'carrier.env');
+  let network: StandInNetwork;
   let provider: MeteredProvider;
+  let https: HttpsFront;
+  let receiver: RecordingReceiver;
+  let service: ServiceProcess;
+  /** Settings of commands and service: an env file, and how to find the hosts. */
+  let settings: Record<string, string>;
+  let registry: string;
   let issued: CreateAnswer['body'];
   let station: RequestListener = (_request, response) => response.end(JSON.stringify(STATION));
 
   before(async () => {
-    const node = await startNode(0, AMOY.chainId);
-    provider = await startMeteredProvider(node.url, KEY);
-    amoy = await createStandIn({
-      network: AMOY,
-      node,
-      hosts: {
-        'polygon-amoy.infura.io': provider.listener,
-        'gasstation.polygon.technology': (request, response) => station(request, response),
-      },
-      env: { PROVIDER_API_KEY: KEY },
-      commands: commandsOf(setupOnPage),
-      balance: parseEther('0.5'),
-      async prepare(chain) {
-        await chain.send('evm_setAutomine', [false]);
-        await chain.send('evm_setIntervalMining', [BLOCK_TIME_MS]);
-      },
+    network = await startStandInNetwork('amoy');
+    await network.fund(parseEther('0.5'));
+    await network.chain.send('evm_setAutomine', [false]);
+    await network.chain.send('evm_setIntervalMining', [BLOCK_TIME_MS]);
+    provider = await startMeteredProvider(network.node.url, KEY);
+    https = await startHttpsFront(folder.path, {
+      'polygon-amoy.infura.io': provider.listener,
+      'gasstation.polygon.technology': (request, response) => station(request, response),
+      [DOMAIN]: forwardTo(() => service.url),
     });
+    const lines = {
+      DOMAIN,
+      NET: String(AMOY.chainId),
+      WALLET_PRIVATE_KEY: network.wallet.privateKey,
+      PROVIDER_API_KEY: KEY,
+    };
+    writeFileSync(
+      envFile,
+      Object.entries(lines)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    );
+    settings = { ENV_FILE: envFile, ...https.environment };
+    for (const [program, ...args] of commandsOf(setupOnPage))
+      await (program === 'tdoc' ? tdoc : hardhat)(args, settings);
+    registry = readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
+    receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
+    service = await startServiceProcess({ ...settings, WEBHOOK_URL: receiver.url });
   });
 
   after(async () => {
-    await amoy?.stop();
-    await provider?.close();
+    await service?.end('SIGTERM');
+    for (const one of [receiver, https, provider]) await one?.close();
+    await network?.stop();
+    folder.remove();
   });
+
+  const issue = () => {
+    const { address } = network.wallet;
+    return create(service.url, { ...minimal, owner: address, holder: address });
+  };
 
   it('is set up with exactly the settings and commands of docs/networks.md', () => {
     const names = [...settingsOnPage.matchAll(/^(\w+)=/gm)].map(([, name]) => name);
@@ -83,26 +116,26 @@ function commandsOf(block: string): string[][] {
   });
 
   it('issues a document on chain 80002 at the fees of the gas station', async () => {
-    const before = await amoy.chain.getBlockNumber();
-    const { status, body } = await amoy.issue();
+    const before = await network.chain.getBlockNumber();
+    const { status, body } = await issue();
     expect(status).to.equal(200);
     issued = body;
     expect(body.signedW3CDocument.credentialStatus).to.deep.include({
       tokenNetwork: { chain: 'POL', chainId: '80002' },
-      tokenRegistry: amoy.registry,
+      tokenRegistry: registry,
     });
-    const mint = await amoy.chain.getTransaction(body.txHash);
+    const mint = await network.chain.getTransaction(body.txHash);
     expect(mint).to.include({ type: 2, chainId: 80002n, maxFeePerGas: MAX_FEE });
     expect(mint).to.have.property('maxPriorityFeePerGas', parseUnits('30.25', 'gwei'));
     expect(mint?.blockNumber).to.be.greaterThan(before);
   });
 
   it('delivers events as polygon-amoy once they have the confirmations of Amoy', async () => {
-    await eventually('five webhooks', () => amoy.receiver.deliveries.length >= 5);
-    const head = await amoy.chain.getBlockNumber();
-    for (const { event, verified } of amoy.receiver.deliveries) {
+    await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+    const head = await network.chain.getBlockNumber();
+    for (const { event, verified } of receiver.deliveries) {
       expect(verified).to.equal(true);
-      expect(event.source).to.equal(`urn:service:80002:${amoy.registry.toLowerCase()}`);
+      expect(event.source).to.equal(`urn:service:80002:${registry.toLowerCase()}`);
       expect(event.data).to.deep.include({ chainKey: 'polygon-amoy', chainId: 80002 });
       expect(head - event.data.blockNumber).to.be.at.least(AMOY.confirmations);
     }
@@ -110,37 +143,37 @@ function commandsOf(block: string): string[][] {
 
   it('reads the chain although a free plan refuses some calls as too many a second', () => {
     expect(provider.refused()).to.be.greaterThan(0);
-    expect(amoy.service.output()).not.to.contain('the chain cannot be read');
+    expect(service.output()).not.to.contain('the chain cannot be read');
     // The rest would wait for credits.
     provider.lift();
   });
 
   it('serves the DID document at its URL, and verifiers find its credential valid', async () => {
-    const file = join(amoy.folder, 'answer.json');
+    const file = join(folder.path, 'answer.json');
     writeFileSync(file, JSON.stringify(issued));
     const [[, ...check] = [], [, ...verify] = []] = commandsOf(checkOnPage);
-    expect(await tdoc(check, amoy.settings)).to.contain(DOMAIN);
+    expect(await tdoc(check, settings)).to.contain(DOMAIN);
     const verified = await tdoc(
       verify.map((word) => word.replace('answer.json', file)),
-      amoy.settings,
+      settings,
     );
     expect(verified).to.contain('The credential is VALID.').and.to.contain(`https://${DOMAIN}/`);
-    expect(await tdoc(['token', file], amoy.settings)).to.match(/on amoy [^]*issued: /);
+    expect(await tdoc(['token', file], settings)).to.match(/on amoy [^]*issued: /);
   });
 
   it("issues at the node's fee estimate while the gas station is down, and logs it", async () => {
     station = (request) => void request.socket.destroy();
-    const { status, body } = await amoy.issue();
+    const { status, body } = await issue();
     expect(status).to.equal(200);
-    const mint = await amoy.chain.getTransaction(body.txHash);
+    const mint = await network.chain.getTransaction(body.txHash);
     expect(mint?.type).to.equal(2);
     expect(mint?.maxFeePerGas).not.to.equal(MAX_FEE);
-    expect(amoy.service.output()).to.contain('The gas station gives no usable fees');
+    expect(service.output()).to.contain('The gas station gives no usable fees');
   });
 
   it('names PROVIDER_API_KEY, without its value, when the provider refuses the key', async () => {
     const PROVIDER_API_KEY = 'wrong0key0wrong0key';
-    const failure = await tdoc(['token', '1'], { ...amoy.settings, PROVIDER_API_KEY }).then(
+    const failure = await tdoc(['token', '1'], { ...settings, PROVIDER_API_KEY }).then(
       () => undefined,
       (error: { stderr: string }) => error.stderr,
     );
@@ -149,7 +182,7 @@ function commandsOf(block: string): string[][] {
   });
 
   it('prints neither the API key nor the private key of the wallet', () => {
-    const output = amoy.service.output().toLowerCase();
-    expect(output).not.to.contain(KEY).and.not.to.contain(amoy.wallet.privateKey.slice(2));
+    const output = service.output().toLowerCase();
+    expect(output).not.to.contain(KEY).and.not.to.contain(network.wallet.privateKey.slice(2));
   });
 });

@@ -15,7 +15,9 @@ import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-
 import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { eventually } from '../helpers/eventually';
+import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 
 const AMOY = 80002;
 const DEPLOYMENTS = join(PROJECT_ROOT, 'deploy/deployments');
@@ -42,7 +44,7 @@ function dropRegistryFile(envFile: string): boolean {
 
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published, behind a
 // proxy that can fail as a provider.
-describe('npx hardhat deploy on Amoy', () => {
+describe('npx hardhat deploy and tdoc on Amoy', () => {
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
   let station: FakeGasStation;
@@ -165,15 +167,13 @@ describe('npx hardhat deploy on Amoy', () => {
     it('names the exact amount that is missing, and sends nothing', async () => {
       const needed = await highestCost();
       const block = await amoy.chain.getBlockNumber();
-      for (const balance of [0n, needed - 1n]) {
-        await amoy.fund(balance);
-        const { code, stdout, stderr } = await deploy();
-        expect(code, stdout).to.equal(1);
-        expect(stderr).to.contain('WALLET_NOT_FUNDED').and.to.contain(amoy.wallet.address);
-        expect(stderr).to.contain(`up to ${formatEther(needed)} POL are needed`);
-        expect(stderr).to.contain(`${formatEther(needed - balance).replace(/\.0$/, '')} POL are missing`);
-        expect(stderr).not.to.match(/\n +at /);
-      }
+      await amoy.fund(needed - 1n);
+      const { code, stdout, stderr } = await deploy();
+      expect(code, stdout).to.equal(1);
+      expect(stderr).to.contain('WALLET_NOT_FUNDED').and.to.contain(amoy.wallet.address);
+      expect(stderr).to.contain(`up to ${formatEther(needed)} POL are needed`);
+      expect(stderr).to.contain(`${formatEther(1n)} POL are missing`);
+      expect(stderr).not.to.match(/\n +at /);
       expect(await transactions()).to.equal(0);
       expect(await amoy.chain.getBlockNumber()).to.equal(block);
       expect(amoy.registry()).to.equal('');
@@ -232,6 +232,67 @@ describe('npx hardhat deploy on Amoy', () => {
       expect(code).to.equal(0);
       expect(stdout).to.contain('The contracts published on amoy are used');
       expect(await transactions()).to.equal(count + 1);
+    });
+  });
+
+  describe('the commands of the registry’s admin', () => {
+    let settings: Record<string, string>;
+
+    before(async () => {
+      await startAgain();
+      station.tell(FEES);
+      settings = {
+        ENV_FILE: amoy.envFile,
+        WALLET_PRIVATE_KEY: amoy.wallet.privateKey,
+        NET: 'amoy',
+        RPC_URL: amoy.node.url,
+        GAS_STATION_URL: station.url,
+      };
+      expect(await amoy.deploy()).to.have.property('code', 0);
+    });
+
+    const run = (args: string[], changed: Record<string, string> = {}): Promise<CommandAnswer> =>
+      askTdocInProcess(args, { ...settings, ...changed });
+
+    it('print the highest cost, offer the fees of the gas station and link to the explorer', async () => {
+      const { code, stdout, stderr } = await run([
+        'role',
+        'grant',
+        '--role',
+        'minter',
+        '--account',
+        DEPLOYER,
+      ]);
+      expect(code, stderr).to.equal(0);
+      const hash = /^sent +(0x[0-9a-f]{64})$/m.exec(stdout)?.[1] ?? '';
+      expect(stdout.indexOf('cost     at most')).to.be.within(1, stdout.indexOf(hash));
+      expect(stdout).to.contain(`wallet   ${amoy.wallet.address}`).and.to.contain('POL');
+      expect(stdout).to.contain(`explorer https://amoy.polygonscan.com/tx/${hash}`);
+      const transaction = await amoy.chain.getTransaction(hash);
+      expect(transaction?.maxFeePerGas).to.equal(MAX_FEE);
+      expect(transaction?.maxPriorityFeePerGas).to.equal(PRIORITY_FEE);
+    });
+
+    it("use the node's estimate when the gas station fails, and warn", async () => {
+      station.fail();
+      const { code, stderr } = await run(['role', 'revoke', '--role', 'minter', '--account', DEPLOYER]);
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.contain('warning: The gas station gives no usable fees');
+    });
+
+    it('send nothing if the wallet cannot pay, if its key is published, or to another chain', async () => {
+      const before = await transactions();
+      await amoy.fund(1n);
+      const poor = await run(['pause']);
+      await amoy.fund(parseEther('1'));
+      const published = await run(['pause'], { WALLET_PRIVATE_KEY: DEPLOYER_KEY });
+      const elsewhere = ['pause', '--network', 'sepolia', '--registry', amoy.registry()];
+      const other = await run(elsewhere, { NET: '' });
+      expect([poor.code, published.code, other.code]).to.deep.equal([2, 2, 2]);
+      expect(poor.stderr).to.contain('WALLET_NOT_FUNDED').and.to.contain('are missing');
+      expect(published.stderr).to.contain('WALLET_KEY_PUBLISHED');
+      expect(other.stderr).to.contain('CHAIN_ID_MISMATCH');
+      expect(await transactions()).to.equal(before);
     });
   });
 
