@@ -17,14 +17,14 @@ import {
 } from '../helpers/processes/service-process';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
-const KILLS: Record<Engine, number> = { SQLite: 4, PostgreSQL: 2 };
+const KILLS: Record<Engine, number> = { SQLite: 3, PostgreSQL: 2 };
 /** The moments of the kills, and the requests. The timing within them is real, and differs in each run. */
 const SEED = 1;
 /** About as long as a service takes to start. */
 const START_MS = 800;
 /** Long enough for a few documents. */
 const LONGEST_LIFE_MS = 500;
-const CALLERS = 4;
+const CALLERS = 3;
 const LONGEST_PAUSE_MS = 150;
 /** A caller whose connection broke tries again after this time. */
 const COME_AGAIN_MS = 30;

@@ -8,11 +8,17 @@ import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { track } from '../helpers/resources';
-import { startRpcProxy, type Forward, type HttpAnswer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
-import { startServiceProcess } from '../helpers/processes/service-process';
+import {
+  startRpcProxy,
+  type Forward,
+  type HttpAnswer,
+  type RpcAnswer,
+  type RpcProxy,
+} from '../helpers/chain/rpc-proxy';
+import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 
-const REQUESTS = 40;
+const REQUESTS = 32;
 const AT_ONCE = 30;
 const BLOCK_EVERY_MS = 200;
 
@@ -36,20 +42,28 @@ const TIMEOUTS: Record<string, (forward: Forward) => Promise<RpcAnswer | HttpAns
 describe('issuing under load', () => {
   const local = localSetupOfSuite();
   let owner: string;
-  let services = 0;
+  let node: RpcProxy;
+  let service: ServiceProcess;
 
   before(async () => {
     owner = await local.account(1);
+    node = await startRpcProxy(local.node.url);
+    service = await startServiceProcess({ ...local.settings, RPC_URL: node.url });
   });
 
-  const issue = (url: string): Promise<CreateAnswer> => create(url, { ...minimal, owner, holder: owner });
+  after(async () => {
+    await service?.end('SIGKILL');
+    await node?.close();
+  });
+
+  const issue = (): Promise<CreateAnswer> => create(service.url, { ...minimal, owner, holder: owner });
 
   /** Issues REQUESTS documents, AT_ONCE at the same time. */
-  async function issueMany(url: string): Promise<CreateAnswer[]> {
+  async function issueMany(): Promise<CreateAnswer[]> {
     const answers: CreateAnswer[] = [];
     let left = REQUESTS;
     const issueOnes = async (): Promise<void> => {
-      while (left-- > 0) answers.push(await issue(url));
+      while (left-- > 0) answers.push(await issue());
     };
     const all = Promise.all(Array.from({ length: AT_ONCE }, issueOnes));
     const late = sleep(ANSWERED_WITHIN_MS, undefined, { ref: false }).then(() =>
@@ -57,20 +71,6 @@ describe('issuing under load', () => {
     );
     await Promise.race([all, late]);
     return answers;
-  }
-
-  async function withService(
-    rpcUrl: string,
-    use: (url: string, fromBlock: number) => Promise<void>,
-  ): Promise<void> {
-    const DATA_DIR = join(local.folder, `service-${++services}`);
-    const fromBlock = (await local.client.getBlockNumber()) + 1;
-    const service = await startServiceProcess({ ...local.settings, DATA_DIR, RPC_URL: rpcUrl });
-    try {
-      await use(service.url, fromBlock);
-    } finally {
-      await service.end('SIGKILL');
-    }
   }
 
   /**
@@ -98,14 +98,14 @@ describe('issuing under load', () => {
     }
   }
 
-  const issueBesideAnotherSender = (): Promise<void> =>
-    withService(local.node.url, (url, fromBlock) =>
-      besideAnotherSender(async () => {
-        const answers = await issueMany(url);
-        expect(answers.filter(({ status }) => status !== 200).map(({ status }) => status)).to.deep.equal([]);
-        await expectTokensOf(answers, fromBlock);
-      }),
-    );
+  async function issueBesideAnotherSender(): Promise<void> {
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    await besideAnotherSender(async () => {
+      const answers = await issueMany();
+      expect(answers.filter(({ status }) => status !== 200).map(({ status }) => status)).to.deep.equal([]);
+      await expectTokensOf(answers, fromBlock);
+    });
+  }
 
   /** The chain has exactly the tokens of these answers, minted by the transactions that they name. */
   async function expectTokensOf(answers: readonly CreateAnswer[], fromBlock: number): Promise<void> {
@@ -132,26 +132,20 @@ describe('issuing under load', () => {
   });
 
   it('answers 200 and mints one token when the node takes the mint but does not say so', async () => {
-    const node = await startRpcProxy(local.node.url);
-    try {
-      await withService(node.url, async (url, fromBlock) => {
-        const answered: CreateAnswer[] = [];
-        for (const [how, answer] of Object.entries(TIMEOUTS)) {
-          let isOver = false;
-          node.answer((method, _, forward) => {
-            if (isOver || method !== SEND) return 'none';
-            isOver = true;
-            return answer(forward);
-          });
-          const one = await issue(url);
-          expect({ status: one.status, isOver }, how).to.deep.equal({ status: 200, isOver: true });
-          answered.push(one);
-        }
-        await expectTokensOf(answered, fromBlock);
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    const answered: CreateAnswer[] = [];
+    for (const [how, answer] of Object.entries(TIMEOUTS)) {
+      let isOver = false;
+      node.answer((method, _, forward) => {
+        if (isOver || method !== SEND) return 'none';
+        isOver = true;
+        return answer(forward);
       });
-    } finally {
-      await node.close();
+      const one = await issue();
+      expect({ status: one.status, isOver }, how).to.deep.equal({ status: 200, isOver: true });
+      answered.push(one);
     }
+    await expectTokensOf(answered, fromBlock);
   });
 });
 

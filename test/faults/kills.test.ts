@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
 import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
-import { ENGINES, newState } from '../helpers/database/engines';
+import { ENGINES, newState, type Engine } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import {
   accept,
@@ -22,9 +22,12 @@ import {
 } from '../helpers/processes/service-process';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
-const KILLS = 4;
-/** The moments of the kills. The timing within them is real, and differs in each run. */
-const SEED = 1;
+const KILLS: Record<Engine, number> = { SQLite: 4, PostgreSQL: 3 };
+/**
+ * The moments of the kills: first a delivery that is not answered, then the start, reading, and an answered
+ * delivery. The timing within them is real, and differs in each run.
+ */
+const SEED = 31;
 /** About as long as a service takes to start. */
 const START_MS = 800;
 /** Two queries, each asked twice. */
@@ -33,7 +36,7 @@ const LONGEST_ANSWER_MS = 20;
 /**
  * Longer than a busy machine takes to answer: an attempt that timed out may arrive after later events.
  */
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 2_000;
 /** Events of a token that are claimed, and settled, together. */
 const CLAIMED_TOGETHER = 32;
 /**
@@ -59,7 +62,7 @@ describe('a service that is killed repeatedly', () => {
       try {
         const fromBlock = (await local.client.getBlockNumber()) + 1;
         const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
-        const deliveries = await deliveredInSpiteOfKills(settings, fromBlock);
+        const deliveries = await deliveredInSpiteOfKills(KILLS[engine], settings, fromBlock);
         const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
         expectPromisesKept(deliveries, expected, { mostBack: CLAIMED_TOGETHER - 1 });
         // Otherwise no process was killed between the arrival of a delivery and its settlement.
@@ -71,6 +74,7 @@ describe('a service that is killed repeatedly', () => {
   }
 
   async function deliveredInSpiteOfKills(
+    kills: number,
     settings: Record<string, string>,
     fromBlock: number,
   ): Promise<readonly Delivery[]> {
@@ -86,7 +90,7 @@ describe('a service that is killed repeatedly', () => {
     const withBoth = { ...settings, WALLET_PRIVATE_KEY: '', RPC_URL: node.url, WEBHOOK_URL: receiver.url };
     const burst = startBurst(operations);
     try {
-      for (let kill = 1; kill <= KILLS; kill++) {
+      for (let kill = 1; kill <= kills; kill++) {
         const service = launchServiceProcess(withBoth);
         await momentToKill(moments, service, node, receiver);
         expect(await service.end('SIGKILL'), service.output()).to.equal(null);
