@@ -271,7 +271,7 @@ export interface IssuancesTable {
 }
 
 /** Signed documents in parts, numbered from 0. Each statement handles one part, so that none takes long. */
-interface DocumentPartsTable {
+export interface DocumentPartsTable {
   scope: string;
   token_id: string;
   part: number;
@@ -287,7 +287,7 @@ interface UnfinishedDocumentsTable {
 }
 
 /** Every transaction that was signed for a document. It is stored before it is sent. */
-interface MintTransactionsTable {
+export interface MintTransactionsTable {
   scope: string;
   token_id: string;
   hash: string;

@@ -229,10 +229,16 @@ export function keptDocument(
     tokenId,
     mint,
     async minted() {
-      const patience = AbortSignal.timeout(waitMs);
-      const txHash = await untilAborted(patience, mint).catch(async (cause: unknown) => {
-        throw patience.aborted ? stillWaiting(tokenId, waitMs, cause, await wallet?.failure()) : cause;
-      });
+      // AbortSignal.timeout would keep the document in memory until then.
+      const patience = new AbortController();
+      const timer = setTimeout(() => patience.abort(), waitMs).unref();
+      const txHash = await untilAborted(patience.signal, mint)
+        .catch(async (cause: unknown) => {
+          throw patience.signal.aborted
+            ? stillWaiting(tokenId, waitMs, cause, await wallet?.failure())
+            : cause;
+        })
+        .finally(() => clearTimeout(timer));
       const document = held ?? (await journal.documentOf(tokenId));
       if (document) return { txHash, document };
       throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);

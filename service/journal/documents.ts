@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Kysely } from 'kysely';
+import type { Insertable, Kysely } from 'kysely';
 import { ServiceError } from '../base/errors';
 import { untilNothingIsLeft } from '../database/batches';
-import type { IssuancesTable, Schema } from '../database/schema';
+import { compiled } from '../database/compiled';
+import type { DocumentPartsTable, IssuancesTable, Schema } from '../database/schema';
 import type { DocumentBytes } from './issuance';
 
 // A document is stored in parts. A long one is noted in `loose_documents` before its first part is stored,
@@ -40,11 +41,12 @@ export async function storePart(
   part: number,
   bytes: Uint8Array,
 ): Promise<void> {
-  await db
-    .insertInto('document_parts')
-    .values({ ...key, part, bytes })
-    .execute();
+  await addPart(db, { scope: key.scope, token_id: key.token_id, part, bytes });
 }
+
+const addPart = compiled((db, part: Insertable<DocumentPartsTable>) =>
+  db.insertInto('document_parts').values(part),
+);
 
 /** The document of an issuance. Undefined when the token has no issuance. */
 export async function documentOf(db: Kysely<Schema>, key: RowsKey): Promise<DocumentBytes | undefined> {

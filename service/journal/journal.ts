@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Transaction } from 'kysely';
+import type { Insertable, Transaction } from 'kysely';
 import type { Clock } from '../base/clock';
 import { untilNothingIsLeft } from '../database/batches';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
+import type { IssuancesTable, Schema } from '../database/schema';
 import {
   beginStoring,
   documentOf,
@@ -35,6 +36,24 @@ export type Journal = ReturnType<typeof createDatabaseJournal>;
 /** Issuances per transaction. It is small because a running service waits for each transaction. */
 const PURGED_AT_ONCE = 100;
 
+const addIssuance = compiled((db, issuance: Omit<Insertable<IssuancesTable>, 'position'>) =>
+  db
+    .insertInto('issuances')
+    .values((eb) => ({
+      ...issuance,
+      position: eb.fn.coalesce(
+        eb
+          .selectFrom('issuances')
+          .select((one) => one('position', '+', 1).as('next'))
+          .where('scope', '=', issuance.scope)
+          .orderBy('position', 'desc')
+          .limit(1),
+        eb.lit(1),
+      ),
+    }))
+    .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing()),
+);
+
 /** The journal of one issuer, chain and registry in a database: the same statements on both engines. */
 export function createDatabaseJournal(database: Database, journalScope: JournalScope, clock: Clock) {
   const { db, transact } = database;
@@ -52,35 +71,21 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     request: IdempotentRequest | undefined,
     now: number,
   ): Promise<boolean> {
-    const inserted = await transaction
-      .insertInto('issuances')
-      .values((eb) => ({
-        scope,
-        token_id: signed.tokenId,
-        position: eb.fn.coalesce(
-          eb
-            .selectFrom('issuances')
-            .select((one) => one('position', '+', 1).as('next'))
-            .where('scope', '=', scope)
-            .orderBy('position', 'desc')
-            .limit(1),
-          eb.lit(1),
-        ),
-        credential_id: signed.credentialId,
-        beneficiary: signed.beneficiary,
-        holder: signed.holder,
-        remark: signed.remark,
-        bl_number: signed.blNumber ?? null,
-        document_bytes: signed.document.length,
-        state: 'signed',
-        idempotency_key: request?.key ?? null,
-        request_hash: request?.requestHash ?? null,
-        created_at: now,
-      }))
-      .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing())
-      .returning('token_id')
-      .executeTakeFirst();
-    return inserted !== undefined;
+    const { numAffectedRows } = await addIssuance(transaction, {
+      scope,
+      token_id: signed.tokenId,
+      credential_id: signed.credentialId,
+      beneficiary: signed.beneficiary,
+      holder: signed.holder,
+      remark: signed.remark,
+      bl_number: signed.blNumber ?? null,
+      document_bytes: signed.document.length,
+      state: 'signed',
+      idempotency_key: request?.key ?? null,
+      request_hash: request?.requestHash ?? null,
+      created_at: now,
+    });
+    return numAffectedRows === 1n;
   }
 
   /**

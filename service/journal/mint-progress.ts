@@ -1,12 +1,54 @@
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable, Updateable } from 'kysely';
 import type { Clock } from '../base/clock';
 import { ServiceError } from '../base/errors';
 import { inBatches } from '../database/batches';
+import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
-import type { IssuancesTable } from '../database/schema';
+import type { IssuancesTable, MintTransactionsTable } from '../database/schema';
 import { dropDocuments } from './documents';
 import type { BlockId, Failure, IssuanceState, MinedMint, MintTransaction, Unfinished } from './issuance';
 import { issuanceOf } from './read-issuances';
+
+const newestPosition = compiled((db, { scope }: { scope: string }) =>
+  db
+    .selectFrom('mint_transactions')
+    .select('position')
+    .where('scope', '=', scope)
+    .orderBy('position', 'desc')
+    .limit(1),
+);
+
+const addTransactions = compiled((db, { rows }: { rows: Insertable<MintTransactionsTable>[] }) =>
+  db
+    .insertInto('mint_transactions')
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(['scope', 'token_id', 'hash']).doNothing()),
+);
+
+/** Values of issuances that change. */
+interface IssuancesChange {
+  set: Updateable<IssuancesTable>;
+  scope: string;
+}
+
+const setUnlessFailed = compiled((db, { set, scope, tokenId }: IssuancesChange & { tokenId: string }) =>
+  db
+    .updateTable('issuances')
+    .set(set)
+    .where('scope', '=', scope)
+    .where('token_id', '=', tokenId)
+    .where('state', '!=', 'failed'),
+);
+
+const setOfState = compiled(
+  (db, { set, scope, tokenIds, from }: IssuancesChange & { tokenIds: string[]; from: IssuanceState }) =>
+    db
+      .updateTable('issuances')
+      .set(set)
+      .where('scope', '=', scope)
+      .where('token_id', 'in', tokenIds)
+      .where('state', '=', from),
+);
 
 /** The part of a journal that follows mints. */
 export type MintProgress = ReturnType<typeof createMintProgress>;
@@ -31,13 +73,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
   async function keepTransactions(transactions: readonly MintTransaction[]): Promise<void> {
     if (transactions.length === 0) return;
     await transact(async (transaction) => {
-      const newest = await transaction
-        .selectFrom('mint_transactions')
-        .select('position')
-        .where('scope', '=', scope)
-        .orderBy('position', 'desc')
-        .limit(1)
-        .executeTakeFirst();
+      const [newest] = (await newestPosition(transaction, { scope })).rows;
       const last = newest?.position ?? 0;
       const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
         scope,
@@ -47,13 +83,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
         nonce,
         raw,
       }));
-      await inBatches(rows, (some) =>
-        transaction
-          .insertInto('mint_transactions')
-          .values(some)
-          .onConflict((conflict) => conflict.columns(['scope', 'token_id', 'hash']).doNothing())
-          .execute(),
-      );
+      await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
     });
   }
 
@@ -69,16 +99,17 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
    * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
    */
   async function mined(tokenId: string, { txHash, block }: MinedMint, isFinal: boolean): Promise<void> {
-    const { numUpdatedRows } = await transact((transaction) =>
-      transaction
-        .updateTable('issuances')
-        .set(isFinal ? { state: 'final', ended_at: clock.now() } : { state: 'mined', ended_at: null })
-        .set({ tx_hash: txHash, block_number: block.number, block_hash: block.hash })
-        .where((eb) => eb.and({ scope, token_id: tokenId }))
-        .where('state', '!=', 'failed')
-        .executeTakeFirst(),
+    const set = {
+      state: isFinal ? 'final' : 'mined',
+      ended_at: isFinal ? clock.now() : null,
+      tx_hash: txHash,
+      block_number: block.number,
+      block_hash: block.hash,
+    } as const;
+    const { numAffectedRows } = await transact((transaction) =>
+      setUnlessFailed(transaction, { set, scope, tokenId }),
     );
-    if (numUpdatedRows === 1n) return;
+    if (numAffectedRows === 1n) return;
     throw new ServiceError(
       'ISSUANCE_UNKNOWN',
       `Token ${tokenId} has no issuance in the journal, or one that failed.`,
@@ -97,15 +128,9 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
     values: { state: IssuanceState; ended_at?: number },
   ): Promise<void> {
     await inBatches(tokenIds, (some) =>
-      transact((transaction) =>
-        transaction
-          .updateTable('issuances')
-          .set(values)
-          .where('scope', '=', scope)
-          .where('token_id', 'in', some)
-          .where('state', '=', from)
-          .execute(),
-      ),
+      transact(async (transaction) => {
+        return (await setOfState(transaction, { set: values, scope, tokenIds: some, from })).rows;
+      }),
     );
   }
 

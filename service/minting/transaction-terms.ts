@@ -3,6 +3,7 @@ import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
+import { mintData } from '../registry/simulate-mint';
 import type { Mint, SignedMint, MintQueueOptions } from './mint';
 
 /**
@@ -169,10 +170,9 @@ export class TransactionTerms {
     mint: Mint,
     { nonce, gasLimit, fees }: Pick<SignedMint, 'nonce' | 'gasLimit' | 'fees'>,
   ): Promise<SignedMint> {
-    const { tokenId, beneficiary, holder, remark } = mint.issuance;
-    const args = [beneficiary, holder, `0x${tokenId}`, remark] as const;
+    const { tokenId } = mint.issuance;
     const { registryAddress: to, network, wallet } = this.options;
-    const data = this.#registry.interface.encodeFunctionData('mint', [...args]);
+    const data = mintData(mint.issuance);
     const raw = await wallet.sign({
       to,
       data,

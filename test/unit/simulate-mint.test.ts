@@ -1,6 +1,8 @@
-import { FetchRequest, makeError } from 'ethers';
+import { FetchRequest, getAddress, makeError } from 'ethers';
 import { expect } from 'chai';
-import { simulationFailed } from '../../service/registry/simulate-mint';
+import { registryInterface } from '../../service/registry/registry-contracts';
+import { mintData, simulationFailed } from '../../service/registry/simulate-mint';
+import { seededRandom } from '../helpers/seeded-random';
 
 const CALL = {
   action: 'call',
@@ -10,6 +12,18 @@ const CALL = {
   invocation: null,
   revert: null,
 } as const;
+
+it('a mint is encoded as ethers does it, with a remark of any length', () => {
+  for (let seed = 0; seed < 200; seed++) {
+    const random = seededRandom(seed);
+    const [beneficiary, holder] = [getAddress(random.hex(20)), getAddress(random.hex(20))];
+    const tokenId = random.hex(32).slice(2);
+    const remark = random.hex(random.below(130));
+    expect(mintData({ beneficiary, holder, tokenId, remark })).to.equal(
+      registryInterface.encodeFunctionData('mint', [beneficiary, holder, `0x${tokenId}`, remark]),
+    );
+  }
+});
 
 describe('a failed simulation of a mint', () => {
   for (const [what, cause] of [
