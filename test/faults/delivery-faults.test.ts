@@ -2,19 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
-import { freePort } from '../../devnet/place';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/processes/followed-registry';
-import { installRegistry, startNode } from '../helpers/chain/node';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
-import { startReceiver } from '../helpers/receiver/running-receiver';
 import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
-import { localSetupOfSuite } from '../helpers/chain/local-setup';
+import { createLocalSetup, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 describe('event delivery', () => {
   const local = localSetupOfSuite();
@@ -22,21 +19,6 @@ describe('event delivery', () => {
 
   before(async () => {
     owner = await local.account(1);
-    const retry = { initialDelayMs: 50, maxDelayMs: 200 };
-    writeFileSync(
-      local.settings.SERVICE_CONFIG ?? '',
-      JSON.stringify({ webhook: { timeoutMs: 1_000, retry } }),
-    );
-  });
-
-  const post = (url: string) => create(url, { ...minimal, owner, holder: owner });
-
-  /** Settings of a service with data of its own, which reads the chain from the next block on. */
-  const settingsOf = async (name: string, own: Record<string, string> = {}) => ({
-    ...local.settings,
-    DATA_DIR: join(local.folder, name),
-    START_BLOCK: String((await local.client.getBlockNumber()) + 1),
-    ...own,
   });
 
   it('sends the same bytes and signature on every attempt until the answer is 2xx', async () => {
@@ -46,12 +28,11 @@ describe('event delivery', () => {
       if (status === 0) response.destroy();
       else response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
     });
-    const settings = await settingsOf('same-bytes', { WEBHOOK_URL: receiver.url });
-    const service = await startService(settings);
-    await post(service.url);
-    await eventually('five events answered', () => receiver.deliveries.length >= answers.length + 4);
-    await service.stop();
-    await receiver.close();
+    const following = { name: 'same-bytes', settings: { WEBHOOK_URL: receiver.url } };
+    await whileFollowing(local, following, async () => {
+      await mintDirectly(local, owner);
+      await eventually('five events answered', () => receiver.deliveries.length >= answers.length + 4);
+    }).finally(() => receiver.close());
 
     const attempts = receiver.deliveries.map(({ body, headers }) => ({
       body: body.toString(),
@@ -62,7 +43,7 @@ describe('event delivery', () => {
     expect(new Set(first.map(({ signature }) => signature)).size).to.equal(1);
     expect(new Set(attempts.map(({ body }) => body)).size).to.equal(5);
 
-    const state = new Sqlite(join(settings.DATA_DIR, 'state.sqlite'), { readonly: true });
+    const state = new Sqlite(join(local.folder, 'same-bytes/state.sqlite'), { readonly: true });
     const rows = state
       .prepare('select status, error from attempts order by attempted_at, attempt')
       .raw()
@@ -73,30 +54,23 @@ describe('event delivery', () => {
   });
 
   it('continues when a local chain is restarted and the registry deployed again', async () => {
-    const port = await freePort(0);
-    const receiver = await startReceiver(join(local.folder, 'anew'), local.publicKeyFile);
-    const settings = {
-      ...local.settings,
-      RPC_URL: `http://127.0.0.1:${port}`,
-      DATA_DIR: join(local.folder, 'anew'),
-      WEBHOOK_URL: receiver.url,
-    };
-    const first = await startNode(port);
-    await installRegistry(first.url);
-    const service = await startService(settings);
-    await post(service.url);
-    await eventually('five events', () => receiver.events.length === 5);
-    await first.stop();
-
-    const second = await startNode(port);
-    await installRegistry(second.url);
-    const { body } = await post(service.url);
-    await eventually('five events of the new chain', () => {
-      return receiver.events.filter(({ data }) => data.transactionHash === body.txHash).length === 5;
-    });
-    await service.stop();
-    await second.stop();
-    await receiver.close();
+    const restarted = await createLocalSetup({ program: 'anvil' });
+    const settings = { WALLET_PRIVATE_KEY: DEPLOYER_KEY };
+    try {
+      await whileFollowing(restarted, { settings }, async ({ service, accepted }) => {
+        const delivered = (count: number): Promise<unknown> =>
+          eventually(`${count} events`, () => accepted.length === count);
+        await create(service.url, { ...minimal, owner, holder: owner });
+        await delivered(EVENTS_OF_A_MINT);
+        await restarted.restartNode();
+        const { body } = await create(service.url, { ...minimal, owner, holder: owner });
+        await delivered(2 * EVENTS_OF_A_MINT);
+        for (const { data } of accepted.slice(EVENTS_OF_A_MINT))
+          expect(data.transactionHash).to.equal(body.txHash);
+      });
+    } finally {
+      await restarted.stop();
+    }
   });
 
   it('finishes deliveries under way at a stop, and repeats hanging ones after the next start', async () => {
@@ -108,14 +82,18 @@ describe('event delivery', () => {
       if (isSlow) answers.push(answer);
       else answer();
     });
-    const settings = await settingsOf('stopped', { WEBHOOK_URL: receiver.url });
+    const settings = {
+      ...local.settings,
+      WALLET_PRIVATE_KEY: '',
+      START_BLOCK: String((await local.client.getBlockNumber()) + 1),
+      WEBHOOK_URL: receiver.url,
+    };
     const service = await startServiceProcess(settings);
     // A sink gets several deliveries at a time when it has answered one.
-    await post(service.url);
+    await mintDirectly(local, owner);
     await eventually('the first', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
     isSlow = true;
-    await post(service.url);
-    await post(service.url);
+    for (let token = 0; token < 2; token++) await mintDirectly(local, owner);
     await eventually('one delivery of each token is under way', () => answers.length === 2);
     const code = service.end('SIGTERM');
     await eventually('it is stopping', () => service.output().includes('"stopping"'));
@@ -124,9 +102,9 @@ describe('event delivery', () => {
     expect(service.output()).to.contain('"stopped"');
 
     isSlow = false;
-    const again = await startServiceProcess(settings);
+    const again = await startService(settings);
     await eventually('the rest', () => receiver.deliveries.length === 3 * EVENTS_OF_A_MINT + 1);
-    await again.end('SIGTERM');
+    await again.stop();
     await receiver.close();
     const attempts = new Map<string, number>();
     for (const { event } of receiver.deliveries) attempts.set(event.id, (attempts.get(event.id) ?? 0) + 1);
@@ -145,17 +123,13 @@ describe('event delivery', () => {
     }));
 
   it('stores events while no webhook is configured, and sends them once there is one', async () => {
-    const settings = await settingsOf('stored');
-    const without = await startService(settings);
-    await post(without.url);
-    await eventually('events recorded', () => without.log.some(({ msg }) => msg === 'events recorded'));
-    await without.stop();
-
-    const receiver = await startReceiver(join(local.folder, 'stored'), local.publicKeyFile);
-    const having = await startService({ ...settings, WEBHOOK_URL: receiver.url });
-    await eventually('five events', () => receiver.events.length === 5);
-    await having.stop();
-    await receiver.close();
+    const name = 'stored';
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    await whileFollowing(local, { name, fromBlock, settings: { WEBHOOK_URL: '' } }, async (without) => {
+      await mintDirectly(local, owner);
+      await eventually('events recorded', () => without.logged('events recorded')[0]);
+    });
+    await whileFollowing(local, { name, fromBlock }, (having) => having.allDeliveredOnce());
   });
 });
 
