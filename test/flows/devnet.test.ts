@@ -7,8 +7,6 @@ import type { DevnetFacts } from '../../devnet/place';
 import { nodeClient } from '../../devnet/hardhat-node';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import type { Overview } from '../../service/console/views';
-import { API, openConsolePage } from '../helpers/processes/console-page';
 import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { create } from '../helpers/processes/create-call';
@@ -20,59 +18,29 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
 describe('npm run devnet', () => {
-  it('-- --once names ports in use, issues on others, verifies nine webhooks and exits with 0', async () => {
+  it('-- --once --faults uses free ports, verifies each webhook and tells of three faults', async () => {
+    const folder = temporaryFolder();
     const squatters: Server[] = [];
     for (const port of [8545, 3000, 4000]) {
       const squatter = createServer().on('error', () => undefined);
       squatter.listen(port, '127.0.0.1');
       squatters.push(squatter);
     }
-    const lines: string[] = [];
-    const child = startChild('devnet', DEVNET, ['--once'], {});
-    const untrack = track('devnet');
-    child.onLine((line) => lines.push(line));
-    const code = await child.ended;
-    untrack();
+    const { code, stdout } = await ask(DEVNET, ['--once', '--faults'], {}, { cwd: folder.path });
     for (const squatter of squatters) squatter.close();
-    const output = lines.join('\n');
+    folder.remove();
     for (const [port, name] of [
       [8545, 'node'],
       [3000, 'service'],
       [4000, 'receiver'],
-    ] as const) {
-      expect(output).to.match(new RegExp(`port ${port} is taken: the ${name} uses \\d+`));
-    }
-    expect(output).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
-    expect(output.match(/webhook verified: /g)).to.have.length(9);
-    expect(output).to.match(/all 9 webhooks verified, in order/);
+    ] as const)
+      expect(stdout).to.match(new RegExp(`port ${port} is taken: the ${name} uses \\d+`));
+    expect(stdout).to.match(/Bill of Lading signed and minted: token [0-9a-f]{64}/);
+    const [walk = '', faults = ''] = stdout.split('all 9 webhooks verified, in order');
+    expect(walk.match(/webhook verified: /g)).to.have.length(9);
+    for (const type of ['subscription_gone', 'dead_letter', 'wallet_low'])
+      expect(faults).to.match(new RegExp(`webhook verified: operations.${type} `));
     expect(code).to.equal(0);
-  });
-
-  it('-- --faults tells the receiver of three faults, and shows them in the console', async () => {
-    const folder = temporaryFolder();
-    const args = ['--faults', '--no-walk', '--json'];
-    const child = startChild('devnet', DEVNET, args, {}, undefined, folder.path);
-    const untrack = track('devnet');
-    const lines: { type: string; event?: { type: string } }[] = [];
-    child.onLine((line) => lines.push(JSON.parse(line) as (typeof lines)[0]));
-    try {
-      const [ready] = await child.lineMatching(/^.*"type":"ready".*$/);
-      const { serviceUrl, adminApiKey } = JSON.parse(ready) as DevnetFacts;
-      const told = lines.flatMap(({ event }) => event?.type.split('operations.')[1] ?? []);
-      expect(told).to.have.members(['subscription_gone', 'dead_letter', 'wallet_low']);
-      const page = openConsolePage(serviceUrl);
-      await page.logIn(adminApiKey);
-      const shown = await eventually('the console shows them', async () => {
-        const { problems } = (await page.call<Overview>('GET', `${API}/overview`)).body;
-        return problems.length >= 3 ? problems : undefined;
-      });
-      const messages = shown.map(({ message }) => message).join(' ');
-      for (const part of ['is gone', 'dead letters', 'cannot pay']) expect(messages).to.contain(part);
-    } finally {
-      await child.stop(50_000);
-      untrack();
-      folder.remove();
-    }
   });
 
   it('stops after the start if it is interrupted meanwhile', async () => {

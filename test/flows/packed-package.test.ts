@@ -12,15 +12,15 @@ import {
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
-import type { Devnet } from '../../devnet/start-devnet';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { PUBLISHED_FILES } from '../../service/base/published-files';
 import { inheritedEnvironment } from '../../service/config/config';
+import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { eventually } from '../helpers/eventually';
 import { readDocument } from '../helpers/pages/markdown';
 import { isBundled } from '../helpers/processes/bundled-script';
 import { ask } from '../helpers/processes/command-answer';
-import { runningDevnet } from '../helpers/processes/running-devnet';
+import { startService, type RunningService } from '../helpers/processes/running-service';
 import { track } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -84,21 +84,29 @@ const PACKAGE = 'transferable-document-service';
 
   describe('does what docs/package.md shows', () => {
     const { code } = readDocument('docs/package.md');
-    let devnet: Devnet;
+    let local: LocalSetup;
+    let service: RunningService;
     let port: number;
+    let receiverUrl: string;
 
     before(async () => {
       port = await freePort(0);
-      devnet = await runningDevnet({ receiver: `http://127.0.0.1:${port}/` });
+      receiverUrl = `http://127.0.0.1:${port}/`;
+      const PORT = String(await freePort(0));
+      local = await createLocalSetup({ domain: `localhost:${PORT}` });
+      service = await startService({ ...local.settings, PORT, WEBHOOK_URL: receiverUrl });
     });
 
-    after(async () => devnet?.stop());
+    after(async () => {
+      await service?.stop();
+      await local?.stop();
+    });
 
     /** Writes a program of the page into the project. */
     function write(name: string, program: string): string {
       const file = join(cwd, name);
       const here = program
-        .replaceAll('http://127.0.0.1:3000', devnet.serviceUrl)
+        .replaceAll('http://127.0.0.1:3000', service.url)
         .replace('listen(4000)', `listen(${port})`);
       writeFileSync(file, here);
       return file;
@@ -126,7 +134,7 @@ ${code('Subjects', 'js')}
 import { startDevnet } from 'transferable-document-service/devnet';
 console.log(typeof startDevnet);`,
         );
-        const { stdout, stderr } = await ask(issuer, [], { RPC_URL: devnet.nodeUrl }, { cwd });
+        const { stdout, stderr } = await ask(issuer, [], { RPC_URL: local.node.url }, { cwd });
         const [first = '', ...lines] = stdout.trimEnd().split('\n');
         expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
         expect(lines).to.deep.equal([
@@ -138,7 +146,7 @@ console.log(typeof startDevnet);`,
         const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
         await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
         expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
-        const changed = await fetch(devnet.receiverUrl, { method: 'POST', body: '{}' });
+        const changed = await fetch(receiverUrl, { method: 'POST', body: '{}' });
         expect(changed.status).to.equal(401);
       } finally {
         receiver.kill();

@@ -4,13 +4,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { Devnet } from '../../devnet/start-devnet';
+import { ZeroAddress } from 'ethers';
+import type { Devnet, Issued } from '../../devnet/start-devnet';
 import { verifySignature } from '../../receiver/verify';
 import { type Jwks } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { type ConfigFile } from '../../service/config/followed-registries';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { realisedOptions } from '../../service/base/delivery-options';
+import { TitleEscrowFactory__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { tokenIdAsUint256 } from '../helpers/token-id';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -32,6 +35,7 @@ describe('docs/webhooks.md', () => {
   const place = temporaryFolder();
   let devnet: Devnet;
   let receiver: RawReceiver;
+  let issued: Issued;
   let operations: Operation[];
   let events: CloudEvent[];
 
@@ -40,7 +44,8 @@ describe('docs/webhooks.md', () => {
     writeFileSync(join(place.path, 'service.config.json'), code('Settings of the operator', 'json'));
     devnet = await runningDevnet({ folder: place.path, receiver: receiver.url });
     const parties = { owner: 1, holder: 2, remarks: 'shipped on board' };
-    const { tokenId, transactionHash } = await devnet.issue(undefined, parties);
+    issued = await devnet.issue(undefined, parties);
+    const { tokenId, transactionHash } = issued;
     operations = await liveThrough(devnet, { tokenId: BigInt(`0x${tokenId}`), transactionHash });
     // Each is the last event of its queue.
     for (const last of ['burned', 'registry_unpaused']) {
@@ -55,6 +60,52 @@ describe('docs/webhooks.md', () => {
     await devnet?.stop();
     await receiver?.close();
     place.remove();
+  });
+
+  it('is right that each of the five events of a mint is sent once, in the order of the chain', async () => {
+    const { tokenId, transactionHash } = issued;
+    const ofMint = events.filter(({ data }) => data.transactionHash === transactionHash);
+    const registry = TradeTrustTokenStandard__factory.connect(devnet.registryAddress, devnet.client);
+    const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), devnet.client);
+    const escrowAddress = (await factory.getEscrowAddress(registry, tokenIdAsUint256(tokenId))).toLowerCase();
+    const [, owner, holder] = devnet.accounts.map((account) => account.toLowerCase());
+    const token = tokenIdAsUint256(tokenId).toString();
+    const remark = String((ofMint[1]?.data.payload as { remark?: string }).remark);
+    expect(remark).to.match(/^0x[0-9a-f]{32}$/);
+    expect(ofMint.map(({ type, data }) => [type.slice(PREFIX.length), data.payload])).to.deep.equal([
+      ['escrow_created', { escrowAddress }],
+      ['minted', { tokenId: token, owner, holder, escrowAddress, remark }],
+      ['beneficiary_transfer', { fromBeneficiary: ZeroAddress, toBeneficiary: owner, remark: '0x' }],
+      ['holder_transfer', { fromHolder: ZeroAddress, toHolder: holder, remark: '0x' }],
+      ['token_received', { escrowAddress, beneficiary: owner, holder, isMinting: true, remark }],
+    ]);
+  });
+
+  it('is right about the envelope of an event, and its block', async () => {
+    const { tokenId, transactionHash } = issued;
+    const [first] = events;
+    const receipt = await devnet.client.getTransactionReceipt(transactionHash);
+    const block = await devnet.client.getBlock(receipt?.blockNumber ?? -1);
+    const address = devnet.registryAddress.toLowerCase();
+    expect(first).to.deep.include({
+      specversion: '1.0',
+      source: `urn:service:31337:${address}`,
+      datacontenttype: 'application/json',
+      time: new Date(Number(block?.timestamp) * 1000).toISOString(),
+      subject: tokenIdAsUint256(tokenId).toString(),
+    });
+    expect(first?.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(first?.data).to.deep.include({
+      chainKey: 'hardhat',
+      chainId: 31337,
+      registryAddress: address,
+      tokenId: tokenIdAsUint256(tokenId).toString(),
+      tokenIdHex: tokenId,
+      blockNumber: receipt?.blockNumber,
+      transactionHash,
+      // The escrow's Initialized is the transaction's first log.
+      logIndex: 1,
+    });
   });
 
   it('has a valid example of every event type, with the fields of its payload', () => {

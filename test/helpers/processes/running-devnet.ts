@@ -1,6 +1,4 @@
 import { type Devnet, type DevnetOptions, startDevnetWith } from '../../../devnet/start-devnet';
-import type { Wanted } from '../../../devnet/receiver';
-import type { ChainEvent } from '../../../client/events';
 import { checkEvent } from '../receiver/schema-problems';
 import { track } from '../resources';
 
@@ -21,19 +19,4 @@ export async function runningDevnet(
     untrack();
   };
   return devnet;
-}
-
-/** Takes the next webhooks that match, all of which must be events of the chain. */
-export async function takeEvents(
-  { webhooks }: Devnet,
-  count: number,
-  wanted: Wanted = {},
-): Promise<ChainEvent[]> {
-  const events: ChainEvent[] = [];
-  while (events.length < count) {
-    const event = await webhooks.next(wanted);
-    if (!('data' in event) || !('payload' in event.data)) throw new Error(`${event.type} is no chain event`);
-    events.push(event as ChainEvent);
-  }
-  return events;
 }
