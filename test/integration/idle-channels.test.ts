@@ -19,7 +19,9 @@ import { subscriptionWith } from '../helpers/subscription-body';
 const SUBSCRIPTIONS = 30;
 const cipher = createSecretsCipher(undefined);
 
-describeOnEngines('the deliveries of many subscriptions', (on) => {
+describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
+  // The looks do not depend on the engine.
+  if (engine !== 'SQLite') return;
   const outbox = emptyOutbox(on);
   let receiver: RawReceiver;
   let delivery: FeedDelivery;

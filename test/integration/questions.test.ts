@@ -384,35 +384,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     }
   });
 
-  it('tell the reason of a 500 to a session of the operator, and to nobody else', async () => {
-    const registry = await api.local.makeRegistry();
-    await api.restart({ RPC_URL: 'http://127.0.0.1:1/', TOKEN_REGISTRY_ADDRESS: registry });
-    const path = '/tokens/1';
-    const [operator, reader] = [ADMIN_API_KEY, CONSOLE_READ_KEY].map(() => openConsolePage(api.service.url));
-    await operator?.logIn(ADMIN_API_KEY);
-    await reader?.logIn(CONSOLE_READ_KEY);
-    const told = await operator?.call('GET', path);
-    expect([told?.status, told?.code]).to.deep.equal([500, 'RPC_UNREACHABLE']);
-    expect(told?.body.error.message).to.contain('127.0.0.1:1');
-    expect((await reader?.call('GET', path))?.body.error.message).to.equal('Internal server error');
-    const { status, code, message } = await call('admin', 'GET', path);
-    expect([status, code, message]).to.deep.equal([500, 'RPC_UNREACHABLE', 'Internal server error']);
-    await api.restart();
-  });
-
-  it('do not exist without a key', async () => {
-    await api.restart({ API_KEY: '', ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
-    for (const path of ['/tokens/1', '/deliveries', '/events', '/events/x'])
-      expect(await coded('none', 'GET', path), path).to.deep.equal([404, 'NOT_FOUND']);
-    for (const path of ['/credentials/verify', '/credentials/derive', '/credentials/issue'])
-      expect(await coded('none', 'POST', path, {}), path).to.deep.equal([404, 'NOT_FOUND']);
-    await api.restart({ ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
-    expect((await call('issuer', 'GET', `/tokens/${tokenId}`)).status).to.equal(200);
-    expect(await coded('admin', 'GET', '/deliveries')).to.deep.equal([404, 'NOT_FOUND']);
-    await api.restart();
-  });
-
-  // After the others, because these add documents and subscriptions.
+  // After those above, because these add documents and subscriptions.
   describe('of the examples of the API description', () => {
     /** The example with a sink, or a credential, of this test: the proof of the example is cut short. */
     async function here(example: object): Promise<object> {
@@ -451,6 +423,36 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       const refused = await client.POST('/registries', { body: { network: 'none', address: '0x' } });
       expect(refused.response.status).to.equal(400);
       expect(refused.error?.error.message).to.match(/^\/network is not a known network/);
+    });
+  });
+
+  describe('with other settings', () => {
+    it('tell the reason of a 500 to a session of the operator, and to nobody else', async () => {
+      const registry = await api.local.makeRegistry();
+      await api.restart({ RPC_URL: 'http://127.0.0.1:1/', TOKEN_REGISTRY_ADDRESS: registry });
+      const path = '/tokens/1';
+      const [operator, reader] = [ADMIN_API_KEY, CONSOLE_READ_KEY].map(() =>
+        openConsolePage(api.service.url),
+      );
+      await operator?.logIn(ADMIN_API_KEY);
+      await reader?.logIn(CONSOLE_READ_KEY);
+      const told = await operator?.call('GET', path);
+      expect([told?.status, told?.code]).to.deep.equal([500, 'RPC_UNREACHABLE']);
+      expect(told?.body.error.message).to.contain('127.0.0.1:1');
+      expect((await reader?.call('GET', path))?.body.error.message).to.equal('Internal server error');
+      const { status, code, message } = await call('admin', 'GET', path);
+      expect([status, code, message]).to.deep.equal([500, 'RPC_UNREACHABLE', 'Internal server error']);
+    });
+
+    it('do not exist without a key', async () => {
+      await api.restart({ API_KEY: '', ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
+      for (const path of ['/tokens/1', '/deliveries', '/events', '/events/x'])
+        expect(await coded('none', 'GET', path), path).to.deep.equal([404, 'NOT_FOUND']);
+      for (const path of ['/credentials/verify', '/credentials/derive', '/credentials/issue'])
+        expect(await coded('none', 'POST', path, {}), path).to.deep.equal([404, 'NOT_FOUND']);
+      await api.restart({ ADMIN_API_KEY: '', CONSOLE_READ_KEY: '' });
+      expect((await call('issuer', 'GET', `/tokens/${tokenId}`)).status).to.equal(200);
+      expect(await coded('admin', 'GET', '/deliveries')).to.deep.equal([404, 'NOT_FOUND']);
     });
   });
 });

@@ -162,12 +162,12 @@ describe('receiver over HTTP', () => {
   });
 
   it('answers deliveries while it hands many events on, and knows those of a long file', async () => {
-    const lines = Array.from({ length: 5_000 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
+    const lines = Array.from({ length: 1_500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
     await restart(() => writeFileSync(eventsFile, lines.join('')));
-    await send(sampleEvent(5_000));
-    expect(processed.length).to.be.below(5_000);
-    await send(sampleEvent(0), sampleEvent(4_999));
-    await handedOn(5_001);
+    await send(sampleEvent(1_500));
+    expect(processed.length).to.be.below(1_500);
+    await send(sampleEvent(0), sampleEvent(1_499));
+    await handedOn(1_501);
     expect(processed).to.deep.equal(stored());
   });
 
@@ -232,15 +232,6 @@ describe('receiver over HTTP', () => {
     await send(sampleEvent(4));
     await handedOn(3);
     expect(processed).to.deep.equal([2, 3, 4].map(sampleEvent));
-  });
-
-  it('takes an event that an earlier service stored: address as subject, logIndex of the block', async () => {
-    const { data, ...envelope } = event;
-    const payload = { account: data.registryAddress, remark: '0x' };
-    const ofRegistry = { ...data, tokenId: '0', tokenIdHex: undefined, logIndex: 417, payload };
-    const earlier = { ...envelope, type: 'com.service.etr.registry_paused', subject: data.registryAddress };
-    await send({ ...earlier, data: ofRegistry });
-    expect(processed).to.deep.equal([JSON.parse(JSON.stringify({ ...earlier, data: ofRegistry }))]);
   });
 
   it('answers 405 with Allow to anything but POST', async () => {

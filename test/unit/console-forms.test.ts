@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import {
-  bytesOf,
   checkedPart,
   EMPTY_PACKAGE,
   fieldsOf,
@@ -9,7 +8,6 @@ import {
   requestOf,
   type Draft,
 } from '../../console/issuing/draft';
-import { groupsOf, labelOf } from '../../console/issuing/term-groups';
 import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from '../../console/subscriptions/subscription-draft';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import type { Facts } from '../../service/console/views';
@@ -72,26 +70,6 @@ describe('form of a Bill of Lading in the console', () => {
     const { credentialSubject } = checkedPart({ ...EMPTY, attachments });
     const checked = (credentialSubject as { attachments: { data: string }[] }).attachments;
     expect(checked.map(({ data }) => data)).to.deep.equal(['MA==', 'MQ==', 'MA==']);
-  });
-
-  it('counts the bytes of the request', () => {
-    const draft: Draft = {
-      ...EMPTY,
-      terms: { vessel: 'Ægir' },
-      attachments: [{ filename: 'a', mimeType: 'text/plain', data: 'QUJD'.repeat(1000) }],
-    };
-    expect(bytesOf(draft)).to.equal(Buffer.byteLength(JSON.stringify(requestOf(draft))));
-  });
-
-  it('groups the terms of the service, with new ones last', () => {
-    const groups = groupsOf(['type', 'scac', 'vessel', 'newTerm', 'packages']);
-    expect(groups).to.deep.equal([
-      { title: 'Document', terms: ['scac'] },
-      { title: 'Voyage', terms: ['vessel'] },
-      { title: 'Other terms', terms: ['newTerm'] },
-    ]);
-    expect(labelOf('newTerm')).to.equal('New term');
-    expect(labelOf('blNumber')).to.equal('Bill of Lading number');
   });
 });
 

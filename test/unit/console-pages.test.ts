@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
 import { problemOfRefusal, problemsByField, WHOLE_FORM, withRequired } from '../../console/issuing/draft';
-import { plotOf, roundedUp } from '../../console/overview/plot-scale';
 import type { RequestProblem } from '../../service/validation/problems';
 
 describe("pages of the console's page", () => {
@@ -30,37 +29,6 @@ describe("pages of the console's page", () => {
     expect(linkOf('#link=a.b&to=token?id=1')).to.deep.equal(token);
     expect(linkOf('#/overview')).to.equal(undefined);
     expect(linkOf('#link=')).to.equal(undefined);
-  });
-});
-
-describe("plots of the console's page", () => {
-  it('scales samples to the plot, and leaves out those of another time', () => {
-    const plot = plotOf(
-      [
-        [50, 99],
-        [100, 0],
-        [150, 10],
-        [200, 20],
-      ],
-      100,
-      200,
-    );
-    expect(plot).to.deep.equal({
-      line: 'M0.0 100.0L150.0 50.0L300.0 0.0',
-      area: 'M0.0 100.0L150.0 50.0L300.0 0.0L300.0 100L0.0 100Z',
-      top: 20,
-      latest: 20,
-      greatest: 20,
-    });
-  });
-
-  it('draws nothing without samples, and on the same axis', () => {
-    expect(plotOf([], 0, 1)).to.deep.equal({ line: '', area: '', top: 4, latest: null, greatest: null });
-    expect(plotOf([[1, Number.NaN]], 0, 1).line).to.equal('');
-  });
-
-  it('ends its axis at a number that has a whole half', () => {
-    expect([0, 4, 5, 11, 21, 41, 1001].map(roundedUp)).to.deep.equal([4, 4, 10, 20, 40, 100, 2000]);
   });
 });
 

@@ -1,14 +1,5 @@
 import { expect } from 'chai';
-import {
-  absoluteTime,
-  countOf,
-  durationOf,
-  jsonFileName,
-  relativeTime,
-  shortAmount,
-  shortened,
-  sizeOf,
-} from '../../console/text/words';
+import { jsonFileName, shortened } from '../../console/text/words';
 import { beginningOf, escapedText, segmentsOf } from '../../console/text/visible-characters';
 
 describe("texts on the console's page", () => {
@@ -52,35 +43,6 @@ describe("texts on the console's page", () => {
   it('cuts no character in two', () => {
     expect(beginningOf('ab🚢', 3)).to.equal('ab');
     expect(beginningOf('ab🚢', 4)).to.equal('ab🚢');
-  });
-
-  it('tells times from now, in both directions', () => {
-    const now = 1_750_000_000_000;
-    expect(relativeTime(now - 1999, now)).to.equal('now');
-    expect(relativeTime(now - 5_000, now)).to.equal('5 seconds ago');
-    expect(relativeTime(now + 61_000, now)).to.equal('in 1 minute');
-    expect(relativeTime(now - 3 * 3_600_000, now)).to.equal('3 hours ago');
-    expect(relativeTime(now - 49 * 3_600_000, now)).to.equal('2 days ago');
-    expect(absoluteTime(now)).to.equal('2025-06-15 15:06:40 UTC');
-    expect(absoluteTime(Number.NaN)).to.equal('NaN');
-    expect(durationOf(0.4)).to.equal('less than a second');
-    expect(durationOf(125)).to.equal('2 minutes');
-    expect(countOf(1, 'attempt')).to.equal('1 attempt');
-    expect(countOf(1234, 'attempt')).to.equal('1,234 attempts');
-  });
-
-  it('names sizes in units of 1024', () => {
-    expect(sizeOf(0)).to.equal('0 bytes');
-    expect(sizeOf(1023)).to.equal('1023 bytes');
-    expect(sizeOf(1536)).to.equal('1.5 kB');
-    expect(sizeOf(50 * 1024 * 1024)).to.equal('50.0 MB');
-  });
-
-  it('cuts amounts behind the point, unless nothing would be left', () => {
-    expect(shortAmount('9999.981045794969660504')).to.equal('9999.9810');
-    expect(shortAmount('12')).to.equal('12');
-    expect(shortAmount('0.00001')).to.equal('0.00001');
-    expect(shortAmount('not known')).to.equal('not known');
   });
 
   it('makes a file name of any Bill of Lading number', () => {

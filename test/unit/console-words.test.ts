@@ -1,15 +1,12 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
-import { redeliveryResult } from '../../console/deliveries/delivery-words';
 import { problemAt } from '../../console/parts/field-problem';
-import { accountName } from '../../console/text/words';
-import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
-import { changesOf, explorerLink, sentenceOf } from '../../console/token/token-words';
+import { explorerLink } from '../../console/token/token-words';
 import type { Subscription } from '../../console/requests/api';
 
 const [ONE, TWO] = [
@@ -18,56 +15,6 @@ const [ONE, TWO] = [
 ];
 
 describe('words of the console', () => {
-  it('tell who may do what, with each address apart', () => {
-    const next = { operation: 'transferBeneficiary', by: ONE, whom: `the nominee ${TWO}` } as const;
-    expect(sentenceOf(next)).to.deep.equal([
-      { address: ONE },
-      { words: ' may transfer the beneficiary to the nominee ' },
-      { address: TWO },
-      { words: '.' },
-    ]);
-    const whom = `beneficiary: the nominee ${TWO}; holder: anybody else`;
-    expect(sentenceOf({ operation: 'transferOwners', by: ONE, whom })).to.deep.equal([
-      { address: ONE },
-      { words: ' may transfer both roles (beneficiary: the nominee ' },
-      { address: TWO },
-      { words: '; holder: anybody else).' },
-    ]);
-    expect(sentenceOf({ operation: 'restore', by: 'restorer' })).to.deep.equal([
-      { words: 'An account with the role restorer' },
-      { words: ' may restore the token to its title escrow.' },
-    ]);
-  });
-
-  it('tell which roles an operation changed', () => {
-    const before = { beneficiary: ONE, holder: ONE, nominee: TWO };
-    const after = { beneficiary: ONE, holder: TWO, nominee: undefined };
-    expect(changesOf({ before, after })).to.deep.equal([
-      { role: 'holder', before: ONE, after: TWO },
-      { role: 'nominee', before: TWO, after: undefined },
-    ]);
-  });
-
-  it('tell what a redelivery did', () => {
-    const registry = '31337:0x0';
-    const nothing = redeliveryResult({ registries: [] }, 'there are none');
-    expect(nothing).to.deep.equal({ tone: 'wait', words: 'Nothing is sent: there are none.' });
-    expect(
-      redeliveryResult(
-        {
-          registries: [
-            { registry, queued: 1, alreadyWaiting: 0 },
-            { registry, queued: 1, alreadyWaiting: 1 },
-          ],
-        },
-        'there are none',
-      ),
-    ).to.deep.equal({
-      tone: 'good',
-      words: '3 events will be sent.',
-    });
-  });
-
   it('tell a field why it was refused, without the pointer to it', () => {
     const refused = (message: string) => new RequestFailure(400, 'SUBSCRIPTION_INVALID', message);
     expect(problemAt(refused('/sink is not https.'), '/sink')).to.deep.equal({
@@ -105,11 +52,6 @@ describe('words of the console', () => {
     ]);
   });
 
-  it('name the accounts of a local node', () => {
-    expect(accountName(TWO.toLowerCase(), [ONE, TWO])).to.equal('account 1');
-    expect(accountName(TWO, [])).to.equal(undefined);
-  });
-
   it('link to an explorer only if it is a web page', () => {
     expect(explorerLink('https://scan.example/', 'tx', '0x1')).to.equal('https://scan.example/tx/0x1');
     expect(explorerLink('javascript:alert(1)', 'tx', '0x1')).to.equal(undefined);
@@ -139,13 +81,6 @@ describe('rows of the console', () => {
 });
 
 describe('requests of the console', () => {
-  it('wait longer after each failure, half a minute at most', () => {
-    const pauses = [0, 1, 2, 20].map((failures) => pauseAfter(failures, 0.5));
-    expect(pauses).to.deep.equal([500, 1000, 2000, 30_000]);
-    expect(pauseAfter(0, 0)).to.equal(375);
-    expect(pauseAfter(0, 1)).to.equal(625);
-  });
-
   it('read again at most once a second, and once for all that was asked meanwhile', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     const reading: (() => void)[] = [];

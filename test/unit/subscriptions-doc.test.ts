@@ -1,8 +1,4 @@
 import { expect } from 'chai';
-import { SMALL_BYTES } from '../../service/http/read-body';
-import * as ofFilter from '../../service/subscriptions/filter-schema';
-import { LONGEST_SINK, MOST_TYPES } from '../../service/subscriptions/subscription';
-import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from '../../service/base/delivery-options';
 import { compileSelection } from '../../service/events/select-events';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { ID, refusalOf, subscriptionWith } from '../helpers/subscription-body';
@@ -46,33 +42,6 @@ describe('docs/subscriptions.md', () => {
     expect(dialects.flatMap(([name = '']) => quoted(name))).to.have.members(
       /Use one of (.*)\./.exec(refusal)?.[1]?.split(', ') ?? [],
     );
-  });
-
-  it('has the bounds', () => {
-    const [rows = []] = tables(section('Bounds'));
-    const told = rows.map(([, most = '']) => Number(/[\d,]+/.exec(most)?.[0].replaceAll(',', '')));
-    const ofMembers = [LONGEST_SINK, MOST_TYPES, MOST_HEADERS];
-    const ofHeaders = [LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE];
-    const ofFilters = [
-      ofFilter.DEEPEST_FILTER,
-      ofFilter.MOST_FILTERS,
-      ofFilter.MOST_ENTRIES,
-      ofFilter.LONGEST_STRING,
-    ];
-    const ofDelivery = [120_000, 1_000, 2 ** 31 - 1, Number.MAX_SAFE_INTEGER];
-    const all = [SMALL_BYTES / 1024, ...ofMembers, ...ofHeaders, ...ofFilters, ...ofDelivery];
-    expect(told).to.deep.equal(all);
-  });
-
-  it('has the codes of errors with their statuses', () => {
-    const all = readDocument('docs/error-codes.md').sections.flatMap((part) => tables(part).flat());
-    const statuses = new Map(
-      all.flatMap(([codes = '', status = '']) => codes.split(', ').map((code) => [code, status])),
-    );
-    const [rows = []] = tables(section('Errors'));
-    for (const [status, codes = ''] of rows)
-      for (const code of codes.split(', ')) expect(statuses.get(code)?.split(', '), code).to.include(status);
-    expect(rows).to.have.length.greaterThan(10);
   });
 
   it('has the errors that are thrown', () => {

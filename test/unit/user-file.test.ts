@@ -90,13 +90,13 @@ describe('the place of a JSON syntax error', () => {
     const random = seededRandom(4);
     const pieces = '{ } [ ] , : "a" "\\u00e9" "\\q 1 -0.5e3 01 true nul null " \n \t x'.split(' ');
     let valid = 0;
-    for (let round = 0; round < 5_000; round++) {
+    for (let round = 0; round < 2_000; round++) {
       const text = Array.from({ length: 1 + random.below(7) }, () => random.pick(pieces)).join('');
       const isJson = parses(text);
       valid += Number(isJson);
       expect(findJsonError(text) === undefined, JSON.stringify(text)).to.equal(isJson);
     }
-    expect(valid).to.be.greaterThan(25);
+    expect(valid).to.be.greaterThan(10);
   });
 
   it('is not searched for in nesting that exceeds the stack', () => {
