@@ -6,7 +6,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { openState } from '../helpers/database/engines';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenedProcess } from '../helpers/eventually';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { startService } from '../helpers/processes/running-service';
@@ -88,7 +88,8 @@ describe('event delivery', () => {
       START_BLOCK: String((await local.client.getBlockNumber()) + 1),
       WEBHOOK_URL: receiver.url,
     };
-    const service = await startServiceProcess(settings);
+    // It ends the hanging delivery after some seconds.
+    const service = await startServiceProcess({ ...settings, ...hastenedProcess(4) });
     // A sink gets several deliveries at a time when it has answered one.
     await mintDirectly(local, owner);
     await eventually('the first', () => receiver.deliveries.length === EVENTS_OF_A_MINT);

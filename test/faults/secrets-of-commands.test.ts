@@ -16,6 +16,7 @@ import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
 import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { hastenedProcess, hastenSuite } from '../helpers/eventually';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import {
@@ -35,6 +36,9 @@ const QUESTIONS = [
   ['verify-credential', 'CREDENTIAL', '--json'],
   ['decrypt-remark', 'CREDENTIAL'],
 ];
+
+/** `deploy` has the client of the other commands: one mode for each kind of answer. */
+const MODES_OF_DEPLOY = ['status-401', 'rpc-error', 'told-as-result', 'half-json', 'cut'];
 
 /** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
 const RUN_ALL = `
@@ -79,6 +83,7 @@ const timer = setInterval(() => {
 `;
 
 describe('commands with secrets in their settings', () => {
+  hastenSuite(10);
   const folder = temporaryFolder();
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
@@ -121,8 +126,10 @@ describe('commands with secrets in their settings', () => {
   ): Promise<CommandAnswer> => keptBy(await ask(args, { ...settings, ...changes }), args.join(' '));
 
   /** Runs `deploy` in this process, where Hardhat's standard error is masked as in one of its own. */
-  const deploy = (changes: Record<string, string>): Promise<CommandAnswer> =>
-    run(askHardhatInProcess, ['deploy', '--network', 'localhost', '--show-stack-traces'], changes);
+  const deploy = (changes: Record<string, string>, ...options: string[]): Promise<CommandAnswer> => {
+    const args = ['deploy', '--network', 'localhost', '--show-stack-traces', ...options];
+    return run(askHardhatInProcess, args, changes);
+  };
 
   function keptBy(answer: CommandAnswer, name: string): CommandAnswer {
     const output = `${answer.stdout}\n${answer.stderr}`;
@@ -139,7 +146,7 @@ describe('commands with secrets in their settings', () => {
   ): Promise<CommandAnswer> {
     const { path, remove } = bundledScript(script);
     try {
-      const env = { ...settings, ...changes, TEST_PLAN: JSON.stringify(plan) };
+      const env = { ...settings, ...changes, ...hastenedProcess(10), TEST_PLAN: JSON.stringify(plan) };
       return keptBy(await ask(path, [], env), name);
     } finally {
       remove();
@@ -174,8 +181,7 @@ describe('commands with secrets in their settings', () => {
         ? { error: { code: -32000, message: `${told} ${JSON.stringify(params)}`, data: told } }
         : 'none',
     );
-    const args = ['deploy', '--network', 'localhost', '--new', '--show-stack-traces'];
-    const failed = await run(askHardhat, args);
+    const failed = await deploy({}, '--new');
     proxy.answer(() => 'none');
     expect(failed.code).to.equal(1);
     expect(failed.stderr).to.contain('DEPLOYMENT_FAILED').and.to.contain('[secret]');
@@ -200,7 +206,7 @@ describe('commands with secrets in their settings', () => {
     let errors = '';
     try {
       Math.random = () => 0;
-      for (const mode of MODE_NAMES) {
+      for (const mode of MODES_OF_DEPLOY) {
         echo.fail(mode);
         errors += (await deploy(changes)).stderr;
       }
@@ -267,7 +273,7 @@ describe('commands with secrets in their settings', () => {
     return { tokenId, account: holder.address };
   }
 
-  it('reveal no secret when a node cannot be reached at all', async () => {
+  it('reveal no secret when a node cannot be reached at all, and when a setting is wrong', async () => {
     const key = secret('key in the path');
     const closed = nodeUrl(await freePort(0));
     const urls = [
@@ -276,29 +282,25 @@ describe('commands with secrets in their settings', () => {
       nodeUrl(echo.port).replace('http:', 'ws:'),
       nodeUrl(echo.port).replace('http:', 'https:'),
     ];
-    expect((await deploy({ RPC_URL: closed })).stderr).to.contain('RPC_UNREACHABLE');
-    const plan = urls.map((RPC_URL) => [['token', '1'], { RPC_URL }]);
-    const { stderr } = await runScript('unreachable', RUN_EACH, plan, { TOKEN_REGISTRY_ADDRESS });
-    expect(stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
-    expect(echo.asked['web-socket']).to.be.at.least(1);
-  });
-
-  it('reveal no secret when a setting is wrong', async () => {
-    const key = secret('key in the path');
     mkdirSync(file('folder.env'));
     writeFileSync(file('broken.json'), `{"webhook": {"url": "https://h.example/${key}" "timeoutMs": 1}}`);
     const DID_KEY_PAIRS = `{"secretKeyMultibase":"${secret('DID_KEY_PAIRS')}"`;
     for (const [changes, problem] of [
+      [{ RPC_URL: closed }, /RPC_UNREACHABLE/],
       [{ WALLET_PRIVATE_KEY: wallet.privateKey.slice(0, -2) }, /WALLET_PRIVATE_KEY is not/],
       [{ RPC_URL: `https//n.example:x/v3/${key}?k=${key}` }, /RPC_URL is not a URL/],
     ] as const)
       expect((await deploy(changes)).stderr).to.match(problem);
     const plan = [
+      ...urls.map((RPC_URL) => [['token', '1'], { RPC_URL }]),
       [['redeliver', '--dead'], { NET: key }],
       [['deliveries'], { SERVICE_CONFIG: file('broken.json') }],
       [['did'], { DID_KEY_PAIRS }],
     ];
-    expect((await runScript('wrong', RUN_EACH, plan)).stderr)
+    const printed = await runScript('run-each', RUN_EACH, plan, { TOKEN_REGISTRY_ADDRESS });
+    expect(printed.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
+    expect(echo.asked['web-socket']).to.be.at.least(1);
+    expect(printed.stderr)
       .to.match(/NET "\[secret\]" is not/)
       .and.to.match(/broken\.json is not JSON: line 1, column \d+/)
       .and.to.match(/DID_KEY_PAIRS is not valid JSON/);

@@ -15,7 +15,7 @@ import { openWallet } from '../../service/keys/wallet';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenedProcess, hastenSuite } from '../helpers/eventually';
 import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
 import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
@@ -32,6 +32,7 @@ const ISSUING = /eth_call|estimateGas|getTransactionCount/;
 const address = (n: number): string => `0x${String(n).padStart(40, '1')}`;
 
 describe('the service with secrets in its settings', () => {
+  hastenSuite(10);
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
   const password = secret('password of the node');
@@ -99,10 +100,7 @@ describe('the service with secrets in its settings', () => {
 
   it('reveals no secret when the node, the webhook or the gas station fail in every way', async () => {
     await writeRegistries();
-    // Throttled requests are repeated after random pauses: after none here.
-    const noPauses = join(local.folder, 'no-pauses.cjs');
-    writeFileSync(noPauses, 'Math.random = () => 0;');
-    const service = await startServiceProcess({ ...settings, NODE_OPTIONS: `--require=${noPauses}` });
+    const service = await startServiceProcess({ ...settings, ...hastenedProcess(10) });
     const answers: string[] = [];
     const owner = await local.account(1);
     const ask = async (path: string, init: RequestInit = {}): Promise<number> => {

@@ -1,13 +1,14 @@
-import timersPromises from 'node:timers/promises';
+import { createRequire } from 'node:module';
+import type { setTimeout } from 'node:timers/promises';
+
+// A process can load this file first, so it is no TypeScript.
+const time = createRequire(__filename)('./hastened-time.cjs') as {
+  REAL: { sleep: typeof setTimeout };
+  hasten(times: number): () => void;
+  hastenedProcess(this: void, times: number): { NODE_OPTIONS: string; HASTENED: string };
+};
 
 const DEADLINE_MS = 60_000;
-
-/** Time outside of the suites that hasten it. */
-const REAL = {
-  setTimeout: globalThis.setTimeout,
-  sleep: timersPromises.setTimeout,
-  now: performance.now.bind(performance),
-};
 
 /**
  * Waits until `probe` returns a value other than undefined or false, and returns the value. Fails with `what`
@@ -23,29 +24,20 @@ export async function eventually<T>(
     const value = await probe();
     if (value !== undefined && value !== false && value !== null) return value;
     if (Date.now() > deadline) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
-    await REAL.sleep(everyMs);
+    await time.REAL.sleep(everyMs);
   }
 }
 
-/**
- * Makes time pass `times` as fast in this process during the tests of a suite: back-offs, patience and polls
- * are shorter, and keep their proportions. `Date` stays real, because other processes share it. Call it in a
- * `describe`.
- */
+/** Makes time pass `times` as fast in this process during the tests of a suite. Call it in a `describe`. */
 export function hastenSuite(times: number): void {
+  let end: () => void;
+
   before(() => {
-    const since = REAL.now();
-    const later = (work: () => void, ms = 0, ...given: []) => REAL.setTimeout(work, ms / times, ...given);
-    globalThis.setTimeout = later as typeof setTimeout;
-    Object.assign(timersPromises, {
-      setTimeout: (ms = 0, ...given: []) => REAL.sleep(ms / times, ...given),
-    });
-    performance.now = () => since + (REAL.now() - since) * times;
+    end = time.hasten(times);
   });
 
-  after(() => {
-    globalThis.setTimeout = REAL.setTimeout;
-    Object.assign(timersPromises, { setTimeout: REAL.sleep });
-    performance.now = REAL.now;
-  });
+  after(() => end());
 }
+
+/** Settings of a process in which time passes `times` as fast. */
+export const { hastenedProcess } = time;
