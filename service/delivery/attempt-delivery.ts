@@ -1,12 +1,10 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
-import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { urlToHttpOptions } from 'node:url';
-import { buildConnector } from 'undici';
+import { buildConnector, Client } from 'undici';
 import type { Clock } from '../base/clock';
 import type { RetrySchedule } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
+import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { aboutOf } from '../events/cloud-event';
@@ -254,34 +252,43 @@ const USER_AGENT = 'transferable-document-service';
 /** Only the status of an answer counts. A short, prompt body is read so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
+const CONTINUE = 'HTTP/1.1 100';
 
 /**
  * Creates a client. A request times out after `timeoutMs`; redirects are not followed. Informational answers
- * (1xx), which a sink may send first, are skipped: undici would take 100 Continue for an error.
+ * (1xx), which a sink may send first, are skipped.
  */
 export function createWebhookClient(target: WebhookTarget) {
   const { url, timeoutMs, clock } = target;
-  // Parsed once: there may be thousands of deliveries a second.
-  const place = urlToHttpOptions(new URL(url));
-  const agent = agentOf(url, target);
-  const underWay = new Set<ClientRequest>();
+  const { pathname, search } = new URL(url);
+  const place = { path: pathname + search, method: 'POST' } as const;
+  const connections = connectionsTo(url, target);
+  const underWay = new Set<Exchange>();
 
-  async function send(text: string, eventId: string): Promise<IncomingMessage> {
+  async function send(text: string, eventId: string): Promise<Answered> {
     const body = Buffer.from(text, 'utf8');
     const headers = deliveryHeaders(target, { body, eventId, now: clock.now() });
-    const attempt = request({ ...place, agent, method: 'POST', headers });
-    const late = new Error(`no answer within ${timeoutMs} ms`);
-    const timer = setTimeout(() => attempt.destroy(late), timeoutMs);
+    let bytes = 0;
+    const connection = connections.take();
+    const attempt = exchange(
+      connection,
+      { ...place, headers, body },
+      {
+        timeoutMs,
+        late: () => new Error(`no answer within ${timeoutMs} ms`),
+        bodyMs: ANSWER_BODY_WITHIN_MS,
+        onData({ length }, _answer, _control, cut) {
+          bytes += length;
+          if (bytes > MOST_ANSWER_BYTES) cut();
+        },
+      },
+    );
     underWay.add(attempt);
     try {
-      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-        attempt.on('response', resolve).on('error', reject).end(body);
-      });
-      await drop(answer);
-      return answer;
+      return await attempt.answered;
     } finally {
-      clearTimeout(timer);
       underWay.delete(attempt);
+      connections.giveBack(connection);
     }
   }
 
@@ -289,50 +296,74 @@ export function createWebhookClient(target: WebhookTarget) {
     /** Never rejects. `eventId` is the id of the CloudEvent in the body. */
     async post(text: string, eventId: string): Promise<PostResult> {
       try {
-        const { statusCode = 0, headers } = await send(text, eventId);
-        return { status: statusCode, retryAfter: headers['retry-after'] };
+        const { status, headers } = await send(text, eventId);
+        return { status, retryAfter: [headers['retry-after']].flat()[0] };
       } catch (cause) {
         return { status: undefined, failure: failureOf(cause) };
       }
     },
     /** Aborts the requests under way: each results in a failure. */
     abort(): void {
-      for (const attempt of underWay) attempt.destroy(new Error('the service was stopped'));
+      for (const attempt of underWay) attempt.abort(new Error('the service was stopped'));
     },
-    close: async () => agent.destroy(),
+    close: () => connections.close(),
   };
 }
 
-/** Opens the connections to a sink, and enters those that are idle in the target's list. */
-function agentOf(url: string, { timeoutMs, guard, idle }: WebhookTarget): HttpAgent {
-  const { protocol, hostname, host, port } = new URL(url);
+/** The connections to a sink, with one delivery at a time each. Idle ones are in the list of the target. */
+function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
+  const { origin, protocol } = new URL(url);
   const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
-  const connect = guard ? guardedConnector(guard, protocol, timeout) : buildConnector({ timeout });
-  const place = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port };
-  const options = { keepAlive: idle !== undefined, timeout: KEEP_ALIVE_MS, maxFreeSockets: Infinity };
-  const agent = protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
-  agent.createConnection = (_options, callback) => {
-    connect(place, (...opened) => {
-      const [, socket] = opened;
-      socket?.once('close', () => idle?.delete(socket));
-      (callback as buildConnector.Callback)(...opened);
+  const connector = guard ? guardedConnector(guard, protocol, timeout) : buildConnector({ timeout });
+  const connect: buildConnector.connector = (options, callback) =>
+    connector(options, (...opened) => {
+      if (opened[1]) skipContinue(opened[1]);
+      callback(...opened);
     });
-    return undefined;
+  const keepAlive = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS };
+  const options = { connect, pipelining: idle ? 1 : 0, ...keepAlive, headersTimeout: 0, bodyTimeout: 0 };
+  const all = new Set<Client>();
+  let free: Client[] = [];
+
+  function open(): Client {
+    const connection = new Client(origin, options);
+    all.add(connection);
+    return connection.on('disconnect', () => free.includes(connection) && drop(connection));
+  }
+
+  function drop(connection: Client): void {
+    free = free.filter((one) => one !== connection);
+    idle?.delete(connection);
+    all.delete(connection);
+    void connection.destroy();
+  }
+
+  return {
+    take(this: void): Client {
+      const connection = free.pop() ?? open();
+      idle?.delete(connection);
+      return connection;
+    },
+    giveBack(this: void, connection: Client): void {
+      if (!connection.stats.connected) return drop(connection);
+      free.push(connection);
+      idle?.add(connection);
+    },
+    async close(this: void): Promise<void> {
+      await Promise.all([...all].map((one) => one.destroy()));
+    },
   };
-  if (idle === undefined) return agent;
-  // Its type says that it returns nothing. It returns false if the sink closes the connection soon.
-  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
-  const reuse = agent.reuseSocket.bind(agent);
-  agent.keepSocketAlive = (socket) => {
-    const isKept = keep(socket);
-    if (isKept) idle.add(socket);
-    return isKept;
+}
+
+/** Skips 100 Continue, which a sink may send first: undici takes it for an error. */
+function skipContinue(socket: Duplex): void {
+  const read = socket.read.bind(socket) as (size?: number) => Buffer | null;
+  socket.read = (size) => {
+    const chunk = read(size);
+    if (chunk?.toString('latin1', 0, CONTINUE.length) !== CONTINUE) return chunk;
+    const rest = chunk.subarray(chunk.indexOf('\r\n\r\n') + 4);
+    return rest.length > 0 ? rest : read(size);
   };
-  agent.reuseSocket = (socket, attempt) => {
-    idle.delete(socket);
-    reuse(socket, attempt);
-  };
-  return agent;
 }
 
 /**
@@ -387,17 +418,6 @@ function standardWebhookHeaders(
     'webhook-timestamp': timestamp,
     'webhook-signature': `v1,${symmetric} v1a,${asymmetric}`,
   };
-}
-
-async function drop(answer: IncomingMessage): Promise<void> {
-  let bytes = 0;
-  answer.on('data', ({ length }: Buffer) => {
-    bytes += length;
-    if (bytes > MOST_ANSWER_BYTES) answer.destroy();
-  });
-  const timer = setTimeout(() => answer.destroy(), ANSWER_BODY_WITHIN_MS);
-  await new Promise((resolve) => answer.on('close', resolve));
-  clearTimeout(timer);
 }
 
 function failureOf(cause: unknown): string {

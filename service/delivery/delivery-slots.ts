@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream';
 import type { Logger } from '../base/logger';
 
 /**
@@ -11,7 +10,7 @@ type Pace = 'new' | 'quick' | 'slow';
 export type SlotShare = ReturnType<DeliverySlots['newShare']>;
 
 /** The connections that no delivery uses now, those that were idle the longest first. */
-export type IdleConnections = Set<Duplex>;
+export type IdleConnections = Set<{ destroy(): unknown }>;
 
 /** The deliveries that the process may have under way at once. */
 export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
@@ -57,7 +56,7 @@ export function createDeliverySlots({ most, logger }: { most: number; logger: Lo
     for (const connection of idle) {
       if (idle.size <= free()) return;
       idle.delete(connection);
-      connection.destroy();
+      void connection.destroy();
     }
   }
 
