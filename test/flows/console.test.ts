@@ -363,7 +363,6 @@ describe('the console in a browser', function () {
     /** How each page comes to its content. */
     const PAGES: Readonly<Record<string, () => Promise<void>>> = {
       'the overview': () => show('overview', page.getByText('Mined, not final')),
-      'the form of a document': () => show('issue', page.getByLabel('Bill of Lading number')),
       async 'the form with problems'() {
         await show('issue', page.getByLabel('Bill of Lading number'));
         await page.getByLabel('Bill of Lading number').fill('');
@@ -371,7 +370,6 @@ describe('the console in a browser', function () {
         await page.getByRole('button', { name: 'Issue', exact: true }).click();
         await page.getByText('2 problems to solve first').waitFor();
       },
-      'the question for a token': () => show('token', page.getByText('Hexadecimal or decimal digits.')),
       async 'a token with remarks and deliveries'() {
         await show('token', page.getByText('Hexadecimal or decimal digits.'));
         await chooseCredential(page, issued.document);
@@ -393,7 +391,6 @@ describe('the console in a browser', function () {
         await page.getByRole('button', { name: 'Create a subscription' }).click();
         await page.getByRole('dialog').getByLabel('Sink').waitFor();
       },
-      'the question for a credential': () => show('verify', page.getByLabel('Or paste the credential')),
       'a valid credential': () => verify(issued.document, 'valid'),
       'an invalid credential': () =>
         verify(
@@ -404,14 +401,11 @@ describe('the console in a browser', function () {
 
     /** Checks what a page shows, light and dark. */
     async function expectGood(shown: Page): Promise<void> {
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await shown.emulateMedia({ colorScheme });
-        expect(await seriousFindings(shown), colorScheme).to.deep.equal([]);
-        expect(await shown.evaluate(HIDDEN_WIDTH), colorScheme).to.equal(0);
-        for (const dialog of await shown.getByRole('dialog').all()) {
-          const { x, width: own } = (await dialog.boundingBox()) ?? { x: 0, width: 0 };
-          expect([x >= 0, x + own <= NARROW.width], colorScheme).to.deep.equal([true, true]);
-        }
+      expect(await seriousFindings(shown)).to.deep.equal([]);
+      expect(await shown.evaluate(HIDDEN_WIDTH)).to.equal(0);
+      for (const dialog of await shown.getByRole('dialog').all()) {
+        const { x, width: own } = (await dialog.boundingBox()) ?? { x: 0, width: 0 };
+        expect([x >= 0, x + own <= NARROW.width]).to.deep.equal([true, true]);
       }
     }
 

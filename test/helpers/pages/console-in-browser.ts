@@ -111,8 +111,8 @@ async function startBrowser(executablePath: string): Promise<Browser> {
 }
 
 /**
- * The serious findings of axe on a page, as text. Axe runs in a world of its own, so that the policy of the
- * page stays in force.
+ * The serious findings of axe on a page, light and dark, as text. Axe runs in a world of its own, so that the
+ * policy of the page stays in force.
  */
 export async function seriousFindings(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
@@ -121,14 +121,22 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
       frameId: frameTree.frame.id,
     });
-    const expression = `${axeSource}; axe.run();`;
-    const how = { contextId, awaitPromise: true, returnByValue: true };
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, ...how });
-    if (exceptionDetails) throw new Error(`axe failed: ${exceptionDetails.text}`);
-    const { violations } = result.value as AxeResults;
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+    const findings: string[] = [];
+    for (const [colorScheme, expression] of [
+      ['light', `${axeSource}; axe.run();`],
+      // Only the colours differ.
+      ['dark', `axe.run({ runOnly: ['color-contrast'] });`],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      const how = { contextId, awaitPromise: true, returnByValue: true };
+      const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, ...how });
+      if (exceptionDetails) throw new Error(`axe failed: ${exceptionDetails.text}`);
+      const { violations } = result.value as AxeResults;
+      for (const { id, nodes, impact } of violations)
+        if (impact === 'serious' || impact === 'critical')
+          findings.push(`${colorScheme}: ${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+    }
+    return findings;
   } finally {
     await session.detach();
   }
