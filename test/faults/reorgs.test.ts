@@ -5,7 +5,7 @@ import { create } from '../helpers/processes/create-call';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
 import { expectedEvents } from '../helpers/chain/expected-events';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -25,6 +25,7 @@ import { THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/ch
 const ORPHANED = 'etr_orphaned_delivered_events';
 
 describe('a reorganisation', () => {
+  hastenSuite(4);
   let forked: ForkedRegistry;
 
   before(async () => {
@@ -164,9 +165,9 @@ describe('a reorganisation', () => {
 
   // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the
   // next head, which is the next block, and its logs.
-  for (const question of [2, 3, 4, 6, 7, 8, 9]) {
-    it(`mixes no branches when it comes before question ${question} about a range`, () =>
-      whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+  it('mixes no branches, whichever question about a range it comes before', () =>
+    whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+      for (const question of [2, 3, 4, 6, 7, 8, 9]) {
         followed.answer(500);
         await forked.mine();
         await followed.caughtUp();
@@ -184,12 +185,12 @@ describe('a reorganisation', () => {
           return 'none';
         });
         const mined = mineEach([forked.mint]).then(() => forked.mine());
-        await eventually('the blocks are replaced', () => replaced);
+        await eventually(`the blocks are replaced before question ${question}`, () => replaced);
         await followed.caughtUp();
         followed.answer(200);
         await followed.allDeliveredOnce();
-      }));
-  }
+      }
+    }));
 
   it('is not noticed above the confirmed blocks', () =>
     following({ CONFIRMATIONS: '3' }, async (followed) => {
