@@ -78,7 +78,7 @@ describeOnEngines('the list of deliveries', (on) => {
       [{ tokenId: '8' }, all.slice(0, 2)],
       [{ tokenId: '7', states: ['dead'] }, ofStates('dead')],
     ];
-    for (const limit of [1, 2, 3, 100])
+    for (const limit of [1, 3, 100])
       for (const [wanted, deliveries] of expected)
         expect(await listed(wanted, limit), JSON.stringify({ wanted, limit })).to.deep.equal(deliveries);
   });

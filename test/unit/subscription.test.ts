@@ -87,25 +87,15 @@ describe('a request for a subscription', () => {
   const tooLarge = 2 ** 256;
 
   for (const [members, message] of [
-    [
-      { colour: 1 },
-      '/colour is not a member of a subscription. Leave it out, or write one of id, source, types,',
-    ],
+    [{ colour: 1 }, '/colour is not a member of a subscription. Leave it out, or write one of id, source,'],
     [{ protocolSettings: {} }, '/protocolSettings is not a member of a subscription.'],
     [{ 'a/b~': 1 }, '/a~1b~0 is not a member'],
-    [
-      { sink: 7, config: { foo: 1 } },
-      '/config/foo is not a member of config. Leave it out, or write one of startFrom,',
-    ],
+    [{ sink: 7, config: { foo: 1 } }, '/config/foo is not a member of config. Leave it out, or write one'],
     [{ config: { retry: { delay: 1 } } }, '/config/retry/delay is not a member of config/retry.'],
     [{ config: { secret: 'whsec_x' } }, '/config/secret is made by the service. Leave it out.'],
     [{ config: { toString: 1 } }, '/config/toString is not a member of config.'],
     [{ protocolsettings: { url: 1 } }, '/protocolsettings/url is not a member of protocolsettings.'],
-    [
-      { sinkcredential: { credentialtype: 'PLAIN' } },
-      '/sinkcredential is not supported. Send the credential in a header: ' +
-        'protocolsettings/headers/authorization.',
-    ],
+    [{ sinkcredential: { credentialtype: 'PLAIN' } }, '/sinkcredential is not supported. Send the'],
 
     [{ sink: undefined }, '/sink must be a string, but it is missing.'],
     [{ sink: null }, '/sink must be a string, but it is null.'],
@@ -114,10 +104,7 @@ describe('a request for a subscription', () => {
     [{ sink: 'https:subscriber.example' }, '/sink is not a URL of http or https.'],
     [{ sink: 'https://subscriber.example:99999/' }, '/sink is not a URL of http or https.'],
     [{ sink: ' https://subscriber.example/' }, '/sink is not a URL of http or https.'],
-    [
-      { sink: 'https://user:password@subscriber.example/' },
-      '/sink has a user or a password. Send them in a header:',
-    ],
+    [{ sink: 'https://user:password@subscriber.example/' }, '/sink has a user or a password. Send them in'],
     [{ sink: 'https://user@subscriber.example/' }, '/sink has a user or a password.'],
     [{ sink: 'https://subscriber.example/#part' }, '/sink has a fragment, which is never sent.'],
     [{ sink: 'https://subscriber.example/#' }, '/sink has a fragment'],
@@ -129,16 +116,10 @@ describe('a request for a subscription', () => {
     [{ protocolsettings: [] }, '/protocolsettings must be an object, but it is an array.'],
 
     [{ source: 7 }, '/source must be a string, but it is a number.'],
-    [
-      { source: `urn:service:0:${CHECKSUMMED}` },
-      '/source is not the source of a registry. Write urn:service:',
-    ],
+    [{ source: `urn:service:0:${CHECKSUMMED}` }, '/source is not the source of a registry. Write'],
     [{ source: `urn:service:${2 ** 60}:${CHECKSUMMED}` }, '/source is not the source of a registry.'],
     [{ source: 'urn:service:1' }, '/source is not the source of a registry.'],
-    [
-      { source: `urn:service:1:${CHECKSUMMED.replace('C', 'c')}` },
-      '/source has an address with a wrong checksum.',
-    ],
+    [{ source: `urn:service:1:${CHECKSUMMED.replace('C', 'c')}` }, '/source has an address with a wrong'],
 
     [{ types: MINTED }, '/types must be an array, but it is a string.'],
     [{ types: [] }, '/types is empty.'],
@@ -149,46 +130,25 @@ describe('a request for a subscription', () => {
     [{ types: [RETRACTED] }, '/types/0 is sent only if config/retractions is true.'],
 
     [{ config: null }, '/config must be an object, but it is null. Its members are startFrom,'],
-    [
-      { config: { startFrom: 'then' } },
-      '/config/startFrom must be `now`, `beginning` or the number of a block.',
-    ],
+    [{ config: { startFrom: 'then' } }, '/config/startFrom must be `now`, `beginning` or the number of a'],
     [{ config: { startFrom: -1 } }, '/config/startFrom must be `now`, `beginning` or'],
     [{ config: { startFrom: 1.5 } }, '/config/startFrom must be `now`, `beginning` or'],
     [{ config: { state: 'stopped' } }, '/config/state must be `active` or `paused`.'],
     [{ config: { state: 'gone' } }, '/config/state is set to `gone` by the service'],
-    [
-      { config: { timeoutMs: '15' } },
-      '/config/timeoutMs must be a whole number of milliseconds from 1 to 120000, but',
-    ],
-    [
-      { config: { contentType: 'text/plain' } },
-      '/config/contentType must be `application/json` or `application/cl',
-    ],
-    [
-      { config: { standardWebhooks: 'yes' } },
-      '/config/standardWebhooks must be true or false, but it is a string.',
-    ],
+    [{ config: { timeoutMs: '15' } }, '/config/timeoutMs must be a whole number of milliseconds from 1 to'],
+    [{ config: { contentType: 'text/plain' } }, '/config/contentType must be `application/json` or'],
+    [{ config: { standardWebhooks: 'yes' } }, '/config/standardWebhooks must be true or false, but it is a'],
     [{ config: { retractions: 1 } }, '/config/retractions must be true or false, but it is a number.'],
 
-    [
-      { protocolsettings: { headers: [] } },
-      '/protocolsettings/headers must be an object, but it is an array.',
-    ],
+    [{ protocolsettings: { headers: [] } }, '/protocolsettings/headers must be an object, but it is an'],
     [withHeader(7), '/protocolsettings/headers/x-key must be a string, but it is a number.'],
     [withHeader(null), '/protocolsettings/headers/x-key is null, and there is no header to remove.'],
     [withHeader('***'), '/protocolsettings/headers/x-key is ***, which stands for a stored value.'],
     [withHeader('a\nb'), '/protocolsettings/headers/x-key is not a header value.'],
     [withHeader('ключ'), '/protocolsettings/headers/x-key is not a header value.'],
     [withHeader('a', 'Content-Type'), '/protocolsettings/headers/Content-Type is set by the service itself.'],
-    [
-      withHeader('a', 'webhook-signature'),
-      '/protocolsettings/headers/webhook-signature is set by the service itself.',
-    ],
-    [
-      withHeader('a', 'X-Key: secret'),
-      '/protocolsettings/headers has a name that is not a header name: header 1.',
-    ],
+    [withHeader('a', 'webhook-signature'), '/protocolsettings/headers/webhook-signature is set by the'],
+    [withHeader('a', 'X-Key: secret'), '/protocolsettings/headers has a name that is not a header name:'],
     [
       { protocolsettings: { headers: { 'X-Key': 'a', 'x-key': 'b' } } },
       '/protocolsettings/headers/x-key is there twice',
@@ -197,19 +157,9 @@ describe('a request for a subscription', () => {
     [{ filters: {} }, '/filters must be an array, but it is an object.'],
     [inFilter('all'), '/filters/0 must be an object, but it is a string.'],
     [inFilter({}), '/filters/0 must have exactly one member, but it has 0.'],
-    [
-      inFilter({ tokens: ['1'], exact: { type: 'a' } }),
-      '/filters/0 must have exactly one member, but it has 2.',
-    ],
-    [
-      inFilter({ sql: 'TRUE' }),
-      '/filters/0/sql is not a supported filter dialect. ' +
-        'Use one of exact, prefix, suffix, all, any, not, tokens, parties.',
-    ],
-    [
-      inFilter({ any: [{ exact: { type: 'a' }, regex: 'b' }] }),
-      '/filters/0/any/0/regex is not a supported filter',
-    ],
+    [inFilter({ tokens: ['1'], exact: { type: 'a' } }), '/filters/0 must have exactly one member, but it'],
+    [inFilter({ sql: 'TRUE' }), '/filters/0/sql is not a supported filter dialect. Use one of exact,'],
+    [inFilter({ any: [{ exact: { type: 'a' }, regex: 'b' }] }), '/filters/0/any/0/regex is not a supported'],
     [inFilter({ Exact: { type: 'a' } }), '/filters/0/Exact is not a supported filter dialect.'],
     [inFilter({ exact: [] }), '/filters/0/exact must be an object, but it is an array.'],
     [inFilter({ prefix: {} }), '/filters/0/prefix names no attribute.'],
