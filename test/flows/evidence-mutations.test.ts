@@ -7,12 +7,12 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { collected, mutated, type TrueFiles } from '../helpers/evidence-files';
+import { collected, mutated, MUTATIONS, type TrueFiles } from '../helpers/evidence-files';
 import { create } from '../helpers/processes/create-call';
 import { startService } from '../helpers/processes/running-service';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
-const [FIRST, LAST] = [1, 40];
+const SEEDS = [1, 2];
 
 describe('evidence that somebody changed', () => {
   let local: LocalSetup;
@@ -95,17 +95,18 @@ describe('evidence that somebody changed', () => {
     return inReceipts.length !== file.events.length;
   }
 
-  it(`is nowhere called proven where it is false: seeds ${FIRST} to ${LAST}`, async () => {
-    for (let seed = FIRST; seed <= LAST; seed++) {
-      const { kind, file } = mutated(files, seed);
-      const read = await check(JSON.parse(JSON.stringify(file))).catch((thrown: unknown) => {
-        expect(codeOf(thrown), `seed ${seed}, ${kind}`).to.equal('EVIDENCE_INVALID');
-      });
-      if (read === undefined) continue;
-      const wrong = read.report.statements.filter((one) => isFalse(one, read.file));
-      expect(wrong, `seed ${seed}, ${kind}`).to.deep.equal([]);
-    }
-  });
+  for (const kind of Object.keys(MUTATIONS))
+    it(`is nowhere called proven where it is false: ${kind}`, async () => {
+      for (const seed of SEEDS) {
+        const file = mutated(files, kind, seed);
+        const read = await check(JSON.parse(JSON.stringify(file))).catch((thrown: unknown) => {
+          expect(codeOf(thrown), `seed ${seed}`).to.equal('EVIDENCE_INVALID');
+        });
+        if (read === undefined) continue;
+        const wrong = read.report.statements.filter((one) => isFalse(one, read.file));
+        expect(wrong, `seed ${seed}`).to.deep.equal([]);
+      }
+    });
 
   it('is refused where it has another form, with the member and the remedy', async () => {
     const [block] = files.own.blocks;

@@ -22,20 +22,13 @@ export interface TrueFiles {
 }
 
 /** A file that somebody changed, and how. */
-export interface Mutated {
-  kind: string;
-  file: unknown;
-}
-
 type Mutation = (file: EvidenceFile, files: TrueFiles, random: SeededRandom) => void;
 
 /** Changes the file of a token as a forger might, or as a disk might. */
-export function mutated(files: TrueFiles, seed: number): Mutated {
-  const random = seededRandom(seed);
-  const kind = random.pick(Object.keys(MUTATIONS));
+export function mutated(files: TrueFiles, kind: string, seed: number): unknown {
   const file = structuredClone(files.own);
-  MUTATIONS[kind]?.(file, files, random);
-  return { kind, file };
+  MUTATIONS[kind]?.(file, files, seededRandom(seed));
+  return file;
 }
 
 /** The members that a list of members of the same file or of another one can take the place of. */
@@ -51,7 +44,7 @@ const PARTS = [
   'credential',
 ] as const;
 
-const MUTATIONS: Record<string, Mutation> = {
+export const MUTATIONS: Record<string, Mutation> = {
   'a byte of any part': changeOne,
   'several bytes': (file, files, random) => {
     for (let count = 0; count < 4; count++) changeOne(file, files, random);
