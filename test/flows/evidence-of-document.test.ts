@@ -9,7 +9,8 @@ import full from '../fixtures/bill-of-lading-full.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { liveThrough } from '../helpers/chain/token-life';
-import { askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { create } from '../helpers/processes/create-call';
 import { startService } from '../helpers/processes/running-service';
 import { tokenIdAsUint256 } from '../helpers/token-id';
@@ -51,7 +52,7 @@ describe('evidence of an issued document', () => {
 
   after(() => local?.stop());
 
-  const run = (args: string[]): Promise<CommandAnswer> => askTdoc(args, local.settings);
+  const run = (args: string[]): Promise<CommandAnswer> => askTdocInProcess(args, local.settings);
   const written = (): EvidenceFile => JSON.parse(readFileSync(evidenceFile, 'utf8')) as EvidenceFile;
   const unproven = ({ statements }: EvidenceReport): string[] =>
     statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor).map(({ says }) => says);

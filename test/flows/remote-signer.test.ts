@@ -16,6 +16,7 @@ import { whileFollowing } from '../helpers/processes/followed-registry';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { forwardTo, hasOpenssl, startHttpsFront } from '../helpers/processes/https-front';
+import { startService } from '../helpers/processes/running-service';
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
 
@@ -137,14 +138,14 @@ describe('WALLET_SIGNER_URL', () => {
       await lost;
       expect(await mintedTokens(local, 0)).to.have.property('size', before.length);
       signer.answer(THROUGH);
-      const second = await startServiceProcess(settings);
+      const second = await startService(settings);
       try {
         const { status, body: answer, text } = await create(second.url, body(), { headers });
         expect(status, text).to.equal(200);
         const tokens = [...(await mintedTokens(local, 0)).keys()].slice(before.length);
         expect(tokens).to.deep.equal([answer.signedW3CDocument.credentialStatus.tokenId]);
       } finally {
-        await second.end('SIGTERM');
+        await second.stop();
       }
     });
 
