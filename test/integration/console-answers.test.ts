@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
-import type { Devnet } from '../../devnet/start-devnet';
-import type { Issued } from '../../devnet/service';
+import { freePort } from '../../devnet/place';
 import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
@@ -10,30 +9,49 @@ import { createAnswers, type AnswersParts } from '../../service/answers/answers'
 import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
 import type { IssuingProgress, VerifiedView } from '../../service/answers/views';
 import { networkOfChain } from '../../service/chain/networks';
+import type { SignedCredential } from '../../service/issuance/sign';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import type { TokenState } from '../../service/registry/read-token-state';
 import type { Facts, Overview } from '../../service/console/views';
 import type { Validation } from '../../service/validation/problems';
 import { eventually } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
-import { runningDevnet } from '../helpers/processes/running-devnet';
+import { create } from '../helpers/processes/create-call';
+import {
+  ADMIN_API_KEY,
+  startSubscribedService,
+  type SubscribedService,
+} from '../helpers/processes/subscribed-service';
 
 const UNKNOWN = 'ab'.repeat(32);
 /** Text that a page must show as text. */
 const HOSTILE = `<script>alert(1)</script>\u202e\u0007${'x'.repeat(10_000)}`;
 
-describe('the console of a devnet', () => {
-  let devnet: Devnet;
+describe('the console of an issuer', () => {
+  let api: SubscribedService;
+  let accounts: string[];
   let page: ConsolePage;
-  let issued: Issued;
+  let issued: { document: SignedCredential; tokenId: string; transactionHash: string };
 
   before(async () => {
-    devnet = await runningDevnet();
-    page = openConsolePage(devnet.serviceUrl);
-    await page.logIn(devnet.adminApiKey);
-    issued = await devnet.issue();
+    // The check of a credential finds the issuer at the port of the service.
+    const port = String(await freePort(0));
+    const settings = { PORT: port, DOMAIN: `localhost:${port}`, WALLET_PRIVATE_KEY: DEPLOYER_KEY };
+    api = await startSubscribedService('SQLite', settings);
+    ({ accounts } = api.local);
+    page = openConsolePage(api.service.url);
+    await page.logIn(ADMIN_API_KEY);
+    const [, owner] = accounts;
+    const created = await create(api.service.url, {
+      credentialSubject: BILL_OF_LADING,
+      owner,
+      holder: owner,
+    });
+    const { signedW3CDocument: document, txHash: transactionHash } = created.body;
+    issued = { document, transactionHash, tokenId: String(document.credentialStatus.tokenId) };
   });
-  after(() => devnet?.stop());
+  after(() => api?.stop());
 
   const ask = async <Body>(path: string, body: unknown): Promise<Body> => {
     const answer = await page.call<Body>('POST', path, body);
@@ -44,9 +62,9 @@ describe('the console of a devnet', () => {
 
   it('tells what does not change', async () => {
     const facts = await get<Facts>(`${API}/facts`);
-    expect(facts).to.deep.include({ registry: devnet.registryAddress, canIssue: true, confirmations: 0 });
+    expect(facts).to.deep.include({ registry: api.local.registryAddress, canIssue: true, confirmations: 0 });
     expect(facts.network).to.include({ name: 'localhost', chainId: 31337, isLocal: true, explorerUrl: null });
-    expect(facts.accounts).to.deep.equal(devnet.accounts);
+    expect(facts.accounts).to.deep.equal(accounts);
     expect(facts.terms.slice(0, 3)).to.deep.equal(['billOfLadingName', 'scac', 'blNumber']);
     expect(facts.terms).to.include('packages').and.not.include('packagesWeight');
   });
@@ -63,7 +81,7 @@ describe('the console of a devnet', () => {
   });
 
   it('issues a document without waiting, and tells how far it is', async () => {
-    const body = { credentialSubject: BILL_OF_LADING, owner: devnet.accounts[1], holder: devnet.accounts[1] };
+    const body = { credentialSubject: BILL_OF_LADING, owner: accounts[1], holder: accounts[1] };
     const headers = { Prefer: 'respond-async', 'Idempotency-Key': 'once' };
     const answer = await page.call<{ tokenId: string }>('POST', '/create/BILL_OF_LADING', body, headers);
     expect(answer.status).to.equal(202);
@@ -83,13 +101,13 @@ describe('the console of a devnet', () => {
 
   it('ends the reading of a history whose caller leaves', async () => {
     const asked = newDeferred<undefined>();
-    const proxy = await startRpcProxy(devnet.nodeUrl, async (method) => {
+    const proxy = await startRpcProxy(api.local.node.url, async (method) => {
       if (method !== 'eth_getLogs') return 'none';
       asked.resolve(undefined);
       return new Promise(() => undefined);
     });
-    const network = networkOfChain(devnet.chainId);
-    const tokenRegistryAddress = devnet.registryAddress;
+    const network = networkOfChain(31337);
+    const tokenRegistryAddress = api.local.registryAddress;
     const answers = createAnswers({
       config: {
         network,
@@ -156,11 +174,11 @@ describe('the console of a devnet', () => {
     expect(valid.issuerIdentity.issuer).to.equal(document.issuer);
     expect(valid.documentStatus.tokenId).to.equal(issued.tokenId);
     expect(valid.shown).to.have.property('credentialSubject');
-    const { host } = new URL(devnet.serviceUrl);
+    const host = api.settings.DOMAIN;
     expect(valid.lookedUp).to.deep.equal([
       `https://${host}/.well-known/did.json`,
       `http://${host}/.well-known/did.json`,
-      devnet.nodeUrl.replace(/\/$/, ''),
+      api.local.node.url.replace(/\/$/, ''),
     ]);
     const subject = { ...(document.credentialSubject as object), blNumber: HOSTILE };
     const tampered = await verify({ ...document, credentialSubject: subject });
@@ -196,7 +214,7 @@ describe('the console of a devnet', () => {
   });
 
   it('checks a request as it is typed, and says what would be refused', async () => {
-    const right = { owner: devnet.accounts[1], holder: devnet.accounts[2], remarks: 'é'.repeat(60) };
+    const right = { owner: accounts[1], holder: accounts[2], remarks: 'é'.repeat(60) };
     const validate = (body: object): Promise<Validation> => ask(`${API}/validate`, body);
     expect(await validate({ ...right, credentialSubject: BILL_OF_LADING })).to.deep.equal({
       problems: [],
@@ -232,7 +250,7 @@ describe('the console of a devnet', () => {
   });
 
   it('says of a request exactly that it is refused', async () => {
-    const right = { owner: devnet.accounts[1], holder: devnet.accounts[1] };
+    const right = { owner: accounts[1], holder: accounts[1] };
     const subjects: object[] = [
       { ...BILL_OF_LADING, foo: 1 },
       { ...BILL_OF_LADING, name: 'x', vessel: 5 },
