@@ -7,13 +7,14 @@ import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../he
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { first, mintsOf, newIssuance, PUBLIC, withQueue } from '../helpers/processes/running-mint-queue';
 
 const SIGN = 'eth_signTransaction';
 const AWAY = "mints wait: the wallet's signer cannot be asked";
 // anvil signs: a program that nobody here wrote.
 describe('a remote signer', () => {
+  hastenSuite(4);
   let local: LocalSetup;
   let proxy: RpcProxy;
 

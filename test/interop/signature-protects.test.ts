@@ -23,7 +23,7 @@ import {
 
 /** For a long run, raise the number of subjects. */
 const SEED = 1;
-const SUBJECTS = 60;
+const SUBJECTS = 30;
 const TAMPERINGS = 8;
 
 describe('the signature of a derived credential', () => {
