@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
+import { exchange } from '../service/base/exchange';
 import type { Database } from '../service/database/database';
 import { channelsOf } from '../service/outbox/channels';
 import type { ClaimedQueue } from '../service/outbox/claim-queues';
@@ -12,6 +13,8 @@ import { withReceiver, type CountingReceiver } from './processes';
 const EVENTS = 10_000;
 /** The service's default. */
 const AT_ONCE = 16;
+
+const READING = { timeoutMs: 30_000, late: () => new Error('no answer'), onData: () => undefined };
 
 /** Events a second from the outbox to a receiver, against a loop that posts such bodies, signed or not. */
 export async function delivery(size: Size): Promise<void> {
@@ -50,8 +53,8 @@ async function postAll(receiver: CountingReceiver, count: number, isSigned: bool
       'content-type': 'application/json',
       ...(signature && { 'x-service-signature': signature['x-service-signature'].toString('base64') }),
     };
-    const answer = await request(receiver.url, { dispatcher, method: 'POST', headers, body });
-    await answer.body.dump();
+    const post = { origin: receiver.url, path: '/', method: 'POST', headers, body } as const;
+    await exchange(dispatcher, post, READING).answered;
   });
   await dispatcher.close();
   return { 'a second': rate };

@@ -84,7 +84,7 @@ const MANY_EVENTS = 2_000;
  *   from the last stored cursor.
  */
 export async function* followChain(options: ChainFollowing): AsyncGenerator<Sighting, void, undefined> {
-  const { finalityDepth, alarm, signal } = options;
+  const { client, finalityDepth, alarm, signal } = options;
   let { cursor } = options;
   let next = nextSighting(options, cursor, true);
   for (let isFirst = true; ; isFirst = false) {
@@ -92,8 +92,11 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
     if (sighting?.kind === 'range') {
       if (sighting.events.length > 0) alarm.quicken();
       cursor = { nextBlock: sighting.nextBlock, kept: keepRead(cursor.kept, sighting.blocks, finalityDepth) };
-      // The next blocks are read while the caller stores these.
-      next = nextSighting(options, cursor, false);
+      // The next blocks are read while the caller stores these. A node that reports new blocks is not asked
+      // whether there is one after its newest.
+      const isToldOfMore = client.takeReportedHead !== undefined && sighting.toBlock === sighting.headBlock;
+      const before = isToldOfMore ? alarm.wait(signal) : undefined;
+      next = Promise.resolve(before).then(() => nextSighting(options, cursor, false));
       // Its error is thrown when it is awaited, unless the caller fails before that.
       next.catch(() => undefined);
       yield sighting;
