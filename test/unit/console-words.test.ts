@@ -2,6 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
 import { problemAt } from '../../console/parts/field-problem';
+import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
@@ -81,6 +82,10 @@ describe('rows of the console', () => {
 });
 
 describe('requests of the console', () => {
+  it('wait for times that differ between pages', () => {
+    expect([0, 0.5, 1].map((random) => pauseAfter(0, random))).to.deep.equal([375, 500, 625]);
+  });
+
   it('read again at most once a second, and once for all that was asked meanwhile', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     const reading: (() => void)[] = [];
