@@ -3,7 +3,7 @@ import type { Engine } from '../helpers/database/engines';
 import { createPlace, type Model } from '../soak/models';
 
 /** The same scenarios in each run, as many as there is time for; `npm run soak` runs others. */
-const FOR_MS = 3_000;
+const FOR_MS = 5_000;
 const FIRST_SEED = 1;
 
 const PROMISES: [subject: string, promise: string, model: Model, engine: Engine][] = [
