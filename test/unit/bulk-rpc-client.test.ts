@@ -5,10 +5,14 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import { isThrottled, nodeErrorOf } from '../../service/chain/node-errors';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { listen } from '../../service/http/server';
+import { hastenSuite } from '../helpers/eventually';
 
 const RANGE = { fromBlock: '0x1', toBlock: '0x9' };
 
 describe('a provider that throttles requests', () => {
+  // After a refusal, the pace is one request a second.
+  hastenSuite(4);
+
   /** Number of the next requests that are refused. */
   let refusals = 0;
 
@@ -38,6 +42,8 @@ describe('a provider that throttles requests', () => {
 });
 
 describe('calls in batches', () => {
+  hastenSuite(4);
+
   /** Bodies of the received requests. */
   let requests: unknown[];
   let answer: (body: Call | Call[]) => Answer;

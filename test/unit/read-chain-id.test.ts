@@ -4,10 +4,14 @@ import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlsOf } from '../../service/config/settings';
 import { listen } from '../../service/http/server';
+import { hastenSuite } from '../helpers/eventually';
 
 const KEY = 'marked-key-0123456789';
 
 describe('reading the chain id of a node', () => {
+  // After a refusal, the pace is one request a second.
+  hastenSuite(4);
+
   /** The error when the node behind the network's own URL answers with this status and body. */
   async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
