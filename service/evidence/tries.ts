@@ -1,8 +1,10 @@
-import { createMPT, createMPTFromProof, createMerkleProof } from '@ethereumjs/mpt';
 import { encodeRlp, getBytes, hexlify, keccak256, toBeHex } from 'ethers';
 
 // Merkle Patricia tries (Yellow Paper, appendix D). A node of a trie is found by its hash, so nodes that
 // lead from a known root to a value prove the value.
+
+/** Loaded when it is needed: it takes 8 MB of memory, and few services are asked for evidence. */
+const loadLibrary = () => import('@ethereumjs/mpt');
 
 /**
  * Makes the trie of a block's receipts or transactions: each value is under its position.
@@ -14,6 +16,7 @@ export async function proveListed(
   values: readonly string[],
   positions: readonly number[],
 ): Promise<{ root: string; nodes: string[] }> {
+  const { createMPT, createMerkleProof } = await loadLibrary();
   const trie = await createMPT();
   for (const [position, value] of values.entries()) await trie.put(keyAt(position), getBytes(value));
   const nodes = new Set<string>();
@@ -42,6 +45,7 @@ export async function openTrie(
 ): Promise<ProvenReading> {
   const first = nodes.find((node) => keccak256(node) === root);
   if (first === undefined) return async () => undefined;
+  const { createMPTFromProof } = await loadLibrary();
   const proof = [first, ...nodes.filter((node) => node !== first)].map((node) => getBytes(node));
   const trie = await createMPTFromProof(proof, { root: getBytes(root), useKeyHashing: isSecure });
   return async (key) => {
