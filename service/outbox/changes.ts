@@ -33,7 +33,8 @@ export async function holdChanges(transaction: Transaction<Schema>): Promise<voi
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
   const [row] = (await currentVersion(db, {})).rows;
-  return row?.version ?? NaN;
+  if (row === undefined) throw new Error('The database has lost the row of subscription_changes.');
+  return row.version;
 }
 
 const currentVersion = compiled((db) =>
