@@ -76,17 +76,21 @@ describeOnEngines('events that were stored with positions in their blocks,', (on
     expect(saidBy(deliveries)).to.deep.equal(['one', 'two', 'three']);
   });
 
-  for (const already of [0, 2, 5]) {
-    it(`are completed, each delivered once, when ${already} of 5 were delivered`, async () => {
-      const said = ['one', 'two', 'three', 'four', 'five'];
-      await storeAsEarlier(said);
-      await deliver(already);
-      await mineAgain('b', said);
-      await deliver();
-      expect(saidBy(deliveries)).to.deep.equal(said);
-      expectToldApart();
-    });
-  }
+  const DIFFERENT = ['one', 'two', 'three', 'four', 'five'];
+  const EQUAL = ['same', 'same', 'same', 'same'];
+  for (const [content, said, delivered] of [
+    ['different', DIFFERENT, [0, 2, 5]],
+    ['equal', EQUAL, [0, 3]],
+  ] as const)
+    for (const already of delivered)
+      it(`of ${content} content are each delivered once when ${already} of ${said.length} were`, async () => {
+        await storeAsEarlier(said);
+        await deliver(already);
+        await mineAgain('b', said);
+        await deliver();
+        expect(saidBy(deliveries)).to.deep.equal(said);
+        expectToldApart();
+      });
 
   it('keep the id and the position under which they may have been received', async () => {
     await storeAsEarlier(['one', 'two', 'three']);
@@ -120,16 +124,4 @@ describeOnEngines('events that were stored with positions in their blocks,', (on
     await deliver();
     expect(placesOf(deliveries)).to.deep.equal([8]);
   });
-
-  for (const already of [0, 3]) {
-    it(`stay distinct when their content is equal and ${already} of 4 were delivered`, async () => {
-      const said = ['same', 'same', 'same', 'same'];
-      await storeAsEarlier(said);
-      await deliver(already);
-      await mineAgain('b', said);
-      await deliver();
-      expect(saidBy(deliveries)).to.deep.equal(said);
-      expectToldApart();
-    });
-  }
 });
