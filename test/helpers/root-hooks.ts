@@ -1,3 +1,4 @@
+import * as numbers from '@nomicfoundation/hardhat-chai-matchers/internal/bigNumber';
 import { checkAnswers } from './described-answers';
 import { nothingIsLeftRunning } from './resources';
 import { everythingIsAsDescribed } from './violations';
@@ -6,6 +7,10 @@ import { everythingIsAsDescribed } from './violations';
 process.on('SIGTERM', () => process.exit(143));
 
 checkAnswers();
+
+// Hardhat's plug-in would make '1', 1 and 1n equal in files that run after one that loads Hardhat. It also
+// searches packages that are not installed for each value that is compared, which is slow.
+Object.assign(numbers, { supportBigNumber: () => undefined });
 
 /** For Mocha's worker processes, which run several files each. Both checks follow the last test of a file. */
 export const mochaHooks = {

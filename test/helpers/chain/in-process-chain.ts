@@ -1,8 +1,15 @@
+import { createRequire } from 'node:module';
 import hre from 'hardhat';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
 import { LazyInitializationProviderAdapter } from 'hardhat/internal/core/providers/lazy-initialization';
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
-import type { Network } from 'hardhat/types';
+import type { HardhatNetworkAccountsConfig, Network } from 'hardhat/types';
+
+// The keys of the accounts, which take two seconds of processor time to derive.
+const { networks } = createRequire(__filename)('../../../devnet/node.config.cjs') as {
+  networks: { hardhat: { accounts: HardhatNetworkAccountsConfig } };
+};
+hre.config.networks.hardhat.accounts = networks.hardhat.accounts;
 
 // NET may be another network. This comes first: code that has used the other one would keep it.
 if (hre.network.name !== HARDHAT_NETWORK_NAME) {
