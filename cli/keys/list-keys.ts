@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { computeAddress, hexlify } from 'ethers';
 import { messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { pathsOf, readSettings } from '../../service/config/config';
@@ -16,6 +15,7 @@ import {
 import type { Settings } from '../../service/config/settings';
 import { verificationMethodOf } from '../../service/keys/issuer-key';
 import { openModule } from '../../service/keys/pkcs11';
+import { addressOf } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
 import { p256Multibase } from '../../service/base/did-key-pair';
 import type { Answer } from '../answer';
@@ -75,7 +75,7 @@ async function walletEntry(key: WalletKey): Promise<ListedKey> {
   if ('module' in key)
     return moduleEntry('wallet', key, 'secp256k1', key.address, async (point) => {
       await openWallet(key).remote?.check();
-      return computeAddress(hexlify(point));
+      return addressOf(point);
     });
   const entry = { ...localEntry('wallet', printableUrl(key.url), key.address), isExtractable: false };
   return checked(entry, async () => openWallet(key).remote?.check());

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { computeAddress, hexlify } from 'ethers';
 import { keyIdOf, keyNumberOf, nextKeyIdOf, p256Multibase } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';
@@ -13,6 +12,7 @@ import {
 import { settingOf, type Settings } from '../../service/config/settings';
 import { tenantOf } from '../../service/config/tenant';
 import { openModule } from '../../service/keys/pkcs11';
+import { addressOf } from '../../service/keys/transaction-signer';
 import type { Answer, Say } from '../answer';
 import { setEnvValue, shadowWarning } from '../files/env-file';
 import { PUBLIC_MODE, refuseUnwritable, writeFileAtomically } from '../files/write-file';
@@ -77,7 +77,7 @@ async function makeWallet(
   }
   const label = settingOf(settings, 'WALLET_PKCS11_KEY') ?? to.label;
   const { publicKey } = await openModule(keyModule).client.make({ label, curve: 'secp256k1' });
-  const address = computeAddress(hexlify(publicKey));
+  const address = addressOf(publicKey);
   const before = settingOf(settings, 'WALLET_ADDRESS');
   if (before !== undefined && before !== address) {
     const remedy = `Correct WALLET_PKCS11_KEY, or unset WALLET_ADDRESS: the key's address is ${address}.`;

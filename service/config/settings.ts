@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { getAddress, Wallet } from 'ethers';
+import { getAddress } from 'ethers';
 import * as z from 'zod';
 import { parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
 import {
@@ -24,6 +24,7 @@ import {
   flag,
   integer,
   parsed,
+  privateKeyOf,
   refuse,
   refused,
   secret,
@@ -68,11 +69,7 @@ export const SERVICE_SETTINGS = {
   ).optional(),
   WALLET_PRIVATE_KEY: secret(
     'whole',
-    parsed(
-      (key) => new Wallet(key).privateKey,
-      'is not a private key',
-      'It is 32 bytes in hexadecimal, with or without 0x.',
-    ),
+    parsed(privateKeyOf, 'is not a private key', 'It is 32 bytes in hexadecimal, with or without 0x.'),
   ),
   /** Signs with the wallet's key, instead of WALLET_PRIVATE_KEY. */
   WALLET_SIGNER_URL: secret('URL', url(['http', 'https'])),

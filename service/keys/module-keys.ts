@@ -1,14 +1,18 @@
-import { computeAddress, hexlify, Signature, toBeHex, Transaction } from 'ethers';
+import { hexlify, Signature, toBeHex, Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { IssuerKey, ModuleKey, ModuleWalletKey } from '../config/key-settings';
+import { ORDER } from '../config/setting-types';
 import { verificationMethodOf } from './issuer-key';
 import { openModule, type ModuleClient } from './pkcs11';
 import { type RemoteSigner, SignerState, type SignerReport } from './signer-state';
-import { signerOf, type TransactionFields, type TransactionSigner } from './transaction-signer';
-
-/** The order of secp256k1. */
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+import {
+  addressOf,
+  HIGHEST_S,
+  signerOf,
+  type TransactionFields,
+  type TransactionSigner,
+} from './transaction-signer';
 
 const SIGNATURE_BYTES = 64;
 
@@ -47,7 +51,7 @@ export class ModuleWallet implements TransactionSigner {
 
   async #check(): Promise<void> {
     const { publicKey } = await this.#client.describe(this.#asked);
-    if (computeAddress(hexlify(publicKey)) !== this.address)
+    if (addressOf(publicKey) !== this.address)
       throw this.#anotherKey('SIGNER_REFUSED', `"${this.#asked.label}" of the module is`);
   }
 
@@ -70,7 +74,7 @@ function recoverable(bytes: Uint8Array, digest: string, address: string): Signat
   const [r, given] = [hexlify(bytes.subarray(0, 32)), BigInt(hexlify(bytes.subarray(32)))];
   // No key makes an s of the order or more.
   if (given >= ORDER) return undefined;
-  const s = given > ORDER / 2n ? ORDER - given : given;
+  const s = given > HIGHEST_S ? ORDER - given : given;
   return ([0, 1] as const)
     .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
     .find((signature) => signerOf(digest, signature) === address);

@@ -2,6 +2,7 @@ import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type S
 import { recover } from 'tiny-secp256k1';
 import { SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
+import { ORDER } from '../config/setting-types';
 import type { RemoteSigner } from './signer-state';
 
 /** A transaction without its nonce. It transfers no currency. */
@@ -31,8 +32,8 @@ export interface TransactionSigner {
   readonly remote?: RemoteSigner;
 }
 
-/** Half the order of secp256k1. Nodes refuse a signature with a higher s (EIP-2). */
-const HIGHEST_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+/** Nodes refuse a signature with a higher s (EIP-2). */
+export const HIGHEST_S = ORDER / 2n;
 
 /** The fields that are signed, with names for messages. */
 const COMPARED = [
@@ -81,11 +82,16 @@ export function signerOf(digest: string, { r, _s: s, yParity }: Signature): stri
   try {
     // Uncompressed: a byte of form, x and y.
     const point = recover(getBytes(digest), getBytes(concat([r, s])), yParity, false);
-    return point ? getAddress(dataSlice(keccak256(point.subarray(1)), 12)) : undefined;
+    return point ? addressOf(point) : undefined;
   } catch {
     // r or s is out of range.
     return undefined;
   }
+}
+
+/** The address of an uncompressed public key, with its checksum. */
+export function addressOf(point: Uint8Array): string {
+  return getAddress(dataSlice(keccak256(point.subarray(1)), 12));
 }
 
 function wrongAnswer(problem: string, cause?: unknown): SignerError {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { hexlify, recoverAddress, Signature, SigningKey, toBeHex, ZeroHash } from 'ethers';
+import { hexlify, recoverAddress, Signature, SigningKey, toBeHex, Wallet, ZeroHash } from 'ethers';
+import { privateKeyOf } from '../../service/config/setting-types';
 import { signerOf } from '../../service/keys/transaction-signer';
+import { openWallet } from '../../service/keys/wallet';
 
 /** An x-coordinate of no point of secp256k1. */
 const NO_POINT = 5n;
@@ -28,5 +30,31 @@ describe('the address that signed', () => {
       { r: hexlify(new Uint8Array(32).fill(255)), s },
     ])
       expect(signerOf(digest, Signature.from({ ...impossible, yParity: 0 }))).to.equal(undefined);
+  });
+});
+
+describe('a wallet in this process', () => {
+  it('signs as ethers does, with 20 keys', async () => {
+    for (let left = 20; left > 0; left--) {
+      const privateKey = hexlify(randomBytes(32));
+      const [ours, theirs] = [openWallet({ privateKey }), new Wallet(privateKey)];
+      expect(ours.address).to.equal(theirs.address);
+      const to = left % 2 ? theirs.address : null;
+      const all = { to, data: hexlify(randomBytes(left)), chainId: left, nonce: left, gasLimit: 300_000n };
+      for (const fields of [
+        { ...all, type: 2, maxFeePerGas: 9n, maxPriorityFeePerGas: 1n } as const,
+        { ...all, type: 0, gasPrice: 9n } as const,
+      ])
+        expect(await ours.sign(fields)).to.equal(await theirs.signTransaction(fields));
+    }
+  });
+
+  it('has a key from 1 to below the order of secp256k1, with or without 0x', () => {
+    const order = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
+    const highest = `${order.slice(0, -1)}0`;
+    expect(privateKeyOf(highest.toUpperCase())).to.equal(`0x${highest}`);
+    expect(privateKeyOf(`0x${highest}`)).to.equal(`0x${highest}`);
+    for (const wrong of [order, '0'.repeat(64), highest.slice(1), `${highest}0`, `0x${highest}\n`, ''])
+      expect(privateKeyOf(wrong)).to.equal(undefined);
   });
 });
