@@ -1,4 +1,4 @@
-import { getCreate2Address, keccak256, solidityPackedKeccak256 } from 'ethers';
+import { concat, dataSlice, keccak256, toBeHex } from 'ethers';
 import {
   TitleEscrowFactory__factory,
   TitleEscrow__factory,
@@ -32,10 +32,10 @@ export interface RegistryContracts {
 const CLONE_INIT_CODE = ['0x3d602d80600a3d3981f3363d3d373d3d3d363d73', '5af43d82803e903d91602b57fd5bf3'];
 
 /**
- * Cache. The three hashes in JavaScript are most of the cost of decoding a log, and the logs of a token come
+ * Cache. The hashes in JavaScript are most of the cost of decoding a log, and the logs of a token come
  * together.
  */
-const KNOWN = new WeakMap<RegistryContracts, Map<bigint, string>>();
+const KNOWN = new WeakMap<RegistryContracts, { initCodeHash: string; addresses: Map<bigint, string> }>();
 const MOST_KNOWN = 1_000;
 
 /**
@@ -44,18 +44,21 @@ const MOST_KNOWN = 1_000;
  * are ignored.
  */
 export function titleEscrowAddress(contracts: RegistryContracts, tokenId: bigint): string {
-  const known = KNOWN.get(contracts) ?? new Map<bigint, string>();
-  KNOWN.set(contracts, known);
-  const address = known.get(tokenId) ?? computed(contracts, tokenId);
-  if (known.size >= MOST_KNOWN) known.clear();
-  known.set(tokenId, address);
+  const { registry, titleEscrowFactory, titleEscrowImplementation } = contracts;
+  let known = KNOWN.get(contracts);
+  if (known === undefined) {
+    const initCodeHash = keccak256(CLONE_INIT_CODE.join(titleEscrowImplementation.slice(2)));
+    KNOWN.set(contracts, (known = { initCodeHash, addresses: new Map() }));
+  }
+  const { initCodeHash, addresses } = known;
+  const earlier = addresses.get(tokenId);
+  if (earlier !== undefined) return earlier;
+  const salt = keccak256(concat([registry, toBeHex(tokenId, 32)]));
+  const hash = keccak256(concat(['0xff', titleEscrowFactory, salt, initCodeHash]));
+  const address = dataSlice(hash, 12);
+  if (addresses.size >= MOST_KNOWN) addresses.clear();
+  addresses.set(tokenId, address);
   return address;
-}
-
-function computed(contracts: RegistryContracts, tokenId: bigint): string {
-  const salt = solidityPackedKeccak256(['address', 'uint256'], [contracts.registry, tokenId]);
-  const initCode = CLONE_INIT_CODE.join(contracts.titleEscrowImplementation.slice(2));
-  return getCreate2Address(contracts.titleEscrowFactory, salt, keccak256(initCode)).toLowerCase();
 }
 
 /** A registry that was found on its chain. */

@@ -122,12 +122,14 @@ async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog
  * half full it is wrong about an address in one of eight blocks at most.
  */
 function mayLackLogs({ logsBloom }: ChainBlock, own: readonly ChainLog[], contracts: RegistryContracts) {
+  const silent = [contracts.registry, contracts.titleEscrowFactory].filter((address) =>
+    own.every((log) => log.address !== address),
+  );
+  if (silent.length === 0) return false;
   const bloom = Buffer.from(logsBloom.slice(2), 'hex');
   const bitsSet = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
   if (bitsSet === 0 || bitsSet >= MOST_BLOOM_BITS) return false;
-  return [contracts.registry, contracts.titleEscrowFactory].some(
-    (address) => isInBloom(bloom, address) && own.every((log) => log.address !== address),
-  );
+  return silent.some((address) => isInBloom(bloom, address));
 }
 
 function isInBloom(bloom: Buffer, address: string): boolean {
