@@ -37,13 +37,20 @@ export function refusePublishedKey({ name, local }: Network, address: string): v
   });
 }
 
+let publishedAddresses: string[] | undefined;
+
 function isPublished(address: string): boolean {
-  return Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => publishedWallet(n).address).includes(address);
+  publishedAddresses ??= Array.from({ length: PUBLISHED_ACCOUNTS }, (_, n) => publishedWallet(n).address);
+  return publishedAddresses.includes(address);
 }
+
+let publishedAccounts: HDNodeWallet | undefined;
 
 /** The n-th account of every Hardhat node. */
 export function publishedWallet(n: number): HDNodeWallet {
-  return HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), `${ACCOUNTS_PATH}/${n}`);
+  // The steps from the phrase to the accounts take most of the time, and are the same for all.
+  publishedAccounts ??= HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PUBLISHED_MNEMONIC), ACCOUNTS_PATH);
+  return publishedAccounts.deriveChild(n);
 }
 
 /**

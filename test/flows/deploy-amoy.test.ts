@@ -1,20 +1,23 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { utils } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { formatEther, parseEther, Transaction, type TransactionResponse } from 'ethers';
+import { withFileLock } from '../../cli/files/write-file';
 import { gasLimitFor } from '../../cli/transactions';
 import { hardhatCli } from '../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { newDeferred } from '../../service/base/waiting';
 import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { startFakeGasStation, type FakeGasStation } from '../helpers/chain/fake-gas-station';
 import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
-import { eventually } from '../helpers/eventually';
+import { errorOf } from '../helpers/error-of';
+import { eventually, hastenedProcess, hastenSuite } from '../helpers/eventually';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -27,6 +30,8 @@ const PRIORITY_FEE = 30_500_000_000n;
 const KEY = 'marked-key-0123456789abcdef';
 const SEND = 'eth_sendRawTransaction';
 const BLOCK_EVERY_MS = 50;
+/** As fast as time passes, so that a command asks about as often as blocks come. */
+const TIMES = 6;
 
 /**
  * Removes the file of the tenant's registry, as on another machine or in a fresh clone. Only that of this
@@ -45,6 +50,7 @@ function dropRegistryFile(envFile: string): boolean {
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published, behind a
 // proxy that can fail as a provider.
 describe('npx hardhat deploy and tdoc on Amoy', () => {
+  hastenSuite(TIMES);
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
   let station: FakeGasStation;
@@ -318,22 +324,6 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
       return join(PROJECT_ROOT, folder, `registry-${tenantOf(amoy.envFile).key}.json`);
     }
 
-    /** Starts the command in a process of its own. */
-    function start(args: string[]): ChildProcess {
-      const env = {
-        ...inheritedEnvironment(),
-        ENV_FILE: amoy.envFile,
-        WALLET_PRIVATE_KEY: amoy.wallet.privateKey,
-        RPC_URL: proxy.url,
-        GAS_STATION_URL: 'none',
-      };
-      const words = [hardhatCli(), 'deploy', '--network', 'amoy', ...args];
-      return spawn(process.execPath, words, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
-    }
-
-    const finished = async (child: ChildProcess): Promise<unknown> =>
-      ((await once(child, 'close')) as unknown[])[0];
-
     /** Expects the next run to finish with the transaction of the interrupted one. */
     async function expectFinished(): Promise<void> {
       await mine();
@@ -353,8 +343,17 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
       for (const address of [deployer, titleEscrowFactory, tokenImplementation])
         await amoy.chain.send('hardhat_setCode', [address, '0x']);
       await mine();
-      const child = start(['--with-infrastructure']);
-      const ended = finished(child);
+      const env = {
+        ...inheritedEnvironment(),
+        ENV_FILE: amoy.envFile,
+        WALLET_PRIVATE_KEY: amoy.wallet.privateKey,
+        RPC_URL: proxy.url,
+        GAS_STATION_URL: 'none',
+        ...hastenedProcess(TIMES),
+      };
+      const words = [hardhatCli(), 'deploy', '--network', 'amoy', '--with-infrastructure'];
+      const child = spawn(process.execPath, words, { cwd: PROJECT_ROOT, env, stdio: 'ignore' });
+      const ended = once(child, 'close');
       await eventually('it has sent two transactions', async () => (await pending()) >= 2);
       child.kill('SIGKILL');
       await ended;
@@ -433,24 +432,22 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
       expect(await pending()).to.equal(0);
     });
 
-    it('makes one registry when two commands run at once', async () => {
-      let allow = (): void => undefined;
-      const isAllowed = new Promise<void>((resolve) => (allow = resolve));
+    it('lets no other command work on the chain until its transaction is mined', async () => {
+      const mayEstimate = newDeferred<void>();
       proxy.answer(async (method): Promise<Fault> => {
-        if (method === 'eth_estimateGas') await isAllowed;
+        if (method === 'eth_estimateGas') await mayEstimate.promise;
         return 'none';
       });
-      const one = finished(start([]));
-      await eventually('one would send', () => proxy.calls.includes('eth_estimateGas'));
-      const since = proxy.calls.length;
-      const other = deploy();
-      const asked = (): string[] => proxy.calls.slice(since);
-      await eventually('the other knows the chain', () => asked().includes('eth_getBlockByNumber'));
-      expect(asked(), 'the other waits').not.to.include('eth_getCode');
-      allow();
+      const locked = async () =>
+        (await errorOf(withFileLock(dirname(await stepFile()), () => undefined, 0))).code;
+      const running = deploy();
+      await eventually('it would sign', () => proxy.calls.includes('eth_estimateGas'));
+      expect(await locked()).to.equal('FILE_LOCKED');
+      mayEstimate.resolve();
+      await eventually('the transaction is sent', async () => (await pending()) === 1);
+      expect(await locked()).to.equal('FILE_LOCKED');
       await mine();
-      expect([await one, (await other).code]).to.deep.equal([0, 0]);
-      expect(await transactions()).to.equal(1);
+      expect((await running).code).to.equal(0);
     });
 
     it('goes on when the answer of the node is lost', async () => {

@@ -5,7 +5,6 @@ import { type JsonRpcProvider, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../devnet/hardhat-node';
 import { readSettings } from '../../service/config/config';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { askHardhat } from '../helpers/processes/command-answer';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
@@ -45,13 +44,9 @@ describe('npx hardhat deploy', () => {
     folder.remove();
   });
 
-  async function run(
-    args: string[],
-    settings: Record<string, string> = {},
-    ask = askHardhatInProcess,
-  ): Promise<Outcome> {
+  async function run(args: string[], settings: Record<string, string> = {}): Promise<Outcome> {
     const all = { ENV_FILE: envFile, RPC_URL: node.url, WALLET_PRIVATE_KEY: DEPLOYER_KEY, ...settings };
-    const { code, stdout, stderr } = await ask(['deploy', ...args], all);
+    const { code, stdout, stderr } = await askHardhatInProcess(['deploy', ...args], all);
     return { code, output: stdout + stderr };
   }
 
@@ -103,7 +98,7 @@ describe('npx hardhat deploy', () => {
 
     it('creates a registry that can mint, and writes its address into an env file of mode 600', async () => {
       const args = ['--network', 'localhost', '--token-name', 'Bills', '--token-symbol', 'BL'];
-      const { code, output } = await run(args, {}, askHardhat);
+      const { code, output } = await run(args);
       expect(code, output).to.equal(0);
       const address = written() ?? '';
       expect(output).to.contain(address);

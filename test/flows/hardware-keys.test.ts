@@ -29,8 +29,10 @@ import {
   type HsmServer,
   type SoftHsm,
 } from '../helpers/keys/soft-hsm';
-import { askHardhat, askTdoc } from '../helpers/processes/command-answer';
+import { askTdoc } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';
+import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
+import { startService, type RunningService } from '../helpers/processes/running-service';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
@@ -46,6 +48,8 @@ describe('PKCS11_MODULE', function () {
   let settings: Record<string, string>;
   /** The private keys, in all their forms. */
   let secrets: Buffer[];
+  // eslint-disable-next-line no-restricted-properties -- the libraries read the environment of the process.
+  const { env } = process;
 
   before(async function () {
     if (!hasServer) return this.skip();
@@ -60,8 +64,12 @@ describe('PKCS11_MODULE', function () {
     server = await startHsmServer(hsm, local.folder);
     owner = await local.account(1);
     settings = { ...local.settings, ...moved.settings, ...server.settings, PORT: String(port) };
+    const { SOFTHSM2_CONF, P11_KIT_SERVER_ADDRESS } = settings;
+    Object.assign(env, { SOFTHSM2_CONF, P11_KIT_SERVER_ADDRESS });
   });
   after(async () => {
+    delete env.SOFTHSM2_CONF;
+    delete env.P11_KIT_SERVER_ADDRESS;
     await server?.kill();
     hsm?.remove();
     await local?.stop();
@@ -159,27 +167,23 @@ describe('PKCS11_MODULE', function () {
   });
 
   it('does not try the PIN of its start again when the marker is cleared for another one', async () => {
-    const { SOFTHSM2_CONF, PKCS11_MODULE: path = '', PKCS11_TOKEN: token = '' } = hsm.settings;
-    // eslint-disable-next-line no-restricted-properties -- the library reads the environment of the process.
-    const { env } = process;
-    env.SOFTHSM2_CONF = SOFTHSM2_CONF;
+    const { PKCS11_MODULE: path = '' } = hsm.settings;
+    // A process opens a token once: that of the other tests has the right PIN.
+    const token = 'other';
+    hsm.addToken(token);
     const refusedPinFile = join(local.folder, 'refused-at-start.json');
     writeFileSync(refusedPinFile, JSON.stringify({ module: path, token }));
     const { client } = openModule({ path, token, pin: 'wrong', pinFile: undefined, refusedPinFile });
     const ask = () => client.describe({ label: 'carrier-wallet', curve: 'secp256k1' });
-    try {
-      expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
-      rmSync(refusedPinFile);
-      expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
-      expect(existsSync(refusedPinFile)).to.equal(false);
-    } finally {
-      delete env.SOFTHSM2_CONF;
-    }
+    expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
+    rmSync(refusedPinFile);
+    expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
+    expect(existsSync(refusedPinFile)).to.equal(false);
   });
 
   const FAULTS: Record<string, { own: Record<string, string>; told: string[] }> = {
     'a library that is not there': { own: { PKCS11_MODULE: '/nowhere.so' }, told: ['cannot be loaded'] },
-    'a token that is not there': { own: { PKCS11_TOKEN: 'other' }, told: ['has no token "other"'] },
+    'a token that is not there': { own: { PKCS11_TOKEN: 'none' }, told: ['has no token "none"'] },
     'a key that is not there, and one of another curve': {
       own: { WALLET_PKCS11_KEY: 'other', DID_PKCS11_KEY: 'carrier-wallet' },
       told: ['has no private key "other"', 'of another curve than P-256'],
@@ -198,7 +202,7 @@ describe('PKCS11_MODULE', function () {
   };
   for (const [fault, { own, told }] of Object.entries(FAULTS))
     it(`names ${fault}`, async () => {
-      const { code, stdout } = await askTdoc(['keys'], { ...settings, ...own });
+      const { code, stdout } = await askTdocInProcess(['keys'], { ...settings, ...own });
       for (const part of told) expect(stdout).to.contain(part);
       expect(code).to.equal(1);
     });
@@ -206,7 +210,7 @@ describe('PKCS11_MODULE', function () {
   describe('with keys that `tdoc setup` made inside the module', () => {
     let own: Record<string, string>;
     let label: string;
-    let service: ServiceProcess | undefined;
+    let service: RunningService | undefined;
 
     before(async () => {
       const port = await freePort(0);
@@ -225,23 +229,23 @@ describe('PKCS11_MODULE', function () {
     });
     afterEach(async () => {
       await server?.start();
-      await service?.end('SIGTERM');
+      await service?.stop();
       service = undefined;
     });
 
-    const run = async (ask: typeof askTdoc, ...args: string[]): Promise<string> => {
+    const run = async (ask: typeof askTdocInProcess, ...args: string[]): Promise<string> => {
       const { code, stdout, stderr } = await ask(args, own);
       expect(code, stdout + stderr).to.equal(0);
       return stdout;
     };
     const did = async (expected: number, ...args: string[]): Promise<string> => {
-      const { code, stdout, stderr } = await askTdoc(['did', ...args], own);
+      const { code, stdout, stderr } = await askTdocInProcess(['did', ...args], own);
       expect(code, stdout + stderr).to.equal(expected);
       return stdout + stderr;
     };
     /** Issues a document into a file. Returns the name of the key that signed it. */
     const issued = async (name: string): Promise<string> => {
-      service ??= await startServiceProcess(own);
+      service ??= await startService(own);
       const { status, text } = await create(service.url, document());
       expect(status, text).to.equal(200);
       writeFileSync(join(local.folder, name), text);
@@ -252,13 +256,13 @@ describe('PKCS11_MODULE', function () {
 
     it('deploys a registry, and rebuilds the DID document', async () => {
       const made = await run(askTdoc, 'setup', '--pkcs11');
-      expect(await run(askTdoc, 'setup', '--pkcs11')).to.contain(made.split('\n', 4).join('\n'));
+      expect(await run(askTdocInProcess, 'setup', '--pkcs11')).to.contain(made.split('\n', 4).join('\n'));
       const { WALLET_ADDRESS: wallet, DID_PKCS11_KEY } = readSettings({ ENV_FILE: own.ENV_FILE }).settings;
       label = DID_PKCS11_KEY ?? '';
       await local.client.send('hardhat_setBalance', [wallet, toQuantity(parseEther('1'))]);
-      await run(askHardhat, 'deploy', '--network', 'localhost');
+      await run(askHardhatInProcess, 'deploy', '--network', 'localhost');
       expect(readFileSync(own.ENV_FILE ?? '', 'utf8')).not.to.match(/^(WALLET_PRIVATE_KEY|DID_KEY_PAIRS)=/m);
-      const { keys } = JSON.parse(await run(askTdoc, 'keys', '--json')) as { keys: object[] };
+      const { keys } = JSON.parse(await run(askTdocInProcess, 'keys', '--json')) as { keys: object[] };
       const inModule = { isExtractable: false, uses: ['sign'], problem: null };
       expect(keys[0]).to.deep.include({ key: 'wallet', public: wallet, ...inModule });
       expect(keys[1]).to.deep.include({ key: 'issuer', ...inModule });

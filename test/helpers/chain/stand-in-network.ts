@@ -1,6 +1,6 @@
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
+import { hexlify, type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../../deploy/published-contracts';
 import { findNetwork } from '../../../service/chain/networks';
@@ -49,7 +49,7 @@ export async function startStandInNetwork(
   const chain = nodeClient(node.url, chainId);
   if (isPublished) await installContracts(chain, published);
   const newTenant = () => {
-    const wallet = new Wallet(Wallet.createRandom().privateKey);
+    const wallet = new Wallet(hexlify(randomBytes(32)));
     return { wallet, envFile: join(folder.path, `${name}-${wallet.address}.env`) };
   };
   let { wallet, envFile } = newTenant();
