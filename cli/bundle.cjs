@@ -23,14 +23,15 @@ exports.OPTIONS = {
     '@ngrok/ngrok',
     'pkcs11js',
     // These load files that lie beside them.
-    '@digitalbazaar/*',
-    'jsonld',
-    'jsonld-signatures',
     'piscina',
     'tiny-secp256k1',
     // Development only.
     'hardhat',
   ],
+  // Contexts that packages bring are read from modules. Nothing reads the URLs of the files with the same.
+  define: { 'import.meta.url': '"file:///"' },
+  // JSON-LD's own client, which nothing uses, is as much code as the rest of a signing thread.
+  alias: { '@digitalbazaar/http-client': 'node:http' },
 };
 
 exports.ENTRY_POINTS = [
@@ -83,6 +84,7 @@ const UNBUNDLED = {
   ...PROGRAMS,
   bundle: false,
   external: undefined,
+  alias: undefined,
   entryPoints: [...FOLDERS.map((folder) => `${folder}/**/*.ts`), 'service/**/*.json'],
   loader: { '.json': 'copy' },
 };
