@@ -10,6 +10,10 @@ const time = createRequire(__filename)('./hastened-time.cjs') as {
 
 const DEADLINE_MS = 60_000;
 
+/** The pause after a question, as a part of the time that has passed: each question takes processor time. */
+const PAUSE = 0.1;
+const LONGEST_PAUSE_MS = 250;
+
 /**
  * Waits until `probe` returns a value other than undefined or false, and returns the value. Fails with `what`
  * if that takes too long.
@@ -19,12 +23,13 @@ export async function eventually<T>(
   probe: () => T | Promise<T>,
   { withinMs = DEADLINE_MS, everyMs = 25 } = {},
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + withinMs;
+  const begun = Date.now();
   for (;;) {
     const value = await probe();
     if (value !== undefined && value !== false && value !== null) return value;
-    if (Date.now() > deadline) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
-    await time.REAL.sleep(everyMs);
+    const passed = Date.now() - begun;
+    if (passed > withinMs) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
+    await time.REAL.sleep(Math.max(everyMs, Math.min(passed * PAUSE, LONGEST_PAUSE_MS)));
   }
 }
 

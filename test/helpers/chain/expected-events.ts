@@ -42,8 +42,8 @@ const ESCROW_EVENTS: Record<string, [type: string, ...payload: string[]]> = {
 
 /**
  * The events that a subscriber must get of a registry, in chain order. They are derived from the chain alone:
- * all logs from `fromBlock` on, unfiltered, decoded with the interfaces of the contracts. The factory on
- * chain is asked for the title escrows. No code is shared with the service.
+ * all logs from `fromBlock` on, unfiltered, decoded with the interfaces of the contracts. The logs of the
+ * factory on chain name the title escrows. No code is shared with the service.
  */
 export async function expectedEvents(
   client: JsonRpcProvider,
@@ -54,10 +54,8 @@ export async function expectedEvents(
   const registry = TradeTrustTokenStandard__factory.connect(address, client);
   const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), client);
   const factoryAddress = (await factory.getAddress()).toLowerCase();
-  const minted = await registry.queryFilter(registry.filters['Transfer(address,address,uint256)'](NOBODY), 0);
-  const ids = minted.map(({ args }) => args.tokenId);
-  const addresses = await Promise.all(ids.map((tokenId) => factory.getEscrowAddress(address, tokenId)));
-  const escrows = new Map(ids.map((id, index) => [(addresses[index] ?? '').toLowerCase(), id]));
+  const created = await factory.queryFilter(factory.filters.TitleEscrowCreated(undefined, address), 0);
+  const escrows = new Map(created.map(({ args }) => [args.titleEscrow.toLowerCase(), args.tokenId]));
 
   const logs = await client.getLogs({ fromBlock, toBlock: 'latest' });
   const numbers = [...new Set(logs.map(({ blockNumber }) => blockNumber))];
