@@ -93,8 +93,11 @@ export async function earlierOutbox({ settings }: State) {
 }
 
 function dialectOf({ DATA_DIR, DATABASE_URL }: State['settings']) {
-  if (DATABASE_URL !== undefined)
-    return new PostgresDialect({ pool: new Pool({ connectionString: DATABASE_URL, max: 2 }) });
+  if (DATABASE_URL !== undefined) {
+    // Removing the database may end connections that the pool has not yet closed.
+    const pool = new Pool({ connectionString: DATABASE_URL, max: 2 }).on('error', () => undefined);
+    return new PostgresDialect({ pool });
+  }
   mkdirSync(DATA_DIR, { recursive: true, mode: 0o700 });
   return sqliteDialect(new Sqlite(join(DATA_DIR, 'state.sqlite')), 1_000);
 }
