@@ -2,21 +2,22 @@ import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
+import { maskStandardError } from '../../cli/errors';
+import { runTdoc } from '../../cli/program';
 import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { newTokenId } from '../helpers/chain/direct-mint';
-import { bundledScript } from '../helpers/processes/bundled-script';
-import { ask, askHardhat, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
+import { askHardhat, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
-import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { answerOf, askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
 import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { hastenedProcess, hastenSuite } from '../helpers/eventually';
+import { hastenSuite } from '../helpers/eventually';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import {
@@ -29,49 +30,8 @@ const WRITTEN_FOLDERS = ['deploy/deployments', 'cache', 'typechain-types'].map((
   join(PROJECT_ROOT, name),
 );
 
-/** Commands that run while the node fails. */
-const QUESTIONS = [
-  ['role', 'list'],
-  ['token', '1'],
-  ['verify-credential', 'CREDENTIAL', '--json'],
-  ['decrypt-remark', 'CREDENTIAL'],
-];
-
 /** `deploy` has the client of the other commands: one mode for each kind of answer. */
 const MODES_OF_DEPLOY = ['status-401', 'rpc-error', 'told-as-result', 'half-json', 'cut'];
-
-/** Runs commands of `tdoc` in one process, all at once in each mode of the echoing server. */
-const RUN_ALL = `
-import { runTdoc } from './cli/program';
-import { maskStandardError } from './cli/errors';
-const { ECHO, CREDENTIAL, MODES, COMMANDS } = JSON.parse(process.env.TEST_PLAN);
-maskStandardError();
-// Throttled requests are repeated after random pauses: after none here.
-Math.random = () => 0;
-(async () => {
-  for (const mode of MODES) {
-    await fetch(ECHO + '/mode/' + mode);
-    await Promise.all(COMMANDS.map(async (args) => {
-      await runTdoc([...args.map((arg) => (arg === 'CREDENTIAL' ? CREDENTIAL : arg)), '--stack-traces']);
-      console.log('==', mode, args[0]);
-    }));
-  }
-})();
-`;
-
-/** Runs commands of `tdoc` in one process, one after the other, each with settings of its own. */
-const RUN_EACH = `
-import { runTdoc } from './cli/program';
-import { maskStandardError } from './cli/errors';
-const { env } = process;
-(async () => {
-  for (const [args, changes] of JSON.parse(env.TEST_PLAN)) {
-    process.env = { ...env, ...changes };
-    maskStandardError();
-    await runTdoc([...args, '--stack-traces']);
-  }
-})();
-`;
 
 /** Throws an error that is not caught as soon as the command has begun. */
 const THROW = `
@@ -137,20 +97,34 @@ describe('commands with secrets in their settings', () => {
     return answer;
   }
 
-  /** Runs a script that prints the output of its commands; checks and returns the output. */
-  async function runScript(
-    name: string,
-    script: string,
-    plan: unknown,
+  /**
+   * Runs commands at once in this process, where their standard error is masked as in one of their own.
+   * Checks and returns their output.
+   */
+  async function runMasked(
+    commands: readonly string[][],
     changes: Record<string, string> = {},
   ): Promise<CommandAnswer> {
-    const { path, remove } = bundledScript(script);
-    try {
-      const env = { ...settings, ...changes, ...hastenedProcess(10), TEST_PLAN: JSON.stringify(plan) };
-      return keptBy(await ask(path, [], env), name);
-    } finally {
-      remove();
+    const name = commands.map(([command]) => command).join();
+    const work = async (): Promise<void> => {
+      maskStandardError();
+      await Promise.all(commands.map((args) => runTdoc([...args, '--stack-traces'])));
+    };
+    return keptBy(await answerOf(work, { ...settings, ...changes }), name);
+  }
+
+  /** Runs the commands in each of these modes of the echoing server. Returns their standard error. */
+  async function runInModes(
+    modes: readonly string[],
+    commands: readonly string[][],
+    changes: Record<string, string> = {},
+  ): Promise<string> {
+    let errors = '';
+    for (const mode of modes) {
+      echo.fail(mode);
+      errors += (await runMasked(commands, changes)).stderr;
     }
+    return errors;
   }
 
   it('reveal no secret when they succeed, also with --verbose', async () => {
@@ -193,19 +167,19 @@ describe('commands with secrets in their settings', () => {
     const issuer = await createTestIssuer(`localhost:${await freePort(0)}`);
     writeFileSync(credential, JSON.stringify(await issuer.sign()));
     const changes = { RPC_URL: nodeUrl(echo.port), TOKEN_REGISTRY_ADDRESS };
-    const ECHO = `http://127.0.0.1:${echo.port}`;
-    const plan = { ECHO, CREDENTIAL: credential, MODES: MODE_NAMES, COMMANDS: QUESTIONS };
-    const { stdout, stderr } = await runScript('run-all', RUN_ALL, plan, changes);
-    for (const mode of MODE_NAMES) {
-      expect(stdout).to.contain(`== ${mode} decrypt-remark`);
-      expect(echo.asked[mode], mode).to.be.at.least(3);
-    }
-    expect(stderr).to.contain('[secret]');
-
+    const questions = [
+      ['role', 'list'],
+      ['token', '1'],
+      ['verify-credential', credential, '--json'],
+      ['decrypt-remark', credential],
+    ];
     const { random } = Math;
     let errors = '';
     try {
+      // Throttled requests are repeated after random pauses: after none here.
       Math.random = () => 0;
+      expect(await runInModes(MODE_NAMES, questions, changes)).to.contain('[secret]');
+      for (const mode of MODE_NAMES) expect(echo.asked[mode], mode).to.be.at.least(3);
       for (const mode of MODES_OF_DEPLOY) {
         echo.fail(mode);
         errors += (await deploy(changes)).stderr;
@@ -237,14 +211,16 @@ describe('commands with secrets in their settings', () => {
       const message = `${told} ${JSON.stringify(params)}`;
       return isRefused ? { error: { code: -32000, message, data: told } } : 'none';
     });
-    const ECHO = `http://127.0.0.1:${echo.port}`;
-    const plan = { ECHO, MODES: ['estimate', 'submission'], COMMANDS: commands };
-    const { stdout, stderr } = await runScript('refused', RUN_ALL, plan);
+    const answers = [await runMasked(commands), await runMasked(commands)];
+    const [stdout, stderr] = [
+      answers.map((one) => one.stdout).join(),
+      answers.map((one) => one.stderr).join(),
+    ];
     proxy.answer(() => 'none');
     for (const code of ['NODE_FAILED', 'TRANSACTION_REJECTED'])
       expect(stderr.split(`code: '${code}'`), code).to.have.length(1 + commands.length);
     expect(stderr).to.contain('warning: The gas station').and.to.contain('refused: [secret]');
-    expect(stdout).to.contain('== submission restore').and.not.to.contain('sent     0x');
+    expect(stdout).not.to.contain('sent     0x');
   });
 
   it('reveal no secret when the signer fails in every way and repeats all that it was sent', async () => {
@@ -291,16 +267,17 @@ describe('commands with secrets in their settings', () => {
       [{ RPC_URL: `https//n.example:x/v3/${key}?k=${key}` }, /RPC_URL is not a URL/],
     ] as const)
       expect((await deploy(changes)).stderr).to.match(problem);
-    const plan = [
-      ...urls.map((RPC_URL) => [['token', '1'], { RPC_URL }]),
+    let errors = '';
+    for (const [command, changes] of [
+      ...urls.map((RPC_URL) => [['token', '1'], { RPC_URL }] as const),
       [['redeliver', '--dead'], { NET: key }],
       [['deliveries'], { SERVICE_CONFIG: file('broken.json') }],
       [['did'], { DID_KEY_PAIRS }],
-    ];
-    const printed = await runScript('run-each', RUN_EACH, plan, { TOKEN_REGISTRY_ADDRESS });
-    expect(printed.stderr.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
+    ] as const)
+      errors += (await runMasked([[...command]], { TOKEN_REGISTRY_ADDRESS, ...changes })).stderr;
+    expect(errors.split(`code: 'RPC_UNREACHABLE'`)).to.have.length(1 + urls.length);
     expect(echo.asked['web-socket']).to.be.at.least(1);
-    expect(printed.stderr)
+    expect(errors)
       .to.match(/NET "\[secret\]" is not/)
       .and.to.match(/broken\.json is not JSON: line 1, column \d+/)
       .and.to.match(/DID_KEY_PAIRS is not valid JSON/);

@@ -6,6 +6,7 @@ import { hardhatCli } from '../../../devnet/hardhat-node';
 import { inheritedEnvironment } from '../../../service/config/config';
 import type { CommandAnswer } from './command-answer';
 import { outputOf } from './command-output';
+import { replace } from './tdoc-in-process';
 
 const HARDHAT = hardhatCli();
 
@@ -68,11 +69,4 @@ async function run(args: string[], settings: Record<string, string>): Promise<Co
   } finally {
     for (const restore of undo) restore();
   }
-}
-
-/** Changes properties; the result changes them back. */
-function replace(object: object, changes: Record<string, unknown>): () => void {
-  const before = Object.keys(changes).map((name) => [name, Reflect.get(object, name) as unknown] as const);
-  Object.assign(object, changes);
-  return () => void Object.assign(object, Object.fromEntries(before));
 }

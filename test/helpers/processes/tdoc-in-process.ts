@@ -8,36 +8,48 @@ import { outputOf } from './command-output';
  * Runs `npx tdoc …` in this process, without a terminal and without the masking of standard error. Only
  * one command may run at a time, because the process has its settings meanwhile.
  */
-export async function askTdocInProcess(
+export function askTdocInProcess(
   args: string[],
+  settings: Record<string, string>,
+  surroundings?: { cwd?: string },
+): Promise<CommandAnswer> {
+  return answerOf(() => runTdoc(args), settings, surroundings);
+}
+
+/** The answer of what runs commands in this process with these settings. */
+export async function answerOf(
+  work: () => Promise<unknown>,
   settings: Record<string, string>,
   { cwd }: { cwd?: string } = {},
 ): Promise<CommandAnswer> {
   const before = process.cwd();
-  const { env, exitCode } = process;
-  const { log, error } = console;
-  const { isTTY } = process.stdin;
   const printed = { stdout: '', stderr: '' };
-  const into =
-    (stream: keyof typeof printed) =>
-    (...parts: unknown[]): void =>
-      void (printed[stream] += `${format(...parts)}\n`);
+  const undo = [
+    replace(process, { env: { ...inheritedEnvironment(), ...settings }, exitCode: undefined }),
+    replace(process.stdin, { isTTY: false }),
+    replace(console, { log: (...parts: unknown[]) => void (printed.stdout += `${format(...parts)}\n`) }),
+    replace(process.stderr, {
+      write(chunk: string | Uint8Array): boolean {
+        printed.stderr += Buffer.from(chunk).toString();
+        return true;
+      },
+    }),
+  ];
   try {
-    process.env = { ...inheritedEnvironment(), ...settings };
-    process.exitCode = undefined;
     if (cwd !== undefined) process.chdir(cwd);
-    process.stdin.isTTY = false;
-    console.log = into('stdout');
-    console.error = into('stderr');
-    await runTdoc(args);
+    await work();
     return { code: Number(process.exitCode ?? 0), ...printed };
   } finally {
-    Object.assign(console, { log, error });
-    process.stdin.isTTY = isTTY;
-    process.exitCode = exitCode;
-    process.env = env;
+    for (const restore of undo) restore();
     process.chdir(before);
   }
+}
+
+/** Changes properties; the result changes them back. */
+export function replace(object: object, changes: Record<string, unknown>): () => void {
+  const before = Object.keys(changes).map((name) => [name, Reflect.get(object, name) as unknown] as const);
+  Object.assign(object, changes);
+  return () => void Object.assign(object, Object.fromEntries(before));
 }
 
 /** The same, but returns its standard output. Rejects unless it exits with 0. */
