@@ -132,7 +132,7 @@ describe('a service that is killed repeatedly', () => {
           await transferHolder(local, token, { from: owner, to: other });
           await transferHolder(local, token, { from: other, to: owner });
         }
-        await sleep(random.below(150));
+        await sleep(random.below(300));
       }
     }
     const finished = run();

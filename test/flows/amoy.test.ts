@@ -158,7 +158,6 @@ function commandsOf(block: string): string[][] {
       settings,
     );
     expect(verified).to.contain('The credential is VALID.').and.to.contain(`https://${DOMAIN}/`);
-    expect(await tdoc(['token', file], settings)).to.match(/on amoy [^]*issued: /);
   });
 
   it("issues at the node's fee estimate while the gas station is down, and logs it", async () => {
@@ -169,16 +168,6 @@ function commandsOf(block: string): string[][] {
     expect(mint?.type).to.equal(2);
     expect(mint?.maxFeePerGas).not.to.equal(MAX_FEE);
     expect(service.output()).to.contain('The gas station gives no usable fees');
-  });
-
-  it('names PROVIDER_API_KEY, without its value, when the provider refuses the key', async () => {
-    const PROVIDER_API_KEY = 'wrong0key0wrong0key';
-    const failure = await tdoc(['token', '1'], { ...settings, PROVIDER_API_KEY }).then(
-      () => undefined,
-      (error: { stderr: string }) => error.stderr,
-    );
-    expect(failure).to.contain('RPC_KEY_REFUSED').and.to.contain('PROVIDER_API_KEY');
-    expect(failure).not.to.contain(PROVIDER_API_KEY);
   });
 
   it('prints neither the API key nor the private key of the wallet', () => {

@@ -313,13 +313,13 @@ describe('the console in a browser', function () {
   });
 
   describe('for everybody', () => {
-    let page: Page;
     /** A page that gets keys only. */
     let typist: Page;
     let issued: Issued;
 
     before(async () => {
-      page = await own.logIn(devnet.adminApiKey);
+      await page.unrouteAll();
+      await own.logIn(devnet.adminApiKey, page);
       await page.setViewportSize(NARROW);
       typist = await own.newPage();
       issued = await devnet.issue(undefined, { remarks: 'shipped on board' });

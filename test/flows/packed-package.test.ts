@@ -38,15 +38,11 @@ const PACKAGE = 'transferable-document-service';
 
   after(() => folder.remove());
 
-  it('runs examples/integration-test and the test of docs/testing.md', async () => {
-    writeFileSync(
-      join(cwd, 'test/page.test.js'),
-      readDocument('docs/testing.md').code('Testing against it', 'js'),
-    );
+  it('runs examples/integration-test', async () => {
     const mocha = join(cwd, 'node_modules/mocha/bin/mocha.js');
     const { code, stdout, stderr } = await ask(mocha, ['--timeout', '60000'], {}, { cwd });
     expect(code, stdout + stderr).to.equal(0);
-    expect(stdout).to.contain('6 passing');
+    expect(stdout).to.contain('5 passing');
   });
 
   it('is the tarball that the example names, and has the documentation', () => {

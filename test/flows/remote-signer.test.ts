@@ -50,13 +50,18 @@ describe('WALLET_SIGNER_URL', () => {
     DATA_DIR: join(local.folder, folder),
   });
 
-  it('signs a document’s mint from POST /create to the webhook', () =>
-    whileFollowing(local, { settings: remote }, async (followed) => {
-      const { status, text } = await create(followed.service.url, body());
+  it('signs a document’s mint from POST /create to the webhook, and is waited for while a caller waits', () =>
+    whileFollowing(local, { settings: remote }, async ({ service: { url }, ...followed }) => {
+      const { status, text } = await create(url, body());
       expect(status, text).to.equal(200);
-      await followed.allDeliveredOnce();
-      expect(followed.accepted.map(({ type }) => type)).to.include('com.service.etr.minted');
       expect(signer.counts()).to.include({ [SIGN]: 1 });
+      await signer.refuse();
+      const asked = create(url, body());
+      await eventually('it fails', async () => (await metricOf(url, 'etr_signer_up')) === 0);
+      await signer.accept();
+      expect(await asked).to.include({ status: 200 });
+      await followed.allDeliveredOnce();
+      expect(followed.accepted.filter(({ type }) => type === 'com.service.etr.minted')).to.have.length(2);
     }));
 
   it('may be away at the start: no document is stored, all else goes on until it is back', async () => {
@@ -90,16 +95,6 @@ describe('WALLET_SIGNER_URL', () => {
       expect(await metricOf(url, 'etr_signer_up')).to.equal(1);
     });
   });
-
-  it('is waited for while a caller waits', () =>
-    whileFollowing(local, { settings: remote }, async ({ service: { url } }) => {
-      await signer.refuse();
-      const asked = create(url, body());
-      await eventually('it fails', async () => (await metricOf(url, 'etr_signer_up')) === 0);
-      await signer.accept();
-      const { status, text } = await asked;
-      expect(status, text).to.equal(200);
-    }));
 
   it('may go away from a stored document: the caller gets its code, and the token later', async () => {
     const following = { settings: { ...remote, API_KEY }, callerTiming: { mintMs: 500 } };

@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { compileFunction } from 'node:vm';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
 import { createClient } from '../../client/create-client';
@@ -11,6 +13,7 @@ import { OPERATIONS, type OperationName } from '../../devnet/operations';
 import { subscribe } from '../../devnet/service';
 import { startRpcProxy, THROUGH } from '../helpers/chain/rpc-proxy';
 import { errorOf } from '../helpers/error-of';
+import { readDocument } from '../helpers/pages/markdown';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -215,6 +218,16 @@ describe('startDevnet', () => {
 
     const hashOf = async (number: number): Promise<string> =>
       (await devnet.client.getBlock(number))?.hash ?? '';
+  });
+
+  describe('in the test of docs/testing.md', () => {
+    // Other imports cannot be compiled.
+    const page = readDocument('docs/testing.md')
+      .code('Testing against it', 'js')
+      .replace("import assert from 'node:assert/strict';\n", '')
+      .replace("import { startDevnet } from 'transferable-document-service/devnet';\n", '');
+    const program = compileFunction(page, ['assert', 'startDevnet']) as (...given: unknown[]) => void;
+    program(assert, async () => Object.create(devnet, { stop: { value: () => undefined } }) as Devnet);
   });
 
   it('has one subscription of its own, also after the receiver changed', async () => {

@@ -23,8 +23,8 @@ export interface ConsoleInBrowser {
   alerts: readonly string[];
   /** Opens the console where nobody is logged in: a page of its own, with its own cookies. */
   newPage(this: void, options?: BrowserContextOptions): Promise<Page>;
-  /** Such a page, logged in with a key. */
-  logIn(this: void, key: string, options?: BrowserContextOptions): Promise<Page>;
+  /** Logs in with a key, on such a page or on this one. */
+  logIn(this: void, key: string, on?: BrowserContextOptions | Page): Promise<Page>;
   /** Shows the page of this hash, for example `token?id=1`. */
   open(this: void, page: Page, hash: string): Promise<void>;
   stop(this: void): Promise<void>;
@@ -40,7 +40,8 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
   const folder = temporaryFolder();
   writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
   const starting = [
-    runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY }),
+    // A service that looks for blocks less often has more of the processor for the browser.
+    runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY, POLL_INTERVAL_MS: '400' }),
     startBrowser(path),
   ] as const;
   const stop = async (): Promise<void> => {
@@ -71,8 +72,8 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
       await page.getByLabel('Key').waitFor();
       return page;
     };
-    const logIn = async (key: string, options?: BrowserContextOptions): Promise<Page> => {
-      const page = await newPage(options);
+    const logIn = async (key: string, on?: BrowserContextOptions | Page): Promise<Page> => {
+      const page = on && 'goto' in on ? on : await newPage(on);
       await page.getByLabel('Key').fill(key);
       await page.getByRole('button', { name: 'Log in' }).click();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
