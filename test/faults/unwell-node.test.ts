@@ -73,19 +73,6 @@ describe('the events of a registry on a failing node', () => {
       expect((await healthOf(followed.service.url)).feeds[0]).to.include({ state: 'following' });
     }));
 
-  it('are delivered after an outage in which each answer is too large; /health names it', () =>
-    throughProxy(THROUGH, async (proxy, followed) => {
-      await followed.caughtUp();
-      proxy.answer(() => BOMB);
-      await mintDirectly(local, await local.account(1));
-      await eventually('it fails', () => pausesOf(followed).length > 0);
-      const [feed] = (await healthOf(followed.service.url)).feeds;
-      expect(feed).to.include({ state: 'failing', code: 'RPC_UNREACHABLE' });
-      expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
-      proxy.answer(THROUGH);
-      await followed.allDeliveredOnce();
-    }));
-
   for (const [words, refusal] of [
     ['and fails otherwise', { error: { code: -32000, message: 'context deadline exceeded' } }],
     ['with more than can be read', BOMB],

@@ -8,6 +8,7 @@ import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
@@ -76,6 +77,9 @@ describe('the service with a node over WebSocket', () => {
           followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
         );
         expect(line.msg).to.contain('larger than 64 MB');
+        const [feed] = (await healthOf(followed.service.url)).feeds;
+        expect(feed).to.include({ state: 'failing', code: 'RPC_UNREACHABLE' });
+        expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
         const since = proxy.requests.length;
         proxy.answer((_, [filter]) => (widthOf(filter) > 600 ? BOMB : 'none'));
         await followed.allDeliveredOnce();
