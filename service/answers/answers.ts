@@ -1,6 +1,6 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
-import type { Clock } from '../base/clock';
+import { type Clock, timeAt } from '../base/clock';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
@@ -21,14 +21,7 @@ import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
 import type { CheckingPool } from './checking-pool';
-import {
-  deliveryView,
-  eventDetails,
-  eventsByOperation,
-  namesOf,
-  timeAt,
-  type TargetOf,
-} from './delivery-views';
+import { deliveryView, eventDetails, eventsByOperation, namesOf, type TargetOf } from './delivery-views';
 import { tokenView } from './token-view';
 import type { IssuingProgress, KnownToken, VerifiedView } from './views';
 

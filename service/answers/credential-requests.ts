@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { RequestError } from '../base/errors';
-import { firstProblemOf, members, must, pointerOf } from '../base/json';
+import { members, must, shaped } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 
 const CREDENTIAL = z
@@ -32,27 +31,19 @@ export const DERIVE_REQUEST = members('the request', {
   options: members('the options', {
     selectivePointers: z
       .array(z.string({ error: POINTER }), { error: must('a list', 'Give JSON pointers.') })
-      .meta({
-        description:
-          'JSON pointers (RFC 6901) of what the version discloses. An empty text discloses everything. ' +
+      .describe(
+        'JSON pointers (RFC 6901) of what the version discloses. An empty text discloses everything. ' +
           'What the issuer made mandatory is always disclosed.',
-      }),
+      ),
   }),
 });
 
 /** The credential of the body. @throws RequestError REQUEST_FIELD_INVALID, with a JSON pointer. */
 export function parseVerifyRequest(body: JsonObject): JsonObject {
-  return parse(VERIFY_REQUEST, body).verifiableCredential;
+  return shaped(VERIFY_REQUEST, body, 'REQUEST_FIELD_INVALID').verifiableCredential;
 }
 
 /** @throws RequestError REQUEST_FIELD_INVALID, with a JSON pointer. */
 export function parseDeriveRequest(body: JsonObject): z.output<typeof DERIVE_REQUEST> {
-  return parse(DERIVE_REQUEST, body);
-}
-
-function parse<Schema extends z.ZodType>(schema: Schema, body: JsonObject): z.output<Schema> {
-  const { data, error } = schema.safeParse(body);
-  if (error === undefined) return data;
-  const { path, problem } = firstProblemOf(error);
-  throw new RequestError('REQUEST_FIELD_INVALID', `${pointerOf(path)} ${problem}`);
+  return shaped(DERIVE_REQUEST, body, 'REQUEST_FIELD_INVALID');
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { timeAt } from '../base/clock';
 import type { Schema } from '../database/schema';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/attempt-delivery';
@@ -75,10 +76,6 @@ export function eventsByOperation(
     const wanted = keyOf(operation);
     return known.filter(({ key }) => key === wanted).map(({ event }) => event);
   };
-}
-
-export function timeAt(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }
 
 /** Undefined: there is no such event. */

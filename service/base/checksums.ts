@@ -1,12 +1,9 @@
+import { orUndefined } from './errors';
 import { getAddress, keccak256 } from 'ethers';
 
 /** An address with its checksum; undefined if it is no address, or its checksum is wrong. */
 export function checksummed(address: string): string | undefined {
-  try {
-    return getAddress(address);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => getAddress(address));
 }
 
 /** Characters of an address without `0x`. Its checksum is a hash of them (EIP-55). */

@@ -6,3 +6,8 @@ export interface Clock {
 
 /** The machine's clock. */
 export const systemClock: Clock = { now: () => Date.now() };
+
+/** A time (epoch milliseconds) as ISO 8601 in UTC. */
+export function timeAt(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

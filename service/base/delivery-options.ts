@@ -46,7 +46,7 @@ export const NOTHING_TO_REMOVE = 'is null, and there is no header to remove. Lea
 function wholeNumber(meaning: string, least: number, most: number, ifAbsent: number, unit = 'milliseconds') {
   const error = must(`a whole number of ${unit} from ${least} to ${most}`, `The default is ${ifAbsent}.`);
   const whole = z.int({ error }).min(least, { error }).max(most, { error });
-  return whole.default(ifAbsent).meta({ description: `${meaning} In ${unit}.` });
+  return whole.default(ifAbsent).describe(`${meaning} In ${unit}.`);
 }
 
 const RETRY_OPTIONS = {

@@ -1,5 +1,6 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import * as z from 'zod';
+import { RequestError } from './errors';
 
 /** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
 export function pointerStep(name: string | number): string {
@@ -73,6 +74,18 @@ export function firstProblemOf({ issues }: z.ZodError): { path: Path; problem: s
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const member = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   return { path: [...(issue?.path ?? []), ...member], problem: issue?.message ?? 'is wrong.' };
+}
+
+/** A body of the shape of a schema. @throws RequestError of this code, with JSON pointer and remedy. */
+export function shaped<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  code: string,
+): z.output<Schema> {
+  const { data, error } = schema.safeParse(body);
+  if (error === undefined) return data;
+  const { path, problem } = firstProblemOf(error);
+  throw new RequestError(code, `${pointerOf(path) || 'The body'} ${problem}`);
 }
 
 /** Readable texts for the parser's errors. */

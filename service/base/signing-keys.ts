@@ -1,3 +1,4 @@
+import { orUndefined } from './errors';
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 
 /** An Ed25519 key that signs webhooks. */
@@ -77,14 +78,12 @@ const SEED_BYTES = 32;
  * undefined for anything else.
  */
 export function parseSigningKey(text: string): KeyObject | undefined {
-  try {
-    const key = text.includes('-----BEGIN')
+  const key = orUndefined(() =>
+    text.includes('-----BEGIN')
       ? createPrivateKey(text.replaceAll('\\n', '\n'))
-      : keyOfSeed(Buffer.from(text, 'base64'));
-    return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
-  } catch {
-    return undefined;
-  }
+      : keyOfSeed(Buffer.from(text, 'base64')),
+  );
+  return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
 }
 
 function keyOfSeed(seed: Buffer): KeyObject | undefined {

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { getAddress } from 'ethers';
-import { PROJECT_ROOT } from '../base/project-root';
+import { readPackage } from '../base/project-root';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
 import type { Confirmations } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -25,7 +23,7 @@ export async function factsOf(
     confirmations,
     canIssue,
     accounts: isLocal ? await accountsOf(client) : [],
-    version: versionOf(),
+    version: readPackage().version,
     terms: termsOf(),
   };
 }
@@ -40,11 +38,6 @@ async function accountsOf(client: Pick<RpcClient, 'send'>): Promise<string[]> {
   } catch {
     return [];
   }
-}
-
-function versionOf(): string {
-  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /** The terms of the subject, in the order of the context. Those of packages are inside of `packages`. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { orUndefined } from '../base/errors';
 import { fetchJson, type FetchedJson } from './fetch-json';
 
 /**
@@ -93,7 +94,8 @@ const UNFIT = /^\.{0,2}$|[/?#\\@]/;
  */
 export function didWebUrl(did: string): URL | undefined {
   if (!did.startsWith(PREFIX) || !DID.test(did)) return undefined;
-  const segments = did.slice(PREFIX.length).split(':').map(decoded);
+  const parts = did.slice(PREFIX.length).split(':');
+  const segments = parts.map((part) => orUndefined(() => decodeURIComponent(part)));
   if (segments.some((segment) => segment === undefined || UNFIT.test(segment))) return undefined;
   const [host = '', ...path] = segments;
   const folder =
@@ -102,12 +104,4 @@ export function didWebUrl(did: string): URL | undefined {
       : path.map((segment) => `/${encodeURIComponent(segment ?? '')}`).join('');
   const url = `https://${host}${folder}/did.json`;
   return URL.canParse(url) ? new URL(url) : undefined;
-}
-
-function decoded(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return undefined;
-  }
 }

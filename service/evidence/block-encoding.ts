@@ -1,3 +1,4 @@
+import { orUndefined } from '../base/errors';
 import {
   concat,
   dataSlice,
@@ -59,8 +60,8 @@ export interface Header {
 export function encodeHeader(block: Answer): string | undefined {
   const layouts = [FIRST_FIELDS, [...FIRST_FIELDS, ...XDC_FIELDS]];
   return layouts
-    .flatMap((fields) => encodedOrNone(() => encodeRlp(fieldsOf(block, [...fields, ...laterOf(block)]))))
-    .find((header) => keccak256(header) === block.hash);
+    .map((fields) => orUndefined(() => encodeRlp(fieldsOf(block, [...fields, ...laterOf(block)]))))
+    .find((header) => header !== undefined && keccak256(header) === block.hash);
 }
 
 /** Later fields up to the last that the block has: a header has none after one that is missing. */
@@ -151,7 +152,8 @@ const TRANSACTIONS: readonly (readonly Field[])[] = [
 export function encodeTransaction(transaction: Answer): string | undefined {
   const fields = TRANSACTIONS[Number(transaction.type ?? 0)];
   if (fields === undefined) return undefined;
-  const [encoded] = encodedOrNone(() => typed(transaction.type, encodeRlp(fieldsOf(transaction, fields))));
+  // A node may leave out what the encoding needs.
+  const encoded = orUndefined(() => typed(transaction.type, encodeRlp(fieldsOf(transaction, fields))));
   return encoded !== undefined && keccak256(encoded) === transaction.hash ? encoded : undefined;
 }
 
@@ -180,15 +182,6 @@ const ENCODE: Record<Field[1], (value: unknown) => Encoded> = {
       ...[nonce, yParity, r, s].map(numberBytes),
     ]),
 };
-
-/** A node may leave out what the encoding needs. */
-function encodedOrNone(encode: () => string): string[] {
-  try {
-    return [encode()];
-  } catch {
-    return [];
-  }
-}
 
 /** Nodes of XDC may write addresses with a prefix of their own. Null is the recipient of a deployment. */
 function bytesOf(value: unknown): string {

@@ -1,4 +1,5 @@
 import { keccak256, Transaction } from 'ethers';
+import { orUndefined } from '../base/errors';
 import { decodeLog, type DecodedLog } from '../registry/decode-log';
 import { decodeHeader, decodeReceiptLogs, type Header, type ReceiptLog } from './block-encoding';
 import type { EvidenceBlock, EvidenceEvent, EvidenceFile } from './evidence-file';
@@ -119,9 +120,9 @@ async function transactionsOf(
   const checked: CheckedTransaction[] = [];
   for (const [index, { hash, position }] of block.transactions.entries()) {
     const receipt = await receipts(index, position);
-    const logs = receipt === undefined ? undefined : logsOf(receipt);
+    const logs = receipt === undefined ? undefined : orUndefined(() => decodeReceiptLogs(receipt));
     const encoded = await signed(index, position);
-    const transaction = encoded === undefined ? undefined : signedIn(encoded);
+    const transaction = encoded === undefined ? undefined : orUndefined(() => signedIn(encoded));
     const isListed = isProven && 'nodes' in transactionsTrie;
     const hasProvenLogs = isProven && logs !== undefined && 'nodes' in receiptsTrie;
     const says = `Transaction ${hash} is transaction ${position} of block ${block.number}`;
@@ -163,21 +164,9 @@ async function readListed(
   };
 }
 
-function logsOf(receipt: string): ReceiptLog[] | undefined {
-  try {
-    return decodeReceiptLogs(receipt);
-  } catch {
-    return undefined;
-  }
-}
-
 function signedIn(encoded: string): { from: string; chainId: bigint } | undefined {
-  try {
-    const { from, chainId } = Transaction.from(encoded);
-    return from === null ? undefined : { from, chainId };
-  } catch {
-    return undefined;
-  }
+  const { from, chainId } = Transaction.from(encoded);
+  return from === null ? undefined : { from, chainId };
 }
 
 /**

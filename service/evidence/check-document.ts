@@ -1,5 +1,5 @@
 import { sha256, toUtf8Bytes } from 'ethers';
-import { messageOf } from '../base/errors';
+import { messageOf, orUndefined } from '../base/errors';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../issuance/credential';
 import type { DocumentLoader, LoadedDocument } from '../issuance/document-loader';
@@ -60,11 +60,7 @@ async function checkFetched(
 
 /** The value of a JSON text; undefined for another text. */
 export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return orUndefined((): unknown => JSON.parse(text));
 }
 
 async function contextOf(knownContexts: DocumentLoader, url: string): Promise<LoadedDocument | undefined> {

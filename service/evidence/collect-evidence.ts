@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { toQuantity, ZeroAddress } from 'ethers';
 import pMap from 'p-map';
 import { systemClock } from '../base/clock';
-import { RequestError } from '../base/errors';
-import { PROJECT_ROOT } from '../base/project-root';
+import { RequestError, orUndefined } from '../base/errors';
+import { readPackage } from '../base/project-root';
 import {
   blockChanged,
   existingBlock,
@@ -161,10 +159,11 @@ async function frameOf(
 ): Promise<Frame> {
   const { contracts } = registry;
   const registryCode = await client.getCode(contracts.registry, number);
+  const { name, version } = readPackage();
   const frame: Frame = {
     format: FORMAT,
     version: VERSION,
-    software: softwareName(),
+    software: `${name} ${version}`,
     collectedAt: new Date(systemClock.now()).toISOString(),
     chainId: network.chainId,
     network: network.name,
@@ -183,12 +182,6 @@ async function frameOf(
     code: await client.getCode(address, number),
   }));
   return frame;
-}
-
-function softwareName(): string {
-  const text = readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8');
-  const { name, version } = JSON.parse(text) as { name: string; version: string };
-  return `${name} ${version}`;
 }
 
 /** The blocks of the logs and of the states, by their hashes, and the receipts of the logs' transactions. */
@@ -299,11 +292,7 @@ async function receiptsOf(
 }
 
 function encodedOf(receipt: Answer | undefined): string | undefined {
-  try {
-    return receipt && encodeReceipt(receipt);
-  } catch {
-    return undefined;
-  }
+  return receipt && orUndefined(() => encodeReceipt(receipt));
 }
 
 function eventOf(

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { checksummed } from '../base/checksums';
-import { RequestError } from '../base/errors';
-import { firstProblemOf, members, must, pointerOf } from '../base/json';
+import { members, must, shaped } from '../base/json';
 import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
 import { confirmationsIn } from '../config/setting-types';
 
@@ -26,7 +25,7 @@ export const REGISTRY_REQUEST = members(
   {
     network: z
       .union([z.string(), z.number()], { error: NETWORK })
-      .meta({ description: `The name or the chain id of a network: ${knownNetworks()}.` })
+      .describe(`The name or the chain id of a network: ${knownNetworks()}.`)
       .transform((given, context): Network => {
         const network = findNetwork(String(given));
         if (network !== undefined) return network;
@@ -50,16 +49,17 @@ export const REGISTRY_REQUEST = members(
         );
         return z.NEVER;
       }),
-    startBlock: z.int({ error: START_BLOCK }).min(0, { error: START_BLOCK }).optional().meta({
-      description: "The first block to read, at most the newest of the chain. Absent: the registry's first.",
-    }),
+    startBlock: z
+      .int({ error: START_BLOCK })
+      .min(0, { error: START_BLOCK })
+      .optional()
+      .describe("The first block to read, at most the newest of the chain. Absent: the registry's first."),
     confirmations: confirmationsIn(CONFIRMATIONS)
       .optional()
-      .meta({
-        description:
-          'Blocks on top of an event before it is delivered, or the block tag of the chain that its block ' +
+      .describe(
+        'Blocks on top of an event before it is delivered, or the block tag of the chain that its block ' +
           'must have reached. Absent: the default of the network.',
-      }),
+      ),
   },
   {
     rpcUrl: 'is set in service.config.json only. Leave it out, or list the registry there.',
@@ -73,8 +73,5 @@ export const REGISTRY_REQUEST = members(
  * @throws RequestError REGISTRY_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseRegistry(body: unknown): RequestedRegistry {
-  const { data, error } = REGISTRY_REQUEST.safeParse(body);
-  if (data !== undefined) return data;
-  const { path, problem } = firstProblemOf(error);
-  throw new RequestError('REGISTRY_INVALID', `${pointerOf(path) || 'The body'} ${problem}`);
+  return shaped(REGISTRY_REQUEST, body, 'REGISTRY_INVALID');
 }

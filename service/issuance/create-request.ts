@@ -1,8 +1,7 @@
 import { ZeroAddress } from 'ethers';
 import * as z from 'zod';
 import { checksummed } from '../base/checksums';
-import { RequestError } from '../base/errors';
-import { firstProblemOf, found, isWellFormed, members, must, pointerOf } from '../base/json';
+import { found, isWellFormed, members, must, shaped } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
 
 const TEXT = { type: 'string' };
@@ -109,10 +108,9 @@ export const CREATE_REQUEST = members('the request', {
     .refine(isWellFormed, { error: 'contains half of a surrogate pair. Leave it out.' })
     .nullish()
     .transform((text) => text ?? undefined)
-    .meta({
-      description:
-        'Recorded with the mint, encrypted under the id of the credential. At most 120 bytes in UTF-8.',
-    }),
+    .describe(
+      'Recorded with the mint, encrypted under the id of the credential. At most 120 bytes in UTF-8.',
+    ),
 });
 
 /** The checked body of POST /create/{documentId}. Addresses are checksummed. */
@@ -125,8 +123,5 @@ export type CreateRequest = z.output<typeof CREATE_REQUEST>;
  * @throws RequestError REQUEST_FIELD_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseCreateRequest(body: JsonObject): CreateRequest {
-  const { data, error } = CREATE_REQUEST.safeParse(body);
-  if (data !== undefined) return data;
-  const { path, problem } = firstProblemOf(error);
-  throw new RequestError('REQUEST_FIELD_INVALID', `${pointerOf(path)} ${problem}`);
+  return shaped(CREATE_REQUEST, body, 'REQUEST_FIELD_INVALID');
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import { getBytes, hexlify } from 'ethers';
-import { RequestError } from '../base/errors';
+import { RequestError, orUndefined } from '../base/errors';
 
 /** The contracts refuse longer ones, in UTF-8. */
 export const MOST_REMARK_BYTES = 120;
@@ -63,11 +63,7 @@ function isPrintable(text: string | undefined): text is string {
 
 /** Undefined when the bytes are not UTF-8. */
 function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
 }
 
 /**

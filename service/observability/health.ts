@@ -1,3 +1,4 @@
+import { timeAt } from '../base/clock';
 import type { NodeReport } from '../chain/node-states';
 import type { HealthReport } from '../http/routes/published';
 import type { SeenCondition } from '../outbox/conditions';
@@ -29,7 +30,7 @@ export function healthOf(
       chainId,
       registry,
       ...status,
-      since: timeOf(status.since),
+      since: timeAt(status.since),
       catchUp: progressOf(status, now),
       ...shownNodes(nodes?.()),
     })),
@@ -39,7 +40,7 @@ export function healthOf(
       shownConditions(conditions, now)
         .slice(0, MOST_CONDITIONS)
         .map(({ what, subject, since, detail, severity, message, remedy }) => {
-          return { what, subject, since: timeOf(since), detail, severity, message, remedy };
+          return { what, subject, since: timeAt(since), detail, severity, message, remedy };
         }),
   };
 }
@@ -55,8 +56,8 @@ function shownNodes(nodes: readonly NodeReport[] | undefined): object {
     confirmedBy: Math.min(up, 2),
     nodes: nodes.map(({ since, lastDifference, ...node }) => ({
       ...node,
-      since: timeOf(since),
-      lastDifference: lastDifference && { ...lastDifference, at: timeOf(lastDifference.at) },
+      since: timeAt(since),
+      lastDifference: lastDifference && { ...lastDifference, at: timeAt(lastDifference.at) },
     })),
   };
 }
@@ -65,19 +66,15 @@ function shownNodes(nodes: readonly NodeReport[] | undefined): object {
 function shownIssuing({ mints, signing, nodes, signers, wallet }: IssuingReport): object {
   const failure = mints?.lastFailure;
   return {
-    mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeOf(failure.at) } },
+    mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeAt(failure.at) } },
     signing,
     ...shownNodes(nodes),
-    signers: signers.map((signer) => ({ ...signer, since: timeOf(signer.since) })),
+    signers: signers.map((signer) => ({ ...signer, since: timeAt(signer.since) })),
     wallet: wallet && {
       address: wallet.address,
       balanceWei: wallet.balanceWei.toString(),
       mintsAffordable: wallet.mintsAffordable,
-      readAt: timeOf(wallet.readAt),
+      readAt: timeAt(wallet.readAt),
     },
   };
-}
-
-function timeOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

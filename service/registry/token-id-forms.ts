@@ -1,5 +1,5 @@
 import { MaxUint256 } from 'ethers';
-import { RequestError } from '../base/errors';
+import { RequestError, orUndefined } from '../base/errors';
 
 /**
  * Parses a token id in one of the forms in use: 64 hexadecimal digits (`credentialStatus.tokenId`,
@@ -26,6 +26,11 @@ const CUT_OFF = /^[0-9a-f]{41,}$/i;
 function invalid(problem: string): RequestError {
   const remedy = 'Give 64 hexadecimal digits, 0x and hexadecimal digits, or decimal digits.';
   return new RequestError('TOKEN_ID_INVALID', `${problem} ${remedy}`, { remedy });
+}
+
+/** As `parseTokenId`. It is undefined for an id that is out of range or cut off, too. */
+export function tokenIdIn(text: string): bigint | undefined {
+  return orUndefined(() => parseTokenId(text));
 }
 
 /** The id as 64 lower-case hexadecimal digits. */

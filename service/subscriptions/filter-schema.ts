@@ -2,7 +2,7 @@ import { isAddress } from 'ethers';
 import * as z from 'zod';
 import { isWellFormed, must } from '../base/json';
 import type { Filter } from '../events/select-events';
-import { parseTokenId } from '../registry/token-id-forms';
+import { tokenIdIn } from '../registry/token-id-forms';
 
 /** Bounds of filters. They bound the cost of recording an event, even if the filters are hostile. */
 export const DEEPEST_FILTER = 5;
@@ -58,14 +58,6 @@ function entries(description: string, isRight: (text: string) => boolean, form: 
   return list(entry, 'entry').max(MOST_ENTRIES, tooMany).optional().meta({ description });
 }
 
-function isTokenId(text: string): boolean {
-  try {
-    return parseTokenId(text) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
 /** `isAddress` of ethers takes an address without 0x, and one of ICAP, too. */
 function isAccount(text: string): boolean {
   return text.startsWith('0x') && isAddress(text);
@@ -76,17 +68,17 @@ const DIALECTS = {
   prefix: attributes('Each named attribute begins with the value.'),
   suffix: attributes('Each named attribute ends with the value.'),
   get all() {
-    return list(FILTER, 'filter').optional().meta({ description: 'All of these filters are true.' });
+    return list(FILTER, 'filter').optional().describe('All of these filters are true.');
   },
   get any() {
-    return list(FILTER, 'filter').optional().meta({ description: 'At least one of these filters is true.' });
+    return list(FILTER, 'filter').optional().describe('At least one of these filters is true.');
   },
   get not() {
-    return FILTER.optional().meta({ description: 'This filter is false.' });
+    return FILTER.optional().describe('This filter is false.');
   },
   tokens: entries(
     'The event is of one of these tokens, in decimal digits or 64 hexadecimal digits.',
-    isTokenId,
+    (text) => tokenIdIn(text) !== undefined,
     'a token id: decimal digits, or 64 hexadecimal digits with or without 0x',
     '^((0[xX])?[0-9a-fA-F]{64}|[0-9]{1,78})$',
   ),

@@ -8,7 +8,7 @@ import {
   NOTHING_TO_REMOVE,
 } from '../base/delivery-options';
 import { RequestError } from '../base/errors';
-import { found, firstProblemOf, members, must, type Path, pointerOf } from '../base/json';
+import { found, members, must, type Path, pointerOf, shaped } from '../base/json';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName } from '../base/registry-name';
 import { sinkProblem } from '../base/sink-rules';
@@ -33,7 +33,7 @@ export const MOST_TYPES = 50;
 
 function flag(meaning: string) {
   const error = must('true or false', meaning);
-  return z.boolean({ error }).default(false).meta({ description: meaning });
+  return z.boolean({ error }).default(false).describe(meaning);
 }
 
 const BLOCK = must('`now`, `beginning` or the number of a block', 'The default is `now`.');
@@ -47,18 +47,16 @@ export const SUBSCRIPTION_CONFIG = members(
         error: BLOCK,
       })
       .default('now')
-      .meta({
-        description:
-          'The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.',
-      }),
+      .describe(
+        'The first event: `now`, `beginning`, or the number of a block. It counts at the creation only.',
+      ),
     state: z
       .enum(['active', 'paused', 'gone'], { error: must('`active` or `paused`', 'The default is `active`.') })
       .default('active')
-      .meta({
-        description:
-          '`paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it ' +
+      .describe(
+        '`paused`: events are kept and not sent. `gone`: the sink answered 410; events are kept until it ' +
           'is set to `active`; only the service sets it.',
-      }),
+      ),
     ...DELIVERY_OPTIONS,
     contentType: z
       .enum(['application/json', 'application/cloudevents+json'], {
@@ -68,7 +66,7 @@ export const SUBSCRIPTION_CONFIG = members(
         ),
       })
       .default('application/json')
-      .meta({ description: 'Content type of the deliveries.' }),
+      .describe('Content type of the deliveries.'),
     standardWebhooks: flag('True adds the headers of Standard Webhooks.'),
     retractions: flag('True sends an event for each event that a reorganisation took back.'),
   },
@@ -124,7 +122,7 @@ const TYPES = z.preprocess(
 export const SUBSCRIPTION_REQUEST = members(
   'a subscription',
   {
-    id: z.unknown().optional().meta({ description: 'Made by the service; ignored here.' }),
+    id: z.unknown().optional().describe('Made by the service; ignored here.'),
     source: z
       .string({ error: must('a string', 'Leave it out for all registries.') })
       .superRefine(without(sourceProblem))
@@ -176,7 +174,7 @@ export const SUBSCRIPTION_REQUEST = members(
 /** The body of PUT /subscriptions/default. */
 export const STATE_OF_DEFAULT = z
   .strictObject({ config: z.strictObject({ state: z.enum(['active', 'paused']) }) })
-  .meta({ description: 'For `default` alone, whose other members come from the settings.' });
+  .describe('For `default` alone, whose other members come from the settings.');
 
 export type SubscriptionConfig = Readonly<z.output<typeof SUBSCRIPTION_CONFIG>>;
 
@@ -241,12 +239,11 @@ function withoutHealth(body: unknown): unknown {
 }
 
 function realised(body: unknown, id: string, stored: Subscription | undefined): Subscription {
-  const { data, error } = SUBSCRIPTION_REQUEST.safeParse(body);
-  if (data === undefined) {
-    const { path, problem } = firstProblemOf(error);
-    throw subscriptionError(path, problem);
-  }
-  const { source, types, filters, sink, protocol, protocolsettings, config } = data;
+  const { source, types, filters, sink, protocol, protocolsettings, config } = shaped(
+    SUBSCRIPTION_REQUEST,
+    body,
+    'SUBSCRIPTION_INVALID',
+  );
   if (config.state === 'gone' && stored?.config.state !== 'gone') {
     const problem = 'is set to `gone` by the service, when the sink answers 410. Write `active` or `paused`.';
     throw subscriptionError(['config', 'state'], problem);
