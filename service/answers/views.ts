@@ -39,26 +39,26 @@ export const ISSUANCE_STATE = z
   .enum(['signed', 'submitted', 'mined', 'final', 'failed'], {
     error: 'must be one of signed, submitted, mined, final, failed',
   })
-  .meta({
-    description:
-      '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
+  .describe(
+    '`signed`: stored, and no transaction is known to be sent; `submitted`: its mint was sent; `mined`: ' +
       'its token exists; `final`: its block is final by CONFIRMATIONS; `failed`: it will never exist.',
-  });
+  );
 
 /** Where an event is in a subscription. */
-export const DELIVERY_STATE = z.enum(['waiting', 'failed', 'dead', 'delivered', 'orphaned']).meta({
-  description:
+export const DELIVERY_STATE = z
+  .enum(['waiting', 'failed', 'dead', 'delivered', 'orphaned'])
+  .describe(
     '`waiting`: not delivered yet, and no attempt has failed; `failed`: an attempt failed, and another ' +
-    'follows; `dead`: given up, and a dead letter; `delivered`: the subscriber has it; `orphaned`: a ' +
-    'reorganisation of the chain took its block away.',
-});
+      'follows; `dead`: given up, and a dead letter; `delivered`: the subscriber has it; `orphaned`: a ' +
+      'reorganisation of the chain took its block away.',
+  );
 
 /** The names of an event. */
 export const EVENT_NAMES = {
   id: TEXT,
   type: TEXT,
   registry: EVENT_ORIGIN,
-  tokenId: TEXT.nullable().meta({ description: 'In decimal digits; null for events of no token.' }),
+  tokenId: TEXT.nullable().describe('In decimal digits; null for events of no token.'),
   tokenIdHex: TOKEN_ID_HEX.nullable(),
 };
 
@@ -66,20 +66,20 @@ export const EVENT_NAMES = {
 export const DELIVERY = {
   subscription: TEXT,
   state: DELIVERY_STATE,
-  nextAttemptAt: TIME.nullable().meta({
-    description: 'Null if it does not wait, or waits for another event of its token.',
-  }),
+  nextAttemptAt: TIME.nullable().describe(
+    'Null if it does not wait, or waits for another event of its token.',
+  ),
   attempts: z
     .array(
       component('Attempt', {
         attempt: COUNT,
         attemptedAt: TIME,
-        status: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
-        error: TEXT.nullable().meta({ description: 'Null after a success.' }),
+        status: z.int().nullable().describe('Null if there was no answer.'),
+        error: TEXT.nullable().describe('Null after a success.'),
         milliseconds: z.number(),
       }),
     )
-    .meta({ description: 'The oldest first, successes too.' }),
+    .describe('The oldest first, successes too.'),
 };
 
 export type EventNames = Pick<EventDetails, keyof typeof EVENT_NAMES>;
@@ -88,13 +88,11 @@ export type DeliveryView = Omit<EventDetails['deliveries'][number], 'headers'>;
 /** An event with its body, and the headers of each delivery as they would be sent now. */
 export const EVENT_DETAILS = component('Event', {
   ...EVENT_NAMES,
-  body: TEXT.meta({ description: 'The bytes that are sent, as text.' }),
+  body: TEXT.describe('The bytes that are sent, as text.'),
   deliveries: z.array(
     z.strictObject({
       ...DELIVERY,
-      headers: z.record(TEXT, TEXT).meta({
-        description: 'As they would be sent now. Values that are secret are `•••`.',
-      }),
+      headers: z.record(TEXT, TEXT).describe('As they would be sent now. Values that are secret are `•••`.'),
     }),
   ),
 });
@@ -106,11 +104,12 @@ const ROLES = z.strictObject({
   nominee: ADDRESS.optional(),
 });
 
-const REMARK_KIND = z.enum(['none', 'text', 'plain text', 'default key', 'undecipherable']).meta({
-  description:
+const REMARK_KIND = z
+  .enum(['none', 'text', 'plain text', 'default key', 'undecipherable'])
+  .describe(
     '`text`: encrypted under the id of the credential; `plain text`: not encrypted; `default key`: ' +
-    'encrypted under a key that everybody has.',
-});
+      'encrypted under a key that everybody has.',
+  );
 
 const EVENT_OF_TOKEN = z.strictObject({
   id: TEXT,
@@ -121,41 +120,37 @@ const EVENT_OF_TOKEN = z.strictObject({
         subscription: TEXT,
         state: DELIVERY_STATE,
         attempts: COUNT,
-        error: TEXT.nullable().meta({ description: 'Error of the last attempt.' }),
+        error: TEXT.nullable().describe('Error of the last attempt.'),
       }),
     )
     .optional()
-    .meta({ description: 'Only with ADMIN_API_KEY.' }),
+    .describe('Only with ADMIN_API_KEY.'),
 });
 
 const ENDORSEMENT = z.strictObject({
   time: TEXT.meta({ format: 'date-time', description: "Time of the operation's block." }),
   operation: TEXT,
-  by: ADDRESS.optional().meta({
-    description: 'The account that did it. Absent for an operation of a role of the registry.',
-  }),
+  by: ADDRESS.optional().describe(
+    'The account that did it. Absent for an operation of a role of the registry.',
+  ),
   before: ROLES,
   after: ROLES,
-  sender: ADDRESS.meta({
-    description: 'The account that sent the transaction. Not that of `by` if code made the call.',
-  }),
+  sender: ADDRESS.describe('The account that sent the transaction. Not that of `by` if code made the call.'),
   blockNumber: COUNT,
   blockHash: HASH,
   transactionHash: HASH,
-  remark: TEXT.meta({ description: 'Its bytes: `0x` and hexadecimal digits.' }),
+  remark: TEXT.describe('Its bytes: `0x` and hexadecimal digits.'),
   decrypted: z
     .strictObject({ kind: REMARK_KIND, text: TEXT.optional() })
     .optional()
-    .meta({ description: 'Absent if the id of the credential is needed to read the remark.' }),
-  events: z
-    .array(EVENT_OF_TOKEN)
-    .meta({ description: 'The events of its transaction that this service recorded.' }),
+    .describe('Absent if the id of the credential is needed to read the remark.'),
+  events: z.array(EVENT_OF_TOKEN).describe('The events of its transaction that this service recorded.'),
 });
 
 const STATE = z.strictObject({
   state: z.enum(['not minted', 'in escrow', 'returned to issuer', 'shredded']),
-  block: COUNT.meta({ description: 'The block at which it was read.' }),
-  isPaused: z.boolean().meta({ description: 'Whether the registry accepts no operation.' }),
+  block: COUNT.describe('The block at which it was read.'),
+  isPaused: z.boolean().describe('Whether the registry accepts no operation.'),
   titleEscrow: ADDRESS.optional(),
   ...ROLES.shape,
   previousBeneficiary: ADDRESS.optional(),
@@ -168,7 +163,7 @@ const PROGRESS = z.strictObject({
   state: ISSUANCE_STATE,
   createdAt: TIME,
   txHash: HASH.nullable(),
-  confirmedBlocks: COUNT.nullable().meta({ description: "Blocks on top of the mint's block." }),
+  confirmedBlocks: COUNT.nullable().describe("Blocks on top of the mint's block."),
   failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
 });
 
@@ -180,34 +175,33 @@ export const KNOWN_TOKEN = component('Token', {
   network: TEXT,
   chainId: COUNT,
   registry: ADDRESS,
-  tokenId: TEXT.meta({ description: 'In decimal digits.' }),
+  tokenId: TEXT.describe('In decimal digits.'),
   tokenIdHex: TOKEN_ID_HEX,
-  explorerUrl: TEXT.nullable().meta({ description: 'The block explorer of the network.' }),
-  isWhole: z.boolean().meta({ description: 'Whether `endorsements` goes back to the mint.' }),
-  endorsements: z.array(ENDORSEMENT).meta({ description: 'The endorsement chain, the oldest first.' }),
+  explorerUrl: TEXT.nullable().describe('The block explorer of the network.'),
+  isWhole: z.boolean().describe('Whether `endorsements` goes back to the mint.'),
+  endorsements: z.array(ENDORSEMENT).describe('The endorsement chain, the oldest first.'),
   accountsWithCode: z
     .array(
       z.strictObject({
         address: ADDRESS,
-        delegate: ADDRESS.optional().meta({ description: 'The contract whose code it runs (EIP-7702).' }),
+        delegate: ADDRESS.optional().describe('The contract whose code it runs (EIP-7702).'),
       }),
     )
-    .meta({
-      description:
-        'Of the accounts that have a role now, and of those for which another sent a transaction: those ' +
+    .describe(
+      'Of the accounts that have a role now, and of those for which another sent a transaction: those ' +
         'that have code now.',
-    }),
+    ),
   state: STATE,
   next: z
     .array(
       z.strictObject({
         operation: TEXT,
-        by: TEXT.meta({ description: 'An address, or a role of the registry.' }),
+        by: TEXT.describe('An address, or a role of the registry.'),
         whom: TEXT.optional(),
       }),
     )
-    .meta({ description: 'The operations that are possible next.' }),
-  issuing: PROGRESS.nullable().meta({ description: 'The document, if this service issued it.' }),
+    .describe('The operations that are possible next.'),
+  issuing: PROGRESS.nullable().describe('The document, if this service issued it.'),
 });
 
 type Described = z.infer<typeof KNOWN_TOKEN>;
@@ -251,26 +245,24 @@ const ANSWER = component('VerificationAnswer', {
 
 /** The verdict about a credential. Texts may contain what strangers wrote. */
 export const VERIFICATION = component('VerificationResult', {
-  verified: z.boolean().meta({ description: 'Whether all three answers are `valid`.' }),
+  verified: z.boolean().describe('Whether all three answers are `valid`.'),
   outcome: OUTCOME,
-  documentIntegrity: ANSWER.meta({ description: 'Whether it is as it was signed.' }),
+  documentIntegrity: ANSWER.describe('Whether it is as it was signed.'),
   issuerIdentity: z
     .strictObject({ ...ANSWER.shape, issuer: TEXT.nullable() })
-    .meta({ description: 'Whether the named issuer publishes the key.' }),
+    .describe('Whether the named issuer publishes the key.'),
   documentStatus: z
     .strictObject({
       ...ANSWER.shape,
       tokenId: TOKEN_ID_HEX.nullable(),
       registry: REGISTRY_NAME.nullable(),
     })
-    .meta({ description: 'Whether its token is in circulation, and whether its period has ended.' }),
-  lookedUp: z
-    .array(TEXT)
-    .meta({ description: 'Addresses outside of the service that were asked, without keys.' }),
+    .describe('Whether its token is in circulation, and whether its period has ended.'),
+  lookedUp: z.array(TEXT).describe('Addresses outside of the service that were asked, without keys.'),
   shown: z
     .record(TEXT, z.unknown())
     .nullable()
-    .meta({ description: 'The version that was verified: all of it, for a credential with a base proof.' }),
+    .describe('The version that was verified: all of it, for a credential with a base proof.'),
 });
 
 export type VerifiedView = z.infer<typeof VERIFICATION>;

@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { orUndefined } from '../base/errors';
 import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './middleware/errors';
@@ -143,7 +144,8 @@ export const CONSOLE_HEADERS = {
 
 /** Sets the headers of all responses. Those of the console have no cross-origin headers. Answers OPTIONS. */
 export const cors: Middleware = async (ctx, next): Promise<void> => {
-  if (isOfConsole(pathOf(ctx))) {
+  // Koa's ctx.path throws for a target that is no URL (RFC 9112, section 3.2).
+  if (isOfConsole(orUndefined(() => ctx.path) ?? '')) {
     ctx.set(CONSOLE_HEADERS);
     await next();
     return;
@@ -156,12 +158,3 @@ export const cors: Middleware = async (ctx, next): Promise<void> => {
   ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, OPTIONS');
   ctx.status = 204;
 };
-
-/** The path of any form of target (RFC 9112, section 3.2). Koa's ctx.path throws for one that is no URL. */
-function pathOf(ctx: Context): string {
-  try {
-    return ctx.path;
-  } catch {
-    return '';
-  }
-}

@@ -14,21 +14,10 @@ export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isH
 };
 
 /** A router of operations. */
-export interface OperationRouter {
-  router: Router;
-  /**
-   * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
-   * before.
-   */
-  answer<State>(
-    this: void,
-    operation: RoutedOperation,
-    ...route: RouterMiddleware<State & AccessState>[]
-  ): void;
-}
+export type OperationRouter = ReturnType<typeof createOperationRouter>;
 
 /** @param isDatabaseRemoved whether what is stored now may be lost. */
-export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => false): OperationRouter {
+export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => false) {
   const router = new Router();
   const storable: RouterMiddleware = async (ctx, next) => {
     if (isDatabaseRemoved()) {
@@ -40,19 +29,34 @@ export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => fals
   };
   return {
     router,
-    answer(operation, ...route) {
-      const { method, path, query, body } = operation;
+    /**
+     * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
+     * before.
+     */
+    answer<State>(
+      this: void,
+      operation: RoutedOperation,
+      ...route: RouterMiddleware<State & AccessState>[]
+    ): void {
+      const { method, path, query, body, access } = operation;
       const check = gate(operation);
       if (check === undefined) return;
       const checks = [check as RouterMiddleware];
       if (query) checks.push(checkQuery(query) as RouterMiddleware);
       if (body?.kind === 'small') checks.push(declaredBody, smallJson as RouterMiddleware);
       if (!onlyLooks(operation)) checks.push(storable);
+      if (access !== 'anyone' && access !== 'issuer if set') checks.push(noStore);
       const pattern = path.replace(/\{(\w+)\}/g, ':$1');
       router[method](pattern, ...checks, ...(route as RouterMiddleware[]));
     },
   };
 }
+
+/** Keeps an answer that not everybody may see out of caches. */
+const noStore: RouterMiddleware = (ctx, next) => {
+  ctx.set('Cache-Control', 'no-store');
+  return next();
+};
 
 /** Seconds in `Retry-After` after which an operator may have restored the database. */
 const RESTORED_AFTER_S = '60';
@@ -101,11 +105,6 @@ function givenOf(ctx: Context, names: readonly string[]): Record<string, string>
 /** An error that names the parameter. */
 export function wrongQuery(name: string, problem: string): HttpError {
   return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem}.`);
-}
-
-/** Keeps an answer out of caches. */
-export function noStore(ctx: Context): void {
-  ctx.set('Cache-Control', 'no-store');
 }
 
 /** Names the next page (RFC 8288), which has the other parameters of this one. */

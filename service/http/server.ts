@@ -15,12 +15,7 @@ import { CORS_HEADERS } from './gate';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
 /** A listening HTTP server. */
-export interface HttpServer {
-  /** Base address with the actual port. */
-  url: string;
-  /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
-  close(): Promise<void>;
-}
+export type HttpServer = Awaited<ReturnType<typeof listen>>;
 
 const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a connection may take to send its first request after the server was closed. */
@@ -43,7 +38,7 @@ export async function listen(
   host: string,
   port: number,
   { connections: bound, ...patience }: ListenOptions = {},
-): Promise<HttpServer> {
+) {
   // Node.js would answer a missing Host in its own format; the application checks it instead.
   const server = createServer({ ...patience, requireHostHeader: false }, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
@@ -56,9 +51,11 @@ export async function listen(
   });
   const { port: actualPort } = server.address() as AddressInfo;
   return {
+    /** Base address with the actual port. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
+    /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
     close: () =>
-      new Promise((resolve, reject) => {
+      new Promise<void>((resolve, reject) => {
         // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
         // not wait for it.
         const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);

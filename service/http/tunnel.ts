@@ -20,12 +20,6 @@ export interface TunnelListener {
   close(): Promise<void>;
 }
 
-/** A tunnel that is open, is being opened, or failed to open. */
-export interface Tunnel {
-  /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
-  close(): Promise<void>;
-}
-
 /** Target, domain and account of a tunnel. */
 export interface TunnelOptions {
   /** Base address that the service listens on. */
@@ -51,11 +45,12 @@ const CLOSE_WITHIN_MS = 3_000;
  * Opens a public tunnel to the service in the background. Failures are logged, and the service goes on. The
  * tunnel is meant for testing; a service that others rely on needs a host of its own.
  */
-export function openTunnel(options: TunnelOptions): Tunnel {
+export function openTunnel(options: TunnelOptions) {
   const closing = new AbortController();
   const opened = open(options, closing.signal);
   return {
-    async close() {
+    /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
+    async close(): Promise<void> {
       closing.abort();
       const listener = await opened;
       if (listener === undefined) return;
@@ -140,14 +135,11 @@ function notOpened(cause: unknown, openWithinMs: number): ServiceError {
  * Logs when an open tunnel loses its connection and when it is back. The library reconnects by itself and
  * reports every attempt.
  */
-function statusLog(
-  logger: Logger,
-  closing: AbortSignal,
-): { changed: (status: string) => void; opened: () => void } {
+function statusLog(logger: Logger, closing: AbortSignal) {
   let isConnected: boolean | undefined;
   return {
     opened: () => void (isConnected = true),
-    changed(status) {
+    changed(this: void, status: string): void {
       const connected = status === 'connected';
       if (isConnected === undefined || isConnected === connected || closing.aborted) return;
       isConnected = connected;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { parseTokenId } from '../../registry/token-id-forms';
+import { tokenIdIn } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import { DELIVERY, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { chapter, json } from './operation';
@@ -9,7 +9,7 @@ import { page, PAGE_LIMIT, pagePosition } from './values';
 export const TOKEN = z
   .string()
   .transform((text, context) => {
-    const tokenId = parsedToken(text);
+    const tokenId = tokenIdIn(text)?.toString();
     if (tokenId === undefined) {
       const message = 'must be a token id: decimal digits, or 64 hexadecimal digits';
       context.addIssue({ code: 'custom', message });
@@ -17,15 +17,7 @@ export const TOKEN = z
     return tokenId ?? '';
   })
   .optional()
-  .meta({ description: 'A token id: decimal digits, or 64 hexadecimal digits.' });
-
-function parsedToken(text: string): string | undefined {
-  try {
-    return parseTokenId(text)?.toString();
-  } catch {
-    return undefined;
-  }
-}
+  .describe('A token id: decimal digits, or 64 hexadecimal digits.');
 
 /** Where a page of deliveries begins. */
 export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts) => {
@@ -37,8 +29,7 @@ export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts
 /** Questions for deliveries and events. */
 export const DELIVERIES = chapter('Deliveries and events', 'admin', {
   findDeliveries: {
-    method: 'get',
-    path: '/deliveries',
+    request: 'GET /deliveries',
     summary: 'List deliveries with every attempt',
     description:
       'Of all subscriptions and registries, those of the newest events first. A page looks at 2,000 events ' +
@@ -53,11 +44,9 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
         .string()
         .max(64, { error: 'is no id of a subscription' })
         .optional()
-        .meta({ description: 'The id of a subscription, or `default`.' }),
+        .describe('The id of a subscription, or `default`.'),
       token: TOKEN,
-      event: TEXT.max(64, { error: 'is no id of an event' })
-        .optional()
-        .meta({ description: 'The id of an event.' }),
+      event: TEXT.max(64, { error: 'is no id of an event' }).optional().describe('The id of an event.'),
       limit: PAGE_LIMIT,
       after: DELIVERY_PLACE,
     }),
@@ -73,8 +62,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     },
   },
   listEvents: {
-    method: 'get',
-    path: '/events',
+    request: 'GET /events',
     summary: 'List recorded events with their deliveries',
     description: 'The newest first, of all registries.',
     query: z.object({
@@ -96,8 +84,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     },
   },
   getEvent: {
-    method: 'get',
-    path: '/events/{id}',
+    request: 'GET /events/{id}',
     summary: 'Show an event with its body and every attempt',
     pathParameters: {
       id: { description: 'The `id` of the event.', example: '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c' },

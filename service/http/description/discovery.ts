@@ -22,41 +22,43 @@ const WEBHOOK_KEYS = component('WebhookKeys', {
       kty: z.literal('OKP'),
       crv: z.literal('Ed25519'),
       x: TEXT,
-      kid: TEXT.meta({ description: 'The X-Service-Key-Id of its deliveries.' }),
+      kid: TEXT.describe('The X-Service-Key-Id of its deliveries.'),
       use: z.literal('sig'),
       alg: z.literal('EdDSA'),
-      nbf: z.int().optional().meta({
-        description: 'The key signs nothing before this second. Do not refuse a delivery for it.',
-      }),
-      exp: z.int().optional().meta({
-        description: 'The key signs nothing from this second on. Do not refuse a delivery for it.',
-      }),
+      nbf: z
+        .int()
+        .optional()
+        .describe('The key signs nothing before this second. Do not refuse a delivery for it.'),
+      exp: z
+        .int()
+        .optional()
+        .describe('The key signs nothing from this second on. Do not refuse a delivery for it.'),
     }),
   ),
 });
 
 /** With several nodes only. */
 const NODES = {
-  confirmedBy: COUNT.optional().meta({
-    description: 'How many nodes must give an answer before it counts. 1: one node is left.',
-  }),
+  confirmedBy: COUNT.optional().describe(
+    'How many nodes must give an answer before it counts. 1: one node is left.',
+  ),
   nodes: z
     .array(
       z.strictObject({
-        url: TEXT.meta({ description: 'Without its secrets.' }),
+        url: TEXT.describe('Without its secrets.'),
         state: z.enum(['up', 'away']),
         since: TIME,
         reason: TEXT.optional(),
         headBlock: COUNT.optional(),
-        differences: COUNT.meta({ description: 'Answers that differed from those of two others.' }),
+        differences: COUNT.describe('Answers that differed from those of two others.'),
         lastDifference: z
           .strictObject({ at: TIME, block: TEXT.optional(), difference: TEXT })
           .optional()
-          .meta({ description: 'The last one within ten minutes.' }),
+          .describe('The last one within ten minutes.'),
       }),
     )
     .optional()
-    .meta({ description: 'Absent with a single node.' }),
+    .describe('Absent with a single node.'),
 };
 
 const FEED = z.strictObject({
@@ -65,9 +67,9 @@ const FEED = z.strictObject({
   registry: TEXT,
   state: FEED_STATE,
   since: TIME,
-  nextBlock: COUNT.optional().meta({ description: 'The first block that has not been read.' }),
+  nextBlock: COUNT.optional().describe('The first block that has not been read.'),
   headBlock: COUNT.optional(),
-  finalBlock: COUNT.optional().meta({ description: 'The highest final block: blocks up to it are read.' }),
+  finalBlock: COUNT.optional().describe('The highest final block: blocks up to it are read.'),
   catchUp: z
     .strictObject({
       blocksRead: z.int(),
@@ -96,15 +98,15 @@ const ISSUING = z.strictObject({
   signers: z
     .array(
       z.strictObject({
-        key: z.enum(['wallet', 'issuer']).meta({ description: 'The key that it signs with.' }),
-        at: TEXT.meta({ description: 'Its URL without secrets, or the module and its token.' }),
+        key: z.enum(['wallet', 'issuer']).describe('The key that it signs with.'),
+        at: TEXT.describe('Its URL without secrets, or the module and its token.'),
         state: z.enum(['unknown', 'up', 'failing']),
         since: TIME,
-        code: TEXT.optional().meta({ description: 'Why it fails.' }),
-        wrongAnswers: COUNT.meta({ description: 'Answers that were not the signature asked for.' }),
+        code: TEXT.optional().describe('Why it fails.'),
+        wrongAnswers: COUNT.describe('Answers that were not the signature asked for.'),
       }),
     )
-    .meta({ description: 'The remote signers. Empty if all keys are in the process.' }),
+    .describe('The remote signers. Empty if all keys are in the process.'),
   wallet: z
     .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
     .optional(),
@@ -115,39 +117,35 @@ const HEALTH = component('Health', {
   database: z
     .literal('removed')
     .optional()
-    .meta({ description: 'The files of the database were removed: do not restart the service.' }),
+    .describe('The files of the database were removed: do not restart the service.'),
   feeds: z.array(FEED),
-  issuing: ISSUING.optional().meta({ description: 'Absent if settings for issuing are missing.' }),
+  issuing: ISSUING.optional().describe('Absent if settings for issuing are missing.'),
   conditions: z
     .array(
       z.strictObject({
-        what: TEXT.meta({ description: 'The kind of the condition.' }),
-        subject: TEXT.meta({ description: 'The thing that has it: `subscription/default`, `wallet`, …' }),
+        what: TEXT.describe('The kind of the condition.'),
+        subject: TEXT.describe('The thing that has it: `subscription/default`, `wallet`, …'),
         since: TIME,
-        detail: z.record(TEXT, z.union([TEXT, z.number()])).meta({
-          description: 'What is known of it, for programs.',
-        }),
+        detail: z.record(TEXT, z.union([TEXT, z.number()])).describe('What is known of it, for programs.'),
         severity: z.enum(['error', 'warning']),
         message: TEXT,
         remedy: TEXT,
       }),
     )
     .optional()
-    .meta({ description: 'All that is wrong, the errors first. Absent while the database does not answer.' }),
+    .describe('All that is wrong, the errors first. Absent while the database does not answer.'),
 });
 
 /** Public paths, and those for the operator of the service. */
 export const DISCOVERY = chapter('Discovery', 'anyone', {
   getDidDocument: {
-    method: 'get',
-    path: '/.well-known/did.json',
+    request: 'GET /.well-known/did.json',
     summary: 'The DID document of the issuer (did:web)',
     answers: { 200: json('The DID document. Verifiers read the key of the credentials from it.') },
     errors: { 500: ['DID_DOCUMENT_UNREADABLE'] },
   },
   getWebhookKeys: {
-    method: 'get',
-    path: '/.well-known/jwks.json',
+    request: 'GET /.well-known/jwks.json',
     summary: 'The keys that verify webhooks',
     answers: {
       200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }),
@@ -155,8 +153,7 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
     errors: { 404: ['SIGNING_KEY_MISSING'] },
   },
   getContextFile: {
-    method: 'get',
-    path: '/contexts/{file}',
+    request: 'GET /contexts/{file}',
     summary: 'A JSON-LD context, or the JSON Schema of a subject',
     pathParameters: {
       file: {
@@ -170,14 +167,12 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
     errors: { 404: ['NOT_FOUND'] },
   },
   listEventSchemas: {
-    method: 'get',
-    path: '/schemas',
+    request: 'GET /schemas',
     summary: 'The schemas of all events',
     answers: kept(json('Their URLs.', z.array(TEXT).meta({ id: 'SchemaUrls' }))),
   },
   getEventSchema: {
-    method: 'get',
-    path: '/schemas/{file}',
+    request: 'GET /schemas/{file}',
     summary: 'The schema of an event',
     pathParameters: {
       file: { description: 'The type of the event, and `.json`.', example: 'com.service.etr.minted.json' },
@@ -188,21 +183,18 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
     errors: { 404: ['NOT_FOUND'] },
   },
   getDescription: {
-    method: 'get',
-    path: '/openapi.json',
+    request: 'GET /openapi.json',
     summary: 'This description',
     answers: kept(json('An OpenAPI 3.1 document.')),
   },
   getReference: {
-    method: 'get',
-    path: '/docs',
+    request: 'GET /docs',
     summary: 'This description, to read',
     answers: kept(text('A page.', 'text/html')),
   },
   getHealth: {
     tag: 'Health and metrics',
-    method: 'get',
-    path: '/health',
+    request: 'GET /health',
     summary: 'Whether every registry is read',
     answers: {
       200: json("Every registry's events are read; or the database was removed.", HEALTH),
@@ -213,14 +205,12 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
   },
   getMetrics: {
     tag: 'Health and metrics',
-    method: 'get',
-    path: '/metrics',
+    request: 'GET /metrics',
     summary: 'Metrics for Prometheus',
     answers: { 200: text('Metrics.', 'text/plain') },
   },
   greet: {
-    method: 'get',
-    path: '/',
+    request: 'GET /',
     summary: 'A greeting',
     answers: { 200: text('A text.', 'text/plain') },
   },

@@ -6,10 +6,10 @@ import { page, PAGE_LIMIT, pagePosition } from './values';
 
 const ISSUANCE = component('Issuance', {
   tokenId: TOKEN_ID_HEX,
-  id: TEXT.meta({ description: 'The id of the credential.' }),
-  blNumber: TEXT.optional().meta({ description: 'The first 100 characters of the number in the subject.' }),
-  owner: ADDRESS.meta({ description: 'The beneficiary, as in the request.' }),
-  holder: ADDRESS.meta({ description: 'The holder, as in the request.' }),
+  id: TEXT.describe('The id of the credential.'),
+  blNumber: TEXT.optional().describe('The first 100 characters of the number in the subject.'),
+  owner: ADDRESS.describe('The beneficiary, as in the request.'),
+  holder: ADDRESS.describe('The holder, as in the request.'),
   state: ISSUANCE_STATE,
   createdAt: TIME,
   txHash: HASH.optional(),
@@ -101,7 +101,7 @@ const SIGNED_CREDENTIAL = z
     credentialStatus: z.strictObject({
       type: z.literal('TransferableRecords'),
       tokenNetwork: z.strictObject({
-        chain: TEXT.meta({ description: "Currency symbol of the token's network." }),
+        chain: TEXT.describe("Currency symbol of the token's network."),
         chainId: TEXT,
       }),
       tokenRegistry: ADDRESS,
@@ -110,11 +110,11 @@ const SIGNED_CREDENTIAL = z
     renderMethod: z.array(
       z.strictObject({ id: TEXT, type: z.literal('EMBEDDED_RENDERER'), templateName: TEXT }),
     ),
-    credentialSubject: z.record(TEXT, z.unknown()).meta({ description: 'As in the request.' }),
+    credentialSubject: z.record(TEXT, z.unknown()).describe('As in the request.'),
     validFrom: TIME,
-    validUntil: TIME.meta({ description: 'Three calendar months after `validFrom`.' }),
-    issuer: TEXT.meta({ description: 'The did:web of the issuer.' }),
-    id: TEXT.meta({ description: '`urn:uuid:` and a UUID. It is the key that decrypts the remarks.' }),
+    validUntil: TIME.describe('Three calendar months after `validFrom`.'),
+    issuer: TEXT.describe('The did:web of the issuer.'),
+    id: TEXT.describe('`urn:uuid:` and a UUID. It is the key that decrypts the remarks.'),
     proof: z.strictObject({
       type: z.literal('DataIntegrityProof'),
       created: TEXT,
@@ -124,16 +124,15 @@ const SIGNED_CREDENTIAL = z
       proofValue: TEXT,
     }),
   })
-  .meta({
-    description:
-      'A W3C Verifiable Credential (data model 2.0) with a base proof. Keep it: its holder derives from it ' +
+  .describe(
+    'A W3C Verifiable Credential (data model 2.0) with a base proof. Keep it: its holder derives from it ' +
       'the credentials that others verify.',
-  });
+  );
 
 /** An answer with an issued document. */
 const ISSUED_DOCUMENT = component('IssuedDocument', {
   signedW3CDocument: SIGNED_CREDENTIAL,
-  txHash: HASH.meta({ description: 'The transaction that minted the token.' }),
+  txHash: HASH.describe('The transaction that minted the token.'),
 });
 
 const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
@@ -183,8 +182,7 @@ function time(description: string) {
 /** Operations of documents. */
 export const DOCUMENTS = chapter('Documents', 'issuer', {
   createDocument: {
-    method: 'post',
-    path: '/create/{documentId}',
+    request: 'POST /create/{documentId}',
     summary: 'Issue a document',
     description: `Signs a credential with the subject, mints its token in the token registry, and answers when
 the mint is mined. That takes as long as the network takes for a block, up to ten minutes if it makes none:
@@ -291,8 +289,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
     },
   },
   getDocument: {
-    method: 'get',
-    path: '/documents/{tokenId}',
+    request: 'GET /documents/{tokenId}',
     summary: 'Get an issued document again',
     description: 'The answer of `POST /create` again, for a caller that did not get it.',
     pathParameters: TOKEN_ID_PATH,
@@ -330,8 +327,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
     },
   },
   listDocuments: {
-    method: 'get',
-    path: '/documents',
+    request: 'GET /documents',
     summary: 'List what was issued',
     description:
       'The newest first, without the documents. With it you find a document whose answer was lost, if ' +

@@ -29,7 +29,7 @@ const ERROR = z
   .strictObject({
     error: z.strictObject({
       message: TEXT,
-      stack: TEXT.optional().meta({ description: 'Only if NODE_ENV is `development`.' }),
+      stack: TEXT.optional().describe('Only if NODE_ENV is `development`.'),
     }),
   })
   .meta({ id: 'Error' });

@@ -93,19 +93,27 @@ export interface Operation {
   errors?: Readonly<Record<number, readonly ErrorCode[]>>;
 }
 
+/** An operation as its chapter describes it. `request`: its method and path. */
+type Described = Omit<Operation, 'id' | 'tag' | 'access' | 'method' | 'path'> &
+  Partial<Pick<Operation, 'tag' | 'access'>> & { request: `${Uppercase<Operation['method']>} /${string}` };
+
 /**
  * The operations of a chapter, by their `operationId`.
  *
  * @param access the key that those need which name no other.
  */
-export function chapter<
-  const Operations extends Readonly<
-    Record<string, Omit<Operation, 'id' | 'tag' | 'access'> & Partial<Pick<Operation, 'tag' | 'access'>>>
-  >,
->(tag: Tag, access: Operation['access'], operations: Operations) {
-  const described = Object.entries(operations).map(([id, one]) => [id, { tag, access, ...one, id }]);
+export function chapter<const Operations extends Readonly<Record<string, Described>>>(
+  tag: Tag,
+  access: Operation['access'],
+  operations: Operations,
+) {
+  const described = Object.entries(operations).map(([id, { request, ...one }]) => {
+    const [method = '', path] = request.split(' ');
+    return [id, { tag, access, ...one, method: method.toLowerCase(), path, id }];
+  });
   return Object.fromEntries(described) as {
-    readonly [Id in keyof Operations]: Pick<Operation, 'id' | 'tag' | 'access'> & Operations[Id];
+    readonly [Id in keyof Operations]: Pick<Operation, 'id' | 'tag' | 'access' | 'method' | 'path'> &
+      Operations[Id];
   };
 }
 

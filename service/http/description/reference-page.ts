@@ -40,18 +40,32 @@ interface Document {
   components: Json;
 }
 
-interface Place {
-  anchor: string;
-  label: string;
-  method: string;
-  operation: Described;
-}
-
 /** The reference as an HTML page. */
 export function referencePage(description: Json): string {
   const api = description as unknown as Document;
-  const page = new Page(api);
   const { title, version, description: introduction } = api.info;
+  const places = placesOf(api);
+  const chapters = api.tags.map(({ name, description: about }) => {
+    const own = places.filter(({ operation }) => operation.tags.includes(name));
+    return {
+      name,
+      about,
+      own,
+      anchor: name === 'Webhooks' ? 'webhooks' : `tag-${name.replaceAll(' ', '-')}`,
+    };
+  });
+  const contents = chapters.map(({ name, anchor, own }) => {
+    const links = own.map((one) => `<li><a href="#${one.anchor}">${escaped(one.operation.summary)}</a></li>`);
+    return `<p><a href="#${anchor}">${escaped(name)}</a></p><ul>${links.join('')}</ul>`;
+  });
+  const resolve: Resolve = (given) => {
+    const [kind = '', name = ''] = given.$ref?.split('/').slice(-2) ?? [];
+    return (api.components[kind] as Record<string, typeof given> | undefined)?.[name] ?? given;
+  };
+  const sections = chapters.map(({ name, about, anchor, own }) => {
+    const head = `<h2 id="${anchor}">${escaped(name)}</h2>`;
+    return `${head}${markdown(about)}${own.map((place) => sectionOf(place, resolve)).join('')}`;
+  });
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -61,143 +75,98 @@ export function referencePage(description: Json): string {
 <style>${REFERENCE_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Contents">${page.contents()}</nav>
+<nav aria-label="Contents">${contents.join('')}<p><a href="#schemas">Schemas</a></p></nav>
 <main>
 <h1>${escaped(title)}</h1>
 <p class="quiet">Version ${escaped(version)} of the API · <a href="/openapi.json">OpenAPI 3.1</a></p>
 ${markdown(introduction)}
-${page.chapters()}
+${sections.join('')}
 <h2 id="schemas">Schemas</h2>
-${page.schemas()}
+${Object.entries(api.components.schemas as Record<string, Schema>)
+  .map(schemaSection)
+  .join('')}
 </main>
 </body>
 </html>
 `;
 }
 
-/** Renders the parts of a description. */
-class Page {
-  readonly #api: Document;
-  readonly #places: readonly Place[];
+/** Replaces a reference by the component that it names. */
+type Resolve = <Referred extends { $ref?: string }>(given: Referred) => Referred;
 
-  constructor(api: Document) {
-    this.#api = api;
-    const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({
-        anchor: `operation-${operation.operationId}`,
-        label: path,
-        method: method.toUpperCase(),
-        operation,
-      })),
-    );
-    const webhooks = Object.entries(api.webhooks).map(([type, { post }]) => ({
-      anchor: `webhook-${type}`,
-      label: type,
-      method: 'POST',
-      operation: post,
-    }));
-    this.#places = [...operations, ...webhooks];
-  }
+/** Where each operation and each webhook is. */
+function placesOf({ paths, webhooks }: Document) {
+  const operations = Object.entries(paths).flatMap(([label, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      return { anchor: `operation-${operation.operationId}`, label, method: method.toUpperCase(), operation };
+    }),
+  );
+  const posts = Object.entries(webhooks).map(([label, { post: operation }]) => {
+    return { anchor: `webhook-${label}`, label, method: 'POST', operation };
+  });
+  return [...operations, ...posts];
+}
 
-  contents(): string {
-    const chapters = this.#api.tags.map(({ name }) => {
-      const links = this.#of(name).map(
-        ({ anchor, operation }) => `<li><a href="#${anchor}">${escaped(operation.summary)}</a></li>`,
-      );
-      return `<p><a href="#${chapterOf(name)}">${escaped(name)}</a></p><ul>${links.join('')}</ul>`;
-    });
-    return `${chapters.join('')}<p><a href="#schemas">Schemas</a></p>`;
-  }
+function schemaSection([name, schema]: [string, Schema]): string {
+  const about = schema.description === undefined ? '' : markdown(schema.description);
+  return `<section id="schema-${name}"><h3>${escaped(name)}</h3>${about}${membersTable(schema)}</section>`;
+}
 
-  chapters(): string {
-    return this.#api.tags
-      .map(({ name, description }) => {
-        const sections = this.#of(name).map((place) => this.#section(place));
-        const head = `<h2 id="${chapterOf(name)}">${escaped(name)}</h2>`;
-        return `${head}${markdown(description)}${sections.join('')}`;
-      })
-      .join('');
-  }
-
-  schemas(): string {
-    return Object.entries(this.#api.components.schemas as Record<string, Schema>)
-      .map(([name, schema]) => {
-        const about = schema.description === undefined ? '' : markdown(schema.description);
-        const members = membersTable(schema);
-        return `<section id="schema-${name}"><h3>${escaped(name)}</h3>${about}${members}</section>`;
-      })
-      .join('');
-  }
-
-  #of(tag: string): Place[] {
-    return this.#places.filter(({ operation }) => operation.tags.includes(tag));
-  }
-
-  #section({ anchor, label, method, operation }: Place): string {
-    const { summary, description = '', parameters = [], requestBody, responses } = operation;
-    return `<section id="${anchor}">
+function sectionOf(place: ReturnType<typeof placesOf>[number], resolve: Resolve): string {
+  const { anchor, label, method, operation } = place;
+  const { summary, description = '', parameters = [], requestBody, responses } = operation;
+  return `<section id="${anchor}">
 <h3>${escaped(summary)}</h3>
 <p class="path"><b>${method}</b> <code>${escaped(label)}</code></p>
 ${markdown(description)}
-${this.#parameters(parameters.map((one) => this.#resolve(one)))}
-${requestBody ? `<h4>Body</h4>${markdown(requestBody.description)}${this.#content(requestBody.content)}` : ''}
+${parametersTable(parameters.map(resolve))}
+${requestBody ? `<h4>Body</h4>${markdown(requestBody.description)}${contentOf(requestBody.content)}` : ''}
 <h4>Answers</h4>
 ${Object.entries(responses)
-  .map(([status, answer]) => this.#answer(status, this.#resolve(answer)))
+  .map(([status, answer]) => answerOf(status, resolve(answer), resolve))
   .join('')}
 </section>`;
-  }
+}
 
-  #parameters(parameters: readonly Parameter[]): string {
-    if (parameters.length === 0) return '';
-    const rows = parameters.map(
-      ({ name, in: place, required, description = '', schema, example }) =>
-        `<tr><td><code>${escaped(name)}</code></td> <td>${place}${required ? ', needed' : ''}</td> ` +
-        `<td>${inline(description)} ${formOf(schema)}${exampleOf(example)}</td></tr>`,
-    );
-    return `<h4>Parameters</h4>${table(['name', 'in', 'value'], rows)}`;
-  }
+function parametersTable(parameters: readonly Parameter[]): string {
+  if (parameters.length === 0) return '';
+  const rows = parameters.map(
+    ({ name, in: place, required, description = '', schema, example }) =>
+      `<tr><td><code>${escaped(name)}</code></td> <td>${place}${required ? ', needed' : ''}</td> ` +
+      `<td>${inline(description)} ${formOf(schema)}${exampleOf(example)}</td></tr>`,
+  );
+  return `<h4>Parameters</h4>${table(['name', 'in', 'value'], rows)}`;
+}
 
-  #answer(status: string, { description, headers = {}, content }: Answer): string {
-    const rows = Object.entries(headers).map(([name, header]) => {
-      const { description: about = '', example } = this.#resolve(header);
-      return `<tr><td><code>${escaped(name)}</code></td> <td>${inline(about)}${exampleOf(example)}</td></tr>`;
-    });
-    const body = content === undefined ? '' : this.#content(content);
-    return `<details${/^2/.test(status) ? ' open' : ''}><summary><b>${status}</b> ${inline(
-      description.split('\n')[0] ?? '',
-    )}</summary>${markdown(description.split('\n').slice(1).join('\n'))}${
-      rows.length === 0 ? '' : table(['header', 'value'], rows)
-    }${body}</details>`;
-  }
+function answerOf(status: string, answer: Answer, resolve: Resolve): string {
+  const [summary = '', ...rest] = answer.description.split('\n');
+  const rows = Object.entries(answer.headers ?? {}).map(([name, header]) => {
+    const { description = '', example } = resolve(header);
+    const value = `${inline(description)}${exampleOf(example)}`;
+    return `<tr><td><code>${escaped(name)}</code></td> <td>${value}</td></tr>`;
+  });
+  const headers = rows.length === 0 ? '' : table(['header', 'value'], rows);
+  const open = /^2/.test(status) ? ' open' : '';
+  return `<details${open}><summary><b>${status}</b> ${inline(summary)}</summary>${markdown(
+    rest.join('\n'),
+  )}${headers}${contentOf(answer.content ?? {})}</details>`;
+}
 
-  #content(content: Content): string {
-    return Object.entries(content)
-      .map(([mediaType, { schema, examples = {} }]) => {
-        const shown = Object.entries(examples).map(
-          ([name, { value }]) =>
-            `<p class="quiet">Example: ${escaped(name)}</p><pre tabindex="0">${escaped(
-              typeof value === 'string' ? value : JSON.stringify(value, null, 2),
-            )}</pre>`,
-        );
-        return `<p><code>${escaped(mediaType)}</code>: ${formOf(schema)}</p>${shown.join('')}`;
-      })
-      .join('');
-  }
-
-  #resolve<Referred extends { $ref?: string }>(given: Referred): Referred {
-    if (given.$ref === undefined) return given;
-    const [kind = '', name = ''] = given.$ref.split('/').slice(-2);
-    return (this.#api.components[kind] as Record<string, Referred>)[name] ?? given;
-  }
+function contentOf(content: Content): string {
+  return Object.entries(content)
+    .map(([mediaType, { schema, examples = {} }]) => {
+      const shown = Object.entries(examples).map(([name, { value }]) => {
+        const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+        return `<p class="quiet">Example: ${escaped(name)}</p><pre tabindex="0">${escaped(text)}</pre>`;
+      });
+      return `<p><code>${escaped(mediaType)}</code>: ${formOf(schema)}</p>${shown.join('')}`;
+    })
+    .join('');
 }
 
 /** An example of a parameter or a header. */
 const exampleOf = (example?: string): string =>
   example === undefined ? '' : ` <span class="quiet">Example:</span> <code>${escaped(example)}</code>`;
-
-const chapterOf = (tag: string): string =>
-  tag === 'Webhooks' ? 'webhooks' : `tag-${tag.replaceAll(' ', '-')}`;
 
 const markdown = (text: string): string => marked.parse(text, { async: false });
 

@@ -12,7 +12,7 @@ const REGISTRY = component('Registry', {
   origin: z.enum(['settings', 'api']),
   startBlock: COUNT.optional(),
   confirmations: REGISTRY_REQUEST.shape.confirmations,
-  undelivered: COUNT.meta({ description: 'Events that are not delivered yet.' }),
+  undelivered: COUNT.describe('Events that are not delivered yet.'),
   feed: z
     .strictObject({
       nextBlock: COUNT.optional(),
@@ -21,7 +21,7 @@ const REGISTRY = component('Registry', {
       reason: TEXT.optional(),
       state: FEED_STATE.optional(),
     })
-    .meta({ description: 'The reading of its events.' }),
+    .describe('The reading of its events.'),
 });
 
 const LOCATION = {
@@ -34,16 +34,14 @@ const LOCATION = {
 /** Operations of registries. */
 export const REGISTRIES = chapter('Registries', 'admin', {
   listRegistries: {
-    method: 'get',
-    path: '/registries',
+    request: 'GET /registries',
     summary: 'List the followed registries',
     answers: {
       200: json('Every followed registry.', component('Registries', { registries: z.array(REGISTRY) })),
     },
   },
   addRegistry: {
-    method: 'post',
-    path: '/registries',
+    request: 'POST /registries',
     summary: 'Follow a registry',
     description: 'The service checks the registry against its chain, and then delivers its events.',
     body: {
@@ -70,8 +68,7 @@ export const REGISTRIES = chapter('Registries', 'admin', {
     },
   },
   removeRegistry: {
-    method: 'delete',
-    path: '/registries/{chainId}/{address}',
+    request: 'DELETE /registries/{chainId}/{address}',
     summary: 'Give a registry up',
     description: 'Its undelivered events stay in the database until it is added again.',
     pathParameters: {

@@ -18,26 +18,24 @@ const SUBSCRIPTION_PATH = {
 };
 
 const SUBSCRIPTION = SUBSCRIPTION_REQUEST.extend({
-  id: TEXT.meta({ description: 'A UUID, or `default`.' }),
+  id: TEXT.describe('A UUID, or `default`.'),
   config: SUBSCRIPTION_CONFIG.extend({
-    secret: TEXT.optional().meta({
-      description: 'The secret of Standard Webhooks, `whsec_…`. Shown once, in the answer that made it.',
-    }),
-    sinks: z.record(TEXT, TEXT).optional().meta({
-      description: 'Only in `default`: the sinks of registries that have a webhook of their own, by source.',
-    }),
+    secret: TEXT.optional().describe(
+      'The secret of Standard Webhooks, `whsec_…`. Shown once, in the answer that made it.',
+    ),
+    sinks: z
+      .record(TEXT, TEXT)
+      .optional()
+      .describe('Only in `default`: the sinks of registries that have a webhook of their own, by source.'),
   }),
-  failingSince: TIME.optional().meta({ description: 'No delivery has succeeded since this time.' }),
+  failingSince: TIME.optional().describe('No delivery has succeeded since this time.'),
 }).meta({ id: 'Subscription' });
 
 const FLAG = { error: 'must be true or false' };
 
 /** The parameters of a DELETE. */
 export const FORCE_QUERY = z.object({
-  force: z
-    .enum(['true', 'false'], FLAG)
-    .default('false')
-    .meta({ description: 'Also if undelivered events wait.' }),
+  force: z.enum(['true', 'false'], FLAG).default('false').describe('Also if undelivered events wait.'),
 });
 
 const TRANSFERS = {
@@ -49,9 +47,9 @@ const TRANSFERS = {
 /** The body of a redelivery. */
 export const REDELIVERY_REQUEST = z
   .union([
-    z.strictObject({ event: TEXT.meta({ description: 'The id of an event.' }) }),
-    z.strictObject({ dead: z.literal(true).meta({ description: 'All dead letters.' }) }),
-    z.strictObject({ fromBlock: COUNT.meta({ description: 'All events from this block on.' }) }),
+    z.strictObject({ event: TEXT.describe('The id of an event.') }),
+    z.strictObject({ dead: z.literal(true).describe('All dead letters.') }),
+    z.strictObject({ fromBlock: COUNT.describe('All events from this block on.') }),
   ])
   .meta({ id: 'RedeliveryRequest' });
 
@@ -62,8 +60,7 @@ const UNDELIVERED_STATE = z.enum(['waiting', 'failed', 'dead'], {
 /** Operations of subscriptions. */
 export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   createSubscription: {
-    method: 'post',
-    path: '/subscriptions',
+    request: 'POST /subscriptions',
     summary: 'Make a subscription',
     description: `Names and values follow the CloudEvents Subscriptions API, a draft of the CNCF. At most
 10,000 subscriptions. Filters name the attributes \`id\`, \`source\`, \`type\`, \`subject\`, \`time\`,
@@ -98,10 +95,9 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
     },
   },
   listSubscriptions: {
-    method: 'get',
-    path: '/subscriptions',
+    request: 'GET /subscriptions',
     summary: 'List the subscriptions',
-    query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().meta({ description: AFTER }) }),
+    query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().describe(AFTER) }),
     answers: {
       200: page(
         'A page. `default` is the first, if there is a webhook in the settings.',
@@ -111,16 +107,14 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
     },
   },
   getSubscription: {
-    method: 'get',
-    path: '/subscriptions/{id}',
+    request: 'GET /subscriptions/{id}',
     summary: 'Show a subscription',
     pathParameters: SUBSCRIPTION_PATH,
     answers: { 200: json('The subscription. Values of headers are masked.', SUBSCRIPTION) },
     errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },
   },
   replaceSubscription: {
-    method: 'put',
-    path: '/subscriptions/{id}',
+    request: 'PUT /subscriptions/{id}',
     summary: 'Replace, pause or resume a subscription',
     description: `Send the answer of a GET, with your changes. A member that is left out gets its default;
 only the values of headers, and \`startFrom\`, are kept. Every event that is recorded after the answer follows
@@ -143,8 +137,7 @@ the new source, types, filters and state.`,
     },
   },
   deleteSubscription: {
-    method: 'delete',
-    path: '/subscriptions/{id}',
+    request: 'DELETE /subscriptions/{id}',
     summary: 'Delete a subscription',
     pathParameters: SUBSCRIPTION_PATH,
     query: FORCE_QUERY,
@@ -159,8 +152,7 @@ the new source, types, filters and state.`,
     },
   },
   testSubscription: {
-    method: 'post',
-    path: '/subscriptions/{id}/test',
+    request: 'POST /subscriptions/{id}/test',
     summary: 'Send a test event',
     description:
       'Sends one event of type `com.service.etr.test` at once, whatever the state and the filters are.',
@@ -172,7 +164,7 @@ the new source, types, filters and state.`,
           isDelivered: z.boolean(),
           eventId: TEXT,
           milliseconds: z.number(),
-          status: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
+          status: z.int().nullable().describe('Null if there was no answer.'),
           error: TEXT.nullable(),
         }),
       ),
@@ -184,8 +176,7 @@ the new source, types, filters and state.`,
     },
   },
   redeliver: {
-    method: 'post',
-    path: '/subscriptions/{id}/redeliver',
+    request: 'POST /subscriptions/{id}/redeliver',
     summary: 'Send events again',
     description:
       'Sends the events that the subscription selects now, and all its dead letters. Events keep their ' +
@@ -210,16 +201,14 @@ the new source, types, filters and state.`,
     errors: { 400: ['REDELIVERY_INVALID'], 404: ['SUBSCRIPTION_UNKNOWN'] },
   },
   listDeliveries: {
-    method: 'get',
-    path: '/subscriptions/{id}/deliveries',
+    request: 'GET /subscriptions/{id}/deliveries',
     summary: 'List what is not delivered',
     pathParameters: SUBSCRIPTION_PATH,
     query: z.object({
-      state: UNDELIVERED_STATE.optional().meta({
-        description:
-          '`waiting`: no attempt has failed yet; `failed`: an attempt failed, and another follows; ' +
+      state: UNDELIVERED_STATE.optional().describe(
+        '`waiting`: no attempt has failed yet; `failed`: an attempt failed, and another follows; ' +
           '`dead`: none follows.',
-      }),
+      ),
       token: TOKEN,
       limit: PAGE_LIMIT,
       after: DELIVERY_PLACE,
@@ -233,17 +222,16 @@ the new source, types, filters and state.`,
               id: TEXT,
               type: TEXT,
               registry: EVENT_ORIGIN,
-              tokenId: TEXT.meta({
-                description:
-                  'In decimal digits; `0` for events of the registry. The subject of an operational event.',
-              }),
+              tokenId: TEXT.describe(
+                'In decimal digits; `0` for events of the registry. The subject of an operational event.',
+              ),
               state: UNDELIVERED_STATE,
               attempts: COUNT,
-              nextAttemptAt: TIME.nullable().meta({
-                description: 'Null for a dead letter, and if the event waits for another one of its token.',
-              }),
-              status: z.int().nullable().meta({ description: 'Status of the last answer.' }),
-              error: TEXT.nullable().meta({ description: 'Error of the last attempt.' }),
+              nextAttemptAt: TIME.nullable().describe(
+                'Null for a dead letter, and if the event waits for another one of its token.',
+              ),
+              status: z.int().nullable().describe('Status of the last answer.'),
+              error: TEXT.nullable().describe('Error of the last attempt.'),
             }),
           )
           .meta({ id: 'Deliveries' }),

@@ -8,13 +8,13 @@ const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
 
 /** The registry that a token is sought in. */
 const TOKEN_PLACE = z.object({
-  registry: TEXT.optional().meta({ description: 'The address of the registry.' }),
+  registry: TEXT.optional().describe('The address of the registry.'),
   chainId: z
     .string()
     .regex(/^[1-9]\d{0,14}$/, { error: 'must be the number of a chain' })
     .transform(Number)
     .optional()
-    .meta({ description: 'The chain of `registry`; that of NET if absent.' }),
+    .describe('The chain of `registry`; that of NET if absent.'),
 });
 
 /** Errors of reading a token from its chain. */
@@ -40,8 +40,7 @@ const READING_ERRORS = {
 /** Questions for tokens. */
 export const TOKENS = chapter('Tokens', 'any key', {
   getToken: {
-    method: 'get',
-    path: '/tokens/{tokenId}',
+    request: 'GET /tokens/{tokenId}',
     summary: 'Show a token',
     description: `Reads the state of the token and its endorsement chain from its chain. The same as
 \`tdoc token --json\`, with the events and the document that this service has.
@@ -69,8 +68,7 @@ them.`,
     errors: READING_ERRORS,
   },
   getEvidence: {
-    method: 'get',
-    path: '/tokens/{tokenId}/evidence',
+    request: 'GET /tokens/{tokenId}/evidence',
     summary: 'Collect the evidence of a token',
     description: `Collects proofs of the token's events, of its state and of its contracts, as
 \`tdoc evidence\` does, without the document. \`tdoc check-evidence\` checks the file, without a network. It
@@ -85,8 +83,7 @@ reads every block with an event of the token: this may take a minute.`,
 /** Checks of credentials. */
 export const CREDENTIALS = chapter('Credentials', 'any key', {
   verifyCredential: {
-    method: 'post',
-    path: '/credentials/verify',
+    request: 'POST /credentials/verify',
     summary: 'Verify a credential',
     description: `Whether the document is as it was signed, who signed it, and the state of its token. The
 service asks a configured node of the token's network, the issuer's host, and the hosts of contexts that it
@@ -109,8 +106,7 @@ says. "could not tell" means that something could not be asked: try again later.
     },
   },
   deriveCredential: {
-    method: 'post',
-    path: '/credentials/derive',
+    request: 'POST /credentials/derive',
     summary: 'Derive the version of a credential that a holder shows',
     description: `It discloses what the pointers name, and what the issuer made mandatory. The service holds
 no key for it: a version is derived from the base proof of the credential.`,

@@ -2,12 +2,13 @@ import * as z from 'zod';
 import { json, type Answer } from './operation';
 
 /** State of the reading of a registry's events. */
-export const FEED_STATE = z.enum(['starting', 'following', 'standby', 'failing', 'stopped']).meta({
-  description:
+export const FEED_STATE = z
+  .enum(['starting', 'following', 'standby', 'failing', 'stopped'])
+  .describe(
     '`starting`: the registry has not been found on the chain yet; `following`: its events are read; ' +
-    '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an operator ' +
-    'has to act.',
-});
+      '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an ' +
+      'operator has to act.',
+  );
 
 // The parameters and the header of paths that list things page by page.
 
@@ -21,7 +22,7 @@ export const PAGE_LIMIT = z
     z.int(WRONG_LIMIT).min(LIMIT.least, WRONG_LIMIT).max(LIMIT.most, WRONG_LIMIT),
   )
   .default(LIMIT.ifAbsent)
-  .meta({ description: `The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.` });
+  .describe(`The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.`);
 
 /** Describes the parameter `after`. */
 export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
@@ -44,7 +45,7 @@ export function pagePosition<Position extends object>(
       return position;
     })
     .optional()
-    .meta({ description: AFTER });
+    .describe(AFTER);
 }
 
 /** @param next the path of another page. */

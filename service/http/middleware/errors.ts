@@ -1,5 +1,12 @@
 import type { Middleware } from 'koa';
-import { CallerLeftError, RequestError, ServiceError, UnavailableError, codeOf } from '../../base/errors';
+import {
+  CallerLeftError,
+  RequestError,
+  ServiceError,
+  UnavailableError,
+  codeOf,
+  orUndefined,
+} from '../../base/errors';
 import type { Logger } from '../../base/logger';
 import type { RequestState } from './request-log';
 
@@ -12,14 +19,14 @@ export const ERROR_CODE_HEADER = 'X-Error-Code';
 
 /** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
 export class HttpError extends Error {
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, code: string, message: string, cause?: unknown) {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'HttpError';
-    this.status = status;
-    this.code = code;
   }
 }
 
@@ -150,7 +157,8 @@ export const wellFormed: Middleware = async (ctx, next) => {
     throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has the header Host more than once.');
   if (ctx.req.httpVersion === '1.1' && hosts.length === 0)
     throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has no header Host.');
-  const path = decoded(() => ctx.path);
+  // Koa's ctx.path throws for a target that is not a URL.
+  const path = orUndefined(() => decodeURIComponent(ctx.path));
   if (path === undefined) {
     const message = 'The path has malformed percent-encoding, or is no path. Write % as %25.';
     throw new HttpError(400, 'PATH_MALFORMED', message);
@@ -159,12 +167,3 @@ export const wellFormed: Middleware = async (ctx, next) => {
     throw new HttpError(400, 'PATH_MALFORMED', 'The path has the character NUL (%00): leave it out.');
   await next();
 };
-
-/** `path` is a function because Koa's ctx.path throws for a target that is not a URL. */
-function decoded(path: () => string): string | undefined {
-  try {
-    return decodeURIComponent(path());
-  } catch {
-    return undefined;
-  }
-}

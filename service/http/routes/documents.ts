@@ -13,7 +13,7 @@ import {
 } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
 import type { RequestState } from '../middleware/request-log';
-import { linkNextPage, noStore, type OperationRouter, type QueryOf } from '../operation-router';
+import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
 import { arrived, declaredBody, LIMIT_BYTES, mostBytes, readBody, SMALL_BYTES } from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
 import type { AcceptDocument, AcceptedType } from '../../issuance/issue-document';
@@ -116,7 +116,6 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
 
   // For a caller that lost an answer and sent no Idempotency-Key.
   answer<QueryOf<typeof DOCUMENTS.listDocuments>>(DOCUMENTS.listDocuments, async (ctx) => {
-    noStore(ctx);
     const page = await issuedDocuments.list(ctx.state.query);
     if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
     ctx.body = page.issuances.map(shown);
@@ -124,7 +123,6 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
 
   // The answer of POST /create again, for a caller whose connection broke before it arrived.
   answer(DOCUMENTS.getDocument, async (ctx) => {
-    noStore(ctx);
     const tokenId = tokenIdIn(ctx.params.tokenId ?? '');
     const issuance = await issuedDocuments.find(tokenId);
     const document = issuance && (await issuedDocuments.documentOf(tokenId));

@@ -1,6 +1,7 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Answers } from '../../answers/answers';
+import { percentDecoded } from '../../base/mask-secrets';
 import type { Overview } from '../../console/views';
 import { DELIVERIES } from '../description/deliveries';
 import { CREDENTIALS, TOKENS } from '../description/tokens';
@@ -8,7 +9,7 @@ import { arrived, declaredBody, LIMIT_BYTES, readBody } from '../read-body';
 import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
 import type { AccessState, RequestState } from '../middleware/request-log';
-import { linkNextPage, noStore, type OperationRouter, type QueryOf } from '../operation-router';
+import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
 import { tokenIdIn } from './documents';
 
 /** Documents that are checked at once. Those that are issued have permits of their own. */
@@ -27,13 +28,12 @@ export function answerQuestions(
   const withLeft = callerLeft as RouterMiddleware<CallerState & AccessState>;
 
   answer<QueryOf<typeof TOKENS.getToken> & CallerState>(TOKENS.getToken, withLeft as never, async (ctx) => {
-    noStore(ctx);
     const { role, left, query } = ctx.state;
     const token = await answers.token(
       {
         ...query,
         tokenId: BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`),
-        credentialId: decoded(ctx.get('X-Credential-Id')) || undefined,
+        credentialId: percentDecoded(ctx.get('X-Credential-Id')) || undefined,
         seesDeliveries: role !== 'issuer',
       },
       left,
@@ -46,7 +46,6 @@ export function answerQuestions(
     TOKENS.getEvidence,
     withLeft as never,
     async (ctx) => {
-      noStore(ctx);
       const { left, query } = ctx.state;
       const tokenId = BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`);
       const evidence = await answers.evidence({ ...query, tokenId }, left);
@@ -58,7 +57,6 @@ export function answerQuestions(
 
   const once = onceForPages(overview) as never;
   answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, once, async (ctx) => {
-    noStore(ctx);
     const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
     const states = state && [state];
     const { deliveries, next } = await answers.deliveries({ ...query, tokenId, eventId, states });
@@ -67,7 +65,6 @@ export function answerQuestions(
   });
 
   answer<QueryOf<typeof DELIVERIES.listEvents>>(DELIVERIES.listEvents, async (ctx) => {
-    noStore(ctx);
     const { token: tokenId, after, limit } = ctx.state.query;
     const { events, next } = await answers.events({ tokenId, from: after?.event, limit });
     if (next !== undefined) linkNextPage(ctx, String(next));
@@ -75,7 +72,6 @@ export function answerQuestions(
   });
 
   answer(DELIVERIES.getEvent, async (ctx) => {
-    noStore(ctx);
     const event = await answers.event(ctx.params.id ?? '');
     if (event === undefined)
       throw new HttpError(404, 'EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
@@ -86,11 +82,9 @@ export function answerQuestions(
   const bodyOf = (ctx: Context): Promise<Uint8Array<ArrayBuffer>> =>
     arrived(ctx, readBody(ctx.req, LIMIT_BYTES));
   answer<CallerState>(CREDENTIALS.verifyCredential, ...(large as []), async (ctx) => {
-    noStore(ctx);
     ctx.body = await answers.verify(await bodyOf(ctx), ctx.state.left);
   });
   answer<CallerState>(CREDENTIALS.deriveCredential, ...(large as []), async (ctx) => {
-    noStore(ctx);
     ctx.body = await answers.derive(await bodyOf(ctx), ctx.state.left);
     ctx.status = 201;
   });
@@ -128,18 +122,8 @@ function onceForPages(
     answers.set(ctx.url, asked);
     asked.catch(() => answers.delete(ctx.url));
     const { json, link } = await asked;
-    noStore(ctx);
     if (link) ctx.set('Link', link);
     ctx.type = 'json';
     ctx.body = json;
   };
-}
-
-/** Decodes percent-encoding. A text that has no right one is meant as it is. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -3,7 +3,7 @@ import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
 import { REGISTRIES } from '../description/registries';
 import { HttpError } from '../middleware/errors';
-import { noStore, type OperationRouter, type QueryOf } from '../operation-router';
+import { type OperationRouter, type QueryOf } from '../operation-router';
 import type { SmallJsonState } from '../read-body';
 
 /** Seconds in `Retry-After` when the node does not answer the check against the chain. */
@@ -12,7 +12,6 @@ const ASK_AGAIN_S = '10';
 /** Answers the operations of registries. */
 export function answerRegistries({ answer }: OperationRouter, registries: Registries): void {
   answer(REGISTRIES.listRegistries, async (ctx) => {
-    noStore(ctx);
     ctx.body = { registries: await registries.list() };
   });
 

@@ -7,7 +7,7 @@ import { forReaders, type Subscription } from '../../subscriptions/subscription'
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
 import { HttpError } from '../middleware/errors';
 import type { AccessState } from '../middleware/request-log';
-import { linkNextPage, noStore, wrongQuery, type OperationRouter, type QueryOf } from '../operation-router';
+import { linkNextPage, wrongQuery, type OperationRouter, type QueryOf } from '../operation-router';
 import type { SmallJsonState } from '../read-body';
 
 /** The parts that the paths under /subscriptions need. */
@@ -28,7 +28,6 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     (ctx.state as AccessState).role === 'reader' ? forReaders(found) : found;
 
   answer<QueryOf<typeof SUBSCRIPTIONS.listSubscriptions>>(SUBSCRIPTIONS.listSubscriptions, async (ctx) => {
-    noStore(ctx);
     const page = await subscriptions.list(ctx.state.query);
     if (page === undefined)
       throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
@@ -37,7 +36,6 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
   });
 
   answer<SmallJsonState>(SUBSCRIPTIONS.createSubscription, async (ctx) => {
-    noStore(ctx);
     const added = await subscriptions.add(ctx.state.body);
     ctx.status = 201;
     ctx.set('Location', `${SUBSCRIPTIONS.createSubscription.path}/${added.id}`);
@@ -45,17 +43,14 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
   });
 
   answer(SUBSCRIPTIONS.getSubscription, async (ctx) => {
-    noStore(ctx);
     ctx.body = shownTo(ctx, await subscriptions.show(nameOf(ctx)));
   });
 
   answer<SmallJsonState>(SUBSCRIPTIONS.replaceSubscription, async (ctx) => {
-    noStore(ctx);
     ctx.body = await subscriptions.replace(nameOf(ctx), ctx.state.body);
   });
 
   answer<QueryOf<typeof SUBSCRIPTIONS.deleteSubscription>>(SUBSCRIPTIONS.deleteSubscription, async (ctx) => {
-    noStore(ctx);
     const isForced = ctx.state.query.force === 'true';
     const { undelivered, isRemoved, subscription } = await subscriptions.remove(nameOf(ctx), isForced);
     if (!isRemoved) {
@@ -69,19 +64,16 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
   });
 
   answer(SUBSCRIPTIONS.testSubscription, async (ctx) => {
-    noStore(ctx);
     ctx.body = await subscriptions.test(nameOf(ctx));
   });
 
   answer<SmallJsonState>(SUBSCRIPTIONS.redeliver, async (ctx) => {
-    noStore(ctx);
     const { id } = await subscriptions.find(nameOf(ctx));
     ctx.status = 202;
     ctx.body = { registries: await options.redeliver(id, selectionOf(ctx.state.body)) };
   });
 
   answer<QueryOf<typeof SUBSCRIPTIONS.listDeliveries>>(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
-    noStore(ctx);
     const { id } = await subscriptions.find(nameOf(ctx));
     const { token, ...query } = ctx.state.query;
     const { deliveries, next } = await options.deliveries({ ...query, subscription: id, tokenId: token });
