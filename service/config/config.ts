@@ -1,21 +1,22 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
-import { messageOf } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { readConfigFile, type ConfigFile, followingOf } from './followed-registries';
 import { issuerKeyOf, signingKeysOf, walletKeyOf } from './key-settings';
 import {
+  type CamelCase,
   consoleReadKeyOf,
   contextUrlOf,
   gasStationUrlOf,
+  type KEY_SETTINGS,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
   valuesOf,
 } from './settings';
 import { secretsOf } from './secrets';
-import { wrong } from './setting-types';
+import { readSettingFile } from './setting-types';
 import { tenantFilesOf, tenantOf } from './tenant';
 import { warningsOf } from './warnings';
 
@@ -27,25 +28,7 @@ import { warningsOf } from './warnings';
 export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
 
 /** Values that are read through what follows from them. */
-type Combined =
-  | 'net'
-  | 'walletPrivateKey'
-  | 'walletAddress'
-  | 'walletSignerUrl'
-  | 'walletSignerToken'
-  | 'walletSignerCertificate'
-  | 'walletSignerCertificateKey'
-  | 'walletPkcs11Key'
-  | 'didKeyPairs'
-  | 'didPkcs11Key'
-  | 'pkcs11Module'
-  | 'pkcs11Token'
-  | 'pkcs11Pin'
-  | 'pkcs11PinFile'
-  | 'nodeEnv'
-  | 'signingPrivateKey'
-  | 'signingPrivateKeyNext'
-  | 'signingKeySwitchAt';
+type Combined = 'net' | 'nodeEnv' | CamelCase<keyof typeof KEY_SETTINGS>;
 
 /** The env file (an absolute path), whether it can be read or not. */
 export function envFileOf(environment: Settings = process.env): string {
@@ -62,7 +45,7 @@ export function readSettings(environment: Settings = process.env): {
   settings: Settings;
 } {
   const envFile = envFileOf(environment);
-  const fromFile = existsSync(envFile) ? parseEnvFile(bytesOf(envFile)) : {};
+  const fromFile = existsSync(envFile) ? parseEnvFile(readSettingFile('ENV_FILE', envFile)) : {};
   // An empty variable of the real environment wins too: it unsets the one in the file.
   const merged = { ...fromFile, ...environment };
   const present = Object.entries(merged).flatMap(([name, value]) =>
@@ -88,14 +71,6 @@ function configFileIfAny(path: string): ConfigFile {
     return readConfigFile(path);
   } catch {
     return {};
-  }
-}
-
-function bytesOf(envFile: string): Buffer {
-  try {
-    return readFileSync(envFile);
-  } catch (cause) {
-    throw wrong('ENV_FILE', `${envFile} cannot be read: ${messageOf(cause)}`);
   }
 }
 

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { ConfigurationError } from '../base/errors';
+import { ConfigurationError, messageOf } from '../base/errors';
 import { FINALITY_TAGS, MOST_CONFIRMATIONS } from '../chain/networks';
 
 /** How secrets.ts finds what of a setting must not be printed. */
@@ -151,4 +152,13 @@ export function wrong(name: string, problem: string, remedy?: string): Configura
 export function refused(name: string, { issues: [issue] }: z.ZodError): ConfigurationError {
   const params = issue?.code === 'custom' ? issue.params : undefined;
   return wrong(name, issue?.message ?? 'is wrong', params?.remedy as string | undefined);
+}
+
+/** Reads a file that a setting names. @throws ConfigurationError CONFIGURATION_INVALID */
+export function readSettingFile(name: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw wrong(name, `${path} cannot be read: ${messageOf(cause)}`);
+  }
 }

@@ -52,21 +52,8 @@ export const LONGEST_POLL_INTERVAL_MS = 3_600_000;
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** The settings that the service reads when it starts. docs/settings.md describes them. */
-export const SERVICE_SETTINGS = {
-  DOMAIN: parsed(
-    (host) => (isDomain(host) ? host.toLowerCase() : undefined),
-    '{value} is not a host or host:port',
-    'Leave out https:// and any path: trade.example.com',
-  ).optional(),
-  NET: parsed(findNetwork, '{value} is not a known network', `Use one of ${knownNetworks()}.`).prefault(
-    DEFAULT_NETWORK,
-  ),
-  TOKEN_REGISTRY_ADDRESS: parsed(
-    getAddress,
-    '{value} is not an address',
-    'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.',
-  ).optional(),
+/** The settings of the keys that sign. They are read through what follows from several of them. */
+export const KEY_SETTINGS = {
   WALLET_PRIVATE_KEY: secret(
     'whole',
     parsed(privateKeyOf, 'is not a private key', 'It is 32 bytes in hexadecimal, with or without 0x.'),
@@ -118,6 +105,24 @@ export const SERVICE_SETTINGS = {
     '{value} is not a time in UTC',
     'Write date, time and Z, to the second: 2027-01-31T12:00:00Z.',
   ).optional(),
+};
+
+/** The settings that the service reads when it starts. docs/settings.md describes them. */
+export const SERVICE_SETTINGS = {
+  DOMAIN: parsed(
+    (host) => (isDomain(host) ? host.toLowerCase() : undefined),
+    '{value} is not a host or host:port',
+    'Leave out https:// and any path: trade.example.com',
+  ).optional(),
+  NET: parsed(findNetwork, '{value} is not a known network', `Use one of ${knownNetworks()}.`).prefault(
+    DEFAULT_NETWORK,
+  ),
+  TOKEN_REGISTRY_ADDRESS: parsed(
+    getAddress,
+    '{value} is not an address',
+    'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.',
+  ).optional(),
+  ...KEY_SETTINGS,
   RPC_URL: secret('URLs', urls(['http', 'https', 'ws', 'wss'])),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
   PROVIDER_API_KEY: secret('whole', text),
@@ -197,7 +202,7 @@ export type Values = {
   readonly [Name in keyof typeof SERVICE_SETTINGS as CamelCase<Name>]: SettingValue<Name>;
 };
 
-type CamelCase<Name extends string> = Name extends `${infer First}_${infer Others}`
+export type CamelCase<Name extends string> = Name extends `${infer First}_${infer Others}`
   ? `${Lowercase<First>}${Capitalize<CamelCase<Others>>}`
   : Lowercase<Name>;
 
@@ -250,14 +255,9 @@ export function consoleReadKeyOf(settings: Settings): string | undefined {
   if (readKey === undefined) return undefined;
   if (adminApiKey === undefined)
     throw wrong('CONSOLE_READ_KEY', 'is set, but there is no console', 'Set ADMIN_API_KEY too, or unset it.');
-  if (readKey === adminApiKey)
-    throw wrong(
-      'CONSOLE_READ_KEY',
-      'is the same as ADMIN_API_KEY',
-      'Choose another: it must change nothing.',
-    );
-  if (readKey === settingOf(settings, 'API_KEY'))
-    throw wrong('CONSOLE_READ_KEY', 'is the same as API_KEY', 'Choose another: it must change nothing.');
+  for (const other of ['ADMIN_API_KEY', 'API_KEY'] as const)
+    if (readKey === settingOf(settings, other))
+      throw wrong('CONSOLE_READ_KEY', `is the same as ${other}`, 'Choose another: it must change nothing.');
   return readKey;
 }
 

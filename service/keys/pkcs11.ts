@@ -19,6 +19,9 @@ const THREAD = join(PROJECT_ROOT, 'dist/service/keys/pkcs11-thread.js');
 /** A module in a network takes a tenth of this, and its log-in some seconds. */
 const ANSWER_WITHIN_MS = 10_000;
 
+/** A key of the module. */
+export type AskedKey = Pick<ModuleQuestion, 'label' | 'curve'>;
+
 /** Asks the thread that owns the module, through a port. */
 export class ModuleClient {
   readonly #waiting = new Map<number, (answer: ModuleAnswer) => void>();
@@ -30,7 +33,7 @@ export class ModuleClient {
   }
 
   /** @throws SignerError */
-  async describe(key: { label: string; curve: ModuleQuestion['curve'] }): Promise<KeyDescription> {
+  async describe(key: AskedKey): Promise<KeyDescription> {
     return (await this.#describedBy({ kind: 'describe', ...key })).description;
   }
 
@@ -40,10 +43,7 @@ export class ModuleClient {
    * @returns `isNew`: whether there was none.
    * @throws SignerError
    */
-  async make(key: {
-    label: string;
-    curve: ModuleQuestion['curve'];
-  }): Promise<KeyDescription & { isNew: boolean }> {
+  async make(key: AskedKey): Promise<KeyDescription & { isNew: boolean }> {
     const { description, isNew = false } = await this.#describedBy({ kind: 'make', ...key });
     return { ...description, isNew };
   }
@@ -54,18 +54,13 @@ export class ModuleClient {
    * @returns r and s, 32 bytes each.
    * @throws SignerError
    */
-  async sign(
-    key: { label: string; curve: ModuleQuestion['curve'] },
-    digest: Uint8Array,
-  ): Promise<Uint8Array> {
+  async sign(key: AskedKey, digest: Uint8Array): Promise<Uint8Array> {
     const answer = await this.#ask({ kind: 'sign', ...key, digest });
     if ('signature' in answer) return answer.signature;
     throw unexpected();
   }
 
-  async #describedBy(
-    question: ModuleQuestion,
-  ): Promise<Extract<ModuleAnswer, { description: KeyDescription }>> {
+  async #describedBy(question: ModuleQuestion) {
     const answer = await this.#ask(question);
     if ('description' in answer) return answer;
     throw unexpected();

@@ -57,6 +57,11 @@ export class SignerState {
     return { ...this.#report };
   }
 
+  /** The signer, which `check` asks. */
+  signerWith(check: () => Promise<void>): RemoteSigner {
+    return { check: () => this.ofCheck(check()), report: () => this.report() };
+  }
+
   /** Follows a signature, and what is made with it. Every error passes through. */
   async ofSignature<T>(asked: Promise<T>): Promise<T> {
     try {
@@ -105,16 +110,7 @@ export class SignerState {
 }
 
 /** Whether a remote signer is ready now. Callers share its checks. */
-export interface SignerReadiness {
-  /**
-   * Waits until the signer is ready.
-   *
-   * @throws SignerError of the last check when it is not ready in time; the reason of `left` when it aborts.
-   */
-  ready(this: void, left: AbortSignal): Promise<void>;
-  /** The code of the signer's failure, after a check that takes a moment at most. Undefined if it is up. */
-  failure(this: void): Promise<string | undefined>;
-}
+export type SignerReadiness = ReturnType<typeof createReadiness>;
 
 /** The longest wait for a signing thread, too. */
 const LONGEST_WAIT_MS = 60_000;
@@ -124,7 +120,7 @@ const MOMENT_MS = 3_000;
 const MOST_WAITING = 1_000;
 
 /** @param waitMs longest wait of a caller, in milliseconds. */
-export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGEST_WAIT_MS): SignerReadiness {
+export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGEST_WAIT_MS) {
   const outcomeOfCheck = async () => ({
     failure: await check().then(
       () => undefined,
@@ -134,6 +130,11 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
   const ask = shared(outcomeOfCheck, { clock: systemClock, leastMs: CHECK_EVERY_MS });
   let waiting = 0;
 
+  /**
+   * Waits until the signer is ready.
+   *
+   * @throws SignerError of the last check when it is not ready in time; the reason of `left` when it aborts.
+   */
   async function ready(left: AbortSignal): Promise<void> {
     const until = performance.now() + (waiting < MOST_WAITING ? waitMs : 0);
     let failure: SignerError | undefined;
@@ -153,6 +154,7 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
     }
   }
 
+  /** The code of the signer's failure, after a check that takes a moment at most. Undefined if it is up. */
   async function failure(): Promise<string | undefined> {
     await ask(MOMENT_MS);
     const { state, code } = report();

@@ -1,16 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { concat, getBytes, Signature, toBeHex, toQuantity, Transaction } from 'ethers';
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
-import { messageOf, SignerError } from '../base/errors';
+import { SignerError, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
 import type { RemoteKey, WalletKey } from '../config/key-settings';
-import { wrong } from '../config/setting-types';
-import { ModuleWallet } from './module-keys';
-import { SignerState, type RemoteSigner } from './signer-state';
+import { readSettingFile } from '../config/setting-types';
+import { moduleWallet } from './module-keys';
+import { SignerState } from './signer-state';
 import {
   addressOf,
   requireSigned,
@@ -25,8 +24,8 @@ import {
  * @throws ConfigurationError if a client certificate cannot be read; PKCS11_NOT_INSTALLED.
  */
 export function openWallet(key: WalletKey, logger?: Logger): TransactionSigner {
-  if ('url' in key) return new JsonRpcSigner(key, logger);
-  if ('module' in key) return new ModuleWallet(key, logger);
+  if ('url' in key) return jsonRpcSigner(key, logger);
+  if ('module' in key) return moduleWallet(key, logger);
   return localSigner(getBytes(key.privateKey));
 }
 
@@ -63,117 +62,84 @@ const ANSWER = z.object({
  * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
  * like a stranger's.
  */
-class JsonRpcSigner implements TransactionSigner {
-  readonly address: string;
-  readonly remote: RemoteSigner;
-  readonly #url: string;
-  readonly #headers: Record<string, string>;
-  readonly #dispatcher: Agent;
-  readonly #at: string;
-  readonly #mask: (text: string) => string;
-  readonly #state: SignerState;
+function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?: Logger): TransactionSigner {
+  const { url: bare, authorization } = splitCredentials(url);
+  const credentials = token === undefined ? authorization : `Bearer ${token}`;
+  const headers = {
+    'content-type': 'application/json',
+    ...(credentials !== undefined && { authorization: credentials }),
+  };
+  const identity = certificate && {
+    cert: readSettingFile('WALLET_SIGNER_CERTIFICATE', certificate.path),
+    key: readSettingFile('WALLET_SIGNER_CERTIFICATE_KEY', certificate.keyPath),
+  };
+  const dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
+  const at = printableUrl(url);
+  const mask = secretMasker([...secretPartsOf(url), token]);
+  const state = new SignerState({ key: 'wallet', at }, logger);
 
-  constructor({ address, url, token, certificate }: RemoteKey, logger: Logger | undefined) {
-    this.address = address;
-    const { url: bare, authorization } = splitCredentials(url);
-    this.#url = bare;
-    const credentials = token === undefined ? authorization : `Bearer ${token}`;
-    this.#headers = {
-      'content-type': 'application/json',
-      ...(credentials !== undefined && { authorization: credentials }),
-    };
-    const identity = certificate && {
-      cert: pemOf('WALLET_SIGNER_CERTIFICATE', certificate.path),
-      key: pemOf('WALLET_SIGNER_CERTIFICATE_KEY', certificate.keyPath),
-    };
-    this.#dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
-    this.#at = printableUrl(url);
-    this.#mask = secretMasker([...secretPartsOf(url), token]);
-    this.#state = new SignerState({ key: 'wallet', at: this.#at }, logger);
-    this.remote = {
-      check: () => this.#state.ofCheck(this.#check()),
-      report: () => this.#state.report(),
-    };
-  }
-
-  sign(fields: TransactionFields): Promise<string> {
-    return this.#state.ofSignature(this.#sign(fields));
-  }
-
-  async #sign(fields: TransactionFields): Promise<string> {
-    const answer = await this.#ask('eth_signTransaction', [callOf(this.address, fields)]);
-    return requireSigned(answer, fields, this.address);
-  }
-
-  async #check(): Promise<void> {
-    const accounts = await this.#ask('eth_accounts', []).catch((error: unknown) => {
+  async function check(): Promise<void> {
+    const accounts = await ask('eth_accounts', []).catch((error: unknown) => {
       // Not every signer lists its accounts; this one answers.
       if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return undefined;
       throw error;
     });
-    const isListed = (one: unknown): boolean => String(one).toLowerCase() === this.address.toLowerCase();
-    if (Array.isArray(accounts) && !accounts.some(isListed))
-      throw this.#refused('has no key of WALLET_ADDRESS');
+    const isListed = (one: unknown): boolean => String(one).toLowerCase() === address.toLowerCase();
+    if (Array.isArray(accounts) && !accounts.some(isListed)) throw refused('has no key of WALLET_ADDRESS');
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
-  async #ask(method: string, params: unknown[]): Promise<unknown> {
+  async function ask(method: string, params: unknown[]): Promise<unknown> {
     const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const { status, body } = await this.#post(method, params, late)
+    const { status, body } = await post(method, params, late)
       .catch((cause: unknown) => {
-        if (!late.aborted) return this.#post(method, params, late);
+        if (!late.aborted) return post(method, params, late);
         throw cause;
       })
       .catch((cause: unknown) => {
-        throw this.#unreachable(
+        throw unreachable(
           late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
           cause,
         );
       });
-    const { error, result } = ANSWER.safeParse(parsed(body)).data ?? {};
+    const { error, result } =
+      ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body)))).data ?? {};
     // Masked before it is cut, because a part of a secret would not be recognised later.
-    if (error) throw this.#refused(`refuses: ${this.#mask(error.message).slice(0, LONGEST_REASON)}`);
+    if (error) throw refused(`refuses: ${mask(error.message).slice(0, LONGEST_REASON)}`);
     if (status === 401 || status === 403)
-      throw this.#refused(`answers ${status}: it wants another token or certificate`);
-    if (status >= 300 || result === undefined)
-      throw this.#unreachable(`answers ${status}, not like a signer`);
+      throw refused(`answers ${status}: it wants another token or certificate`);
+    if (status >= 300 || result === undefined) throw unreachable(`answers ${status}, not like a signer`);
     return result;
   }
 
-  async #post(method: string, params: unknown[], signal: AbortSignal) {
+  async function post(method: string, params: unknown[], signal: AbortSignal) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const [headers, dispatcher] = [this.#headers, this.#dispatcher];
-    const answer = await request(this.#url, { method: 'POST', headers, body, signal, dispatcher });
+    const answer = await request(bare, { method: 'POST', headers, body, signal, dispatcher });
     return { status: answer.statusCode, body: await readBounded(answer.body, LARGEST_BYTES) };
   }
 
-  #unreachable(problem: string, cause?: unknown): SignerError {
+  function unreachable(problem: string, cause?: unknown): SignerError {
     const remedy = 'Start it, or correct WALLET_SIGNER_URL.';
-    const message = `The signer at ${this.#at} ${problem}. ${remedy}`;
+    const message = `The signer at ${at} ${problem}. ${remedy}`;
     return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
   }
 
-  #refused(problem: string): SignerError {
+  function refused(problem: string): SignerError {
     const remedy = 'Correct its configuration, WALLET_ADDRESS, or what proves who asks.';
-    const message = `The signer at ${this.#at} ${problem}. ${remedy}`;
+    const message = `The signer at ${at} ${problem}. ${remedy}`;
     return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
   }
-}
 
-function pemOf(setting: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    throw wrong(setting, `${path} cannot be read: ${messageOf(cause)}`);
-  }
-}
-
-function parsed(body: Buffer | undefined): unknown {
-  try {
-    return JSON.parse(body?.toString('utf8') ?? '');
-  } catch {
-    return undefined;
-  }
+  return {
+    address,
+    remote: state.signerWith(check),
+    sign: (fields) =>
+      state.ofSignature(
+        ask('eth_signTransaction', [callOf(address, fields)]).then((answer) =>
+          requireSigned(answer, fields, address),
+        ),
+      ),
+  };
 }
 
 /** A transaction as the parameter of `eth_signTransaction`. */
