@@ -13,22 +13,7 @@ import type { CheckingOutcome, CheckingSettings, CheckingTask, TokenAnswer } fro
 import type { VerifiedView } from './views';
 
 /** Threads that check what callers send. Rubbish may take long there, and holds nothing else up. */
-export interface CheckingPool {
-  /** Bytes are transferred: the caller must not use them afterwards. */
-  validate(this: void, bytes: Uint8Array<ArrayBuffer>): Promise<Validation>;
-  verify(
-    this: void,
-    bytes: Uint8Array<ArrayBuffer>,
-    left: AbortSignal,
-    readToken: (location: TokenLocation) => Promise<TokenState>,
-  ): Promise<VerifiedView>;
-  derive(
-    this: void,
-    bytes: Uint8Array<ArrayBuffer>,
-    left: AbortSignal,
-  ): Promise<{ verifiableCredential: JsonObject }>;
-  stop(this: void): Promise<void>;
-}
+export type CheckingPool = ReturnType<typeof createCheckingPool>;
 
 const WORKER = join(PROJECT_ROOT, 'dist/service/answers/checking-thread.js');
 const THREADS = 2;
@@ -43,8 +28,11 @@ const LONGEST_MS = 60_000;
 const HEAP_MEGABYTES = 512;
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
-/** The threads start when they are first needed. */
-export function createCheckingPool(settings: CheckingSettings): CheckingPool {
+/**
+ * The threads start when they are first needed. Bytes are transferred: the caller must not use them
+ * afterwards.
+ */
+export function createCheckingPool(settings: CheckingSettings) {
   const pool = new Piscina<CheckingTask, CheckingOutcome>({
     filename: WORKER,
     minThreads: 0,
@@ -77,10 +65,13 @@ export function createCheckingPool(settings: CheckingSettings): CheckingPool {
   }
 
   return {
-    async validate(bytes) {
-      return (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation;
-    },
-    verify: (bytes, left, readToken) =>
+    validate: async (bytes: Uint8Array<ArrayBuffer>) =>
+      (await run({ kind: 'validate', bytes }, [bytes.buffer])) as Validation,
+    verify: (
+      bytes: Uint8Array<ArrayBuffer>,
+      left: AbortSignal,
+      readToken: (location: TokenLocation) => Promise<TokenState>,
+    ) =>
       inTurn(left, async () => {
         const { port1, port2 } = new MessageChannel();
         port1.on('message', (location: TokenLocation) => {
@@ -98,7 +89,7 @@ export function createCheckingPool(settings: CheckingSettings): CheckingPool {
           port1.close();
         }
       }),
-    derive: (bytes, left) =>
+    derive: (bytes: Uint8Array<ArrayBuffer>, left: AbortSignal) =>
       inTurn(left, async () => {
         const derived = await run({ kind: 'derive', bytes }, [bytes.buffer], left);
         return derived as { verifiableCredential: JsonObject };

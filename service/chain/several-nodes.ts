@@ -128,7 +128,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     if (method === GET_BLOCK && !isNumber(first))
       return this.#agreeOnTag(String(first)).then((found) => found?.raw ?? null);
     if (method === 'eth_getTransactionCount' && !isNumber(second)) return this.#count(params);
-    if (ESTIMATES.includes(method)) return this.#first(method, params);
+    if (ESTIMATES.includes(method))
+      return this.#firstVote(method, params).then((vote) => valueOf(vote, method));
     return this.#agreeOn(method, params);
   }
 
@@ -237,11 +238,9 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
 
   /** One node is left. It is asked for logs twice, as with one URL. */
   async #askTheOnlyOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
-    const ask = async (): Promise<Vote | undefined> =>
-      (await this.#gather([node], method, params, (votes) => 1 - votes.length)).at(0);
-    const vote = await ask();
+    const vote = await this.#askOne(node, method, params);
     if (method !== GET_LOGS || vote?.kind !== 'value') return vote;
-    const again = await ask();
+    const again = await this.#askOne(node, method, params);
     if (again?.kind !== 'value' || contentOf(method, vote) === contentOf(method, again)) return again;
     throw differing(method, params, [vote, again]);
   }
@@ -259,14 +258,10 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   /** Asks one node several questions. Undefined answers: they are asked one by one. */
   async #askTogether(node: Node, method: string, params: readonly Params[]): Promise<Vote[]> {
     if (params.length < 2 || !('sendBatches' in node.client)) {
-      const each = await pMap(
-        params,
-        (one) => this.#gather([node], method, one, (votes) => 1 - votes.length),
-        {
-          concurrency: CONCURRENT_CALLS,
-        },
-      );
-      return each.map(([vote]): Vote => vote ?? { node, kind: 'failure', error: undefined });
+      const each = await pMap(params, (one) => this.#askOne(node, method, one), {
+        concurrency: CONCURRENT_CALLS,
+      });
+      return each.map((vote) => vote ?? { node, kind: 'failure', error: undefined });
     }
     const ask = (client: RpcClient): Promise<unknown> =>
       client.sendBatches?.(method, params) ?? Promise.reject(new Error('no batches'));
@@ -348,7 +343,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   async #blockOf(node: Node, number: number): Promise<{ block: ChainBlock; raw: unknown } | undefined> {
-    const [vote] = await this.#gather([node], GET_BLOCK, [hex(number), false], (votes) => 1 - votes.length);
+    const vote = await this.#askOne(node, GET_BLOCK, [hex(number), false]);
     const head = vote && headIn(vote);
     return head?.block.number === number ? head : undefined;
   }
@@ -380,10 +375,6 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   /** The first answer, from the most trustworthy node that gives one. */
-  async #first(method: string, params: Params): Promise<unknown> {
-    return valueOf(await this.#firstVote(method, params), method);
-  }
-
   async #firstVote(method: string, params: Params): Promise<Vote | undefined> {
     for (let reading = 1; ; reading++) {
       const votes = await this.#gather(await this.states.usable(), method, params, (all) =>
@@ -457,6 +448,10 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     this.#unconfirmed.delete(key);
     const isUsable = vote !== undefined && performance.now() - at < UNCONFIRMED_MS;
     return isUsable && nodes.length > 1 && nodes.includes(vote.node) ? [vote] : [];
+  }
+
+  async #askOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
+    return (await this.#gather([node], method, params, (votes) => 1 - votes.length)).at(0);
   }
 
   #gather(

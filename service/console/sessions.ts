@@ -6,18 +6,7 @@ import type { LogIn, Role } from './views';
 export type LoggedIn = { session: TokenFacts; cookie: string } | { waitMs: number } | 'wrong';
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
-export interface Sessions {
-  /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
-  readonly cookieName: string;
-  /** `address`: where the attempt comes from. */
-  logIn(given: LogIn, address: string): LoggedIn;
-  /** A token of a link that logs an operator in once. */
-  newLink(): string;
-  /** Undefined: the session has ended, or never began. */
-  find(cookie: string): TokenFacts | undefined;
-  /** Ends a session in this process. */
-  end(session: TokenFacts): void;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** How long a session lasts. */
 export const SESSION_MS = 12 * 3_600_000;
@@ -38,7 +27,7 @@ export function createSessions(
   keys: ConsoleKeys,
   facts: ServiceFacts,
   { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
-): Sessions {
+) {
   const { domain, chainId, registry, issuer, signingKeyId } = facts;
   const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
   const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
@@ -63,8 +52,10 @@ export function createSessions(
   }
 
   return {
+    /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
     cookieName,
-    logIn(given, address) {
+    /** `address`: where the attempt comes from. */
+    logIn(given: LogIn, address: string): LoggedIn {
       // A link is too long to be guessed, so it need not wait.
       if ('link' in given) {
         const link = linkTokens.read(given.link);
@@ -80,12 +71,15 @@ export function createSessions(
       attempts.failed(address);
       return 'wrong';
     },
+    /** A token of a link that logs an operator in once. */
     newLink: () =>
       linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId(randomBytes) }),
-    find(cookie) {
+    /** Undefined: the session has ended, or never began. */
+    find(cookie: string): TokenFacts | undefined {
       const session = sessionTokens.read(cookie);
       return isValid(session) ? session : undefined;
     },
+    /** Ends a session in this process. */
     end: spend,
   };
 }

@@ -142,25 +142,15 @@ interface Contract {
 
 function contractsIn(file: EvidenceFile): Contract[] {
   const { registry, titleEscrow, titleEscrowFactory, ...implementations } = contractsOf(file);
+  const { registryImplementation, titleEscrowImplementation } = implementations;
+  const code = PUBLISHED_CODE;
+  const contract = (name: string, address: string, implementation: string, expected: string): Contract => {
+    return { name, address, implementation, expected };
+  };
   return [
-    {
-      name: 'registry',
-      address: registry,
-      implementation: implementations.registryImplementation,
-      expected: PUBLISHED_CODE.registry,
-    },
-    {
-      name: 'title escrow factory',
-      address: titleEscrowFactory,
-      implementation: titleEscrowFactory,
-      expected: PUBLISHED_CODE.titleEscrowFactory,
-    },
-    {
-      name: 'title escrow',
-      address: titleEscrow,
-      implementation: implementations.titleEscrowImplementation,
-      expected: PUBLISHED_CODE.titleEscrow,
-    },
+    contract('registry', registry, registryImplementation, code.registry),
+    contract('title escrow factory', titleEscrowFactory, titleEscrowFactory, code.titleEscrowFactory),
+    contract('title escrow', titleEscrow, titleEscrowImplementation, code.titleEscrow),
   ];
 }
 

@@ -21,22 +21,7 @@ export interface SigningFigures {
 }
 
 /** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
-export interface SigningPool {
-  /**
-   * Transfers the body to the next free thread. The caller must not use it afterwards.
-   *
-   * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
-   * unless it is nearly done.
-   *
-   * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
-   *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
-   *   preparing.
-   */
-  prepare: PrepareDocument;
-  figures(): SigningFigures;
-  /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
-  destroy(): Promise<void>;
-}
+export type SigningPool = Awaited<ReturnType<typeof createSigningPool>>;
 
 /** Options for tests. */
 export interface SigningPoolOptions {
@@ -91,7 +76,7 @@ export async function createSigningPool(
     longestMs = LONGEST_SIGNING_MS,
     abandonedMs = ABANDONED_MS,
   }: SigningPoolOptions = {},
-): Promise<SigningPool> {
+) {
   await openIssuerKey(settings.issuerKey);
   const pool = new Piscina<Preparation, PreparationOutcome>({
     filename: WORKER,
@@ -130,7 +115,20 @@ export async function createSigningPool(
   const semaphore = createSemaphore({ permits: threads, waiting, waitMs }, busy);
   let isDestroyed = false;
   return {
-    async prepare(preparation, left = new AbortController().signal) {
+    /**
+     * Transfers the body to the next free thread. The caller must not use it afterwards.
+     *
+     * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
+     * unless it is nearly done.
+     *
+     * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
+     *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
+     *   preparing.
+     */
+    async prepare(
+      preparation: Preparation,
+      left = new AbortController().signal,
+    ): ReturnType<PrepareDocument> {
       const release = await semaphore.acquire(left);
       try {
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
@@ -147,11 +145,12 @@ export async function createSigningPool(
         release();
       }
     },
-    figures() {
+    figures(): SigningFigures {
       const { held: busy, waiting: count } = semaphore.figures();
       return { waiting: count, busy, threads: pool.threads.length };
     },
-    async destroy() {
+    /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
+    async destroy(): Promise<void> {
       isDestroyed = true;
       // Otherwise a thread that was ended just before is replaced when its end is noticed.
       pool.options.minThreads = 0;

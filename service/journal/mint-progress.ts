@@ -55,72 +55,6 @@ export type MintProgress = ReturnType<typeof createMintProgress>;
 
 /** @param scope of the journal's rows, from scopeName. */
 export function createMintProgress({ db, transact }: Database, scope: string, clock: Clock) {
-  /** Issuances neither final nor failed, in the order of adding. Their transactions: the oldest first. */
-  async function unfinished(): Promise<Unfinished[]> {
-    const rows = await db
-      .selectFrom('issuances')
-      .selectAll()
-      .where('scope', '=', scope)
-      .where('ended_at', 'is', null)
-      .orderBy('position')
-      .orderBy('created_at')
-      .orderBy('token_id')
-      .execute();
-    return withTransactions(rows);
-  }
-
-  /** Stores signed transactions before they are sent, all or none. One that is stored keeps its position. */
-  async function keepTransactions(transactions: readonly MintTransaction[]): Promise<void> {
-    if (transactions.length === 0) return;
-    await transact(async (transaction) => {
-      const [newest] = (await newestPosition(transaction, { scope })).rows;
-      const last = newest?.position ?? 0;
-      const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
-        scope,
-        token_id: tokenId,
-        hash,
-        position: last + 1 + index,
-        nonce,
-        raw,
-      }));
-      await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
-    });
-  }
-
-  /** Sets signed issuances to `submitted`. */
-  async function submitted(tokenIds: readonly string[]): Promise<void> {
-    await change(tokenIds, 'signed', { state: 'submitted' });
-  }
-
-  /**
-   * Sets an issuance to `mined`, or to `final`. A failed issuance stays failed, because
-   * its document is gone.
-   *
-   * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
-   */
-  async function mined(tokenId: string, { txHash, block }: MinedMint, isFinal: boolean): Promise<void> {
-    const set = {
-      state: isFinal ? 'final' : 'mined',
-      ended_at: isFinal ? clock.now() : null,
-      tx_hash: txHash,
-      block_number: block.number,
-      block_hash: block.hash,
-    } as const;
-    const { numAffectedRows } = await transact((transaction) =>
-      setUnlessFailed(transaction, { set, scope, tokenId }),
-    );
-    if (numAffectedRows === 1n) return;
-    throw new ServiceError(
-      'ISSUANCE_UNKNOWN',
-      `Token ${tokenId} has no issuance in the journal, or one that failed.`,
-    );
-  }
-
-  /** Sets mined issuances to `final`. */
-  async function final(tokenIds: readonly string[]): Promise<void> {
-    await change(tokenIds, 'mined', { state: 'final', ended_at: clock.now() });
-  }
-
   /** Changes those of the issuances that are in a state. */
   async function change(
     tokenIds: readonly string[],
@@ -132,99 +66,6 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
         return (await setOfState(transaction, { set: values, scope, tokenIds: some, from })).rows;
       }),
     );
-  }
-
-  /** Sets a mined or final issuance to `submitted`: its block is gone. The hash stays, as callers have it. */
-  async function unmined(tokenId: string): Promise<void> {
-    await db
-      .updateTable('issuances')
-      .set({ state: 'submitted', block_number: null, block_hash: null, ended_at: null })
-      .where((eb) => eb.and({ scope, token_id: tokenId }))
-      .where('state', 'in', ['mined', 'final'])
-      .execute();
-  }
-
-  /**
-   * Sets an unfinished issuance that was never mined to `failed`. Frees its Idempotency-Key, so that the same
-   * request may be tried again, and removes its document.
-   */
-  async function failed(tokenId: string, { code, message }: Failure): Promise<void> {
-    await db.transaction().execute(async (transaction) => {
-      const row = await transaction
-        .selectFrom('issuances')
-        .select(['token_id', 'document_bytes'])
-        .where((eb) => eb.and({ scope, token_id: tokenId }))
-        .where('ended_at', 'is', null)
-        // Another process may have had the right to mint meanwhile, and seen the mint mined.
-        .where('tx_hash', 'is', null)
-        .executeTakeFirst();
-      if (row === undefined) return;
-      await transaction
-        .updateTable('issuances')
-        .set({ state: 'failed', failure_code: code, failure_message: message, document_bytes: 0 })
-        .set({ tx_hash: null, block_number: null, block_hash: null })
-        .set({ idempotency_key: null, ended_at: clock.now() })
-        .where((eb) => eb.and({ scope, token_id: tokenId }))
-        .execute();
-      await dropDocuments(transaction, scope, [row]);
-    });
-  }
-
-  /**
-   * Notes the chain that the blocks belong to.
-   *
-   * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
-   *   any more.
-   */
-  async function enterChain(genesisHash: string): Promise<boolean> {
-    return db.transaction().execute(async (transaction) => {
-      const noted = await transaction
-        .selectFrom('journal_chains')
-        .select('genesis_hash')
-        .where('scope', '=', scope)
-        .executeTakeFirst();
-      if (noted?.genesis_hash === genesisHash) return true;
-      await transaction
-        .insertInto('journal_chains')
-        .values({ scope, genesis_hash: genesisHash })
-        .onConflict((conflict) => conflict.column('scope').doUpdateSet({ genesis_hash: genesisHash }))
-        .execute();
-      await transaction
-        .updateTable('issuances')
-        .set({ block_number: null, block_hash: null })
-        .where('scope', '=', scope)
-        .where('block_number', 'is not', null)
-        .execute();
-      return noted === undefined;
-    });
-  }
-
-  /** The highest block of a final mint, below `below`. */
-  async function highestFinal(below = Number.MAX_SAFE_INTEGER): Promise<BlockId | undefined> {
-    const row = await db
-      .selectFrom('issuances')
-      .select(['block_number', 'block_hash'])
-      .where('scope', '=', scope)
-      .where('block_number', '<', below)
-      .where('state', '=', 'final')
-      .orderBy('block_number', 'desc')
-      .limit(1)
-      .executeTakeFirst();
-    return row && { number: Number(row.block_number), hash: String(row.block_hash) };
-  }
-
-  /** Final mints in this block and those above it. */
-  async function finalSince(blockNumber: number): Promise<Unfinished[]> {
-    const rows = await db
-      .selectFrom('issuances')
-      .selectAll()
-      .where('scope', '=', scope)
-      .where('block_number', '>=', blockNumber)
-      .where('state', '=', 'final')
-      .orderBy('block_number')
-      .orderBy('position')
-      .execute();
-    return withTransactions(rows);
   }
 
   async function withTransactions(rows: readonly Selectable<IssuancesTable>[]): Promise<Unfinished[]> {
@@ -249,16 +90,164 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
   }
 
   return {
-    unfinished,
-    keepTransactions,
-    submitted,
-    mined,
-    final,
-    unmined,
-    failed,
-    enterChain,
-    highestFinal,
-    finalSince,
+    /** Issuances neither final nor failed, in the order of adding. Their transactions: the oldest first. */
+    async unfinished(): Promise<Unfinished[]> {
+      const rows = await db
+        .selectFrom('issuances')
+        .selectAll()
+        .where('scope', '=', scope)
+        .where('ended_at', 'is', null)
+        .orderBy('position')
+        .orderBy('created_at')
+        .orderBy('token_id')
+        .execute();
+      return withTransactions(rows);
+    },
+
+    /** Stores signed transactions before they are sent, all or none. A stored one keeps its position. */
+    async keepTransactions(transactions: readonly MintTransaction[]): Promise<void> {
+      if (transactions.length === 0) return;
+      await transact(async (transaction) => {
+        const [newest] = (await newestPosition(transaction, { scope })).rows;
+        const last = newest?.position ?? 0;
+        const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
+          scope,
+          token_id: tokenId,
+          hash,
+          position: last + 1 + index,
+          nonce,
+          raw,
+        }));
+        await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
+      });
+    },
+
+    /** Sets signed issuances to `submitted`. */
+    async submitted(tokenIds: readonly string[]): Promise<void> {
+      await change(tokenIds, 'signed', { state: 'submitted' });
+    },
+
+    /**
+     * Sets an issuance to `mined`, or to `final`. A failed issuance stays failed, because
+     * its document is gone.
+     *
+     * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
+     */
+    async mined(tokenId: string, { txHash, block }: MinedMint, isFinal: boolean): Promise<void> {
+      const set = {
+        state: isFinal ? 'final' : 'mined',
+        ended_at: isFinal ? clock.now() : null,
+        tx_hash: txHash,
+        block_number: block.number,
+        block_hash: block.hash,
+      } as const;
+      const { numAffectedRows } = await transact((transaction) =>
+        setUnlessFailed(transaction, { set, scope, tokenId }),
+      );
+      if (numAffectedRows === 1n) return;
+      throw new ServiceError(
+        'ISSUANCE_UNKNOWN',
+        `Token ${tokenId} has no issuance in the journal, or one that failed.`,
+      );
+    },
+
+    /** Sets mined issuances to `final`. */
+    async final(tokenIds: readonly string[]): Promise<void> {
+      await change(tokenIds, 'mined', { state: 'final', ended_at: clock.now() });
+    },
+
+    /** Sets a mined or final issuance to `submitted`: its block is gone. The hash stays: callers have it. */
+    async unmined(tokenId: string): Promise<void> {
+      await db
+        .updateTable('issuances')
+        .set({ state: 'submitted', block_number: null, block_hash: null, ended_at: null })
+        .where((eb) => eb.and({ scope, token_id: tokenId }))
+        .where('state', 'in', ['mined', 'final'])
+        .execute();
+    },
+
+    /**
+     * Sets an unfinished issuance that was never mined to `failed`. Frees its Idempotency-Key, so that the
+     * same request may be tried again, and removes its document.
+     */
+    async failed(tokenId: string, { code, message }: Failure): Promise<void> {
+      await db.transaction().execute(async (transaction) => {
+        const row = await transaction
+          .selectFrom('issuances')
+          .select(['token_id', 'document_bytes'])
+          .where((eb) => eb.and({ scope, token_id: tokenId }))
+          .where('ended_at', 'is', null)
+          // Another process may have had the right to mint meanwhile, and seen the mint mined.
+          .where('tx_hash', 'is', null)
+          .executeTakeFirst();
+        if (row === undefined) return;
+        await transaction
+          .updateTable('issuances')
+          .set({ state: 'failed', failure_code: code, failure_message: message, document_bytes: 0 })
+          .set({ tx_hash: null, block_number: null, block_hash: null })
+          .set({ idempotency_key: null, ended_at: clock.now() })
+          .where((eb) => eb.and({ scope, token_id: tokenId }))
+          .execute();
+        await dropDocuments(transaction, scope, [row]);
+      });
+    },
+
+    /**
+     * Notes the chain that the blocks belong to.
+     *
+     * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
+     *   any more.
+     */
+    async enterChain(genesisHash: string): Promise<boolean> {
+      return db.transaction().execute(async (transaction) => {
+        const noted = await transaction
+          .selectFrom('journal_chains')
+          .select('genesis_hash')
+          .where('scope', '=', scope)
+          .executeTakeFirst();
+        if (noted?.genesis_hash === genesisHash) return true;
+        await transaction
+          .insertInto('journal_chains')
+          .values({ scope, genesis_hash: genesisHash })
+          .onConflict((conflict) => conflict.column('scope').doUpdateSet({ genesis_hash: genesisHash }))
+          .execute();
+        await transaction
+          .updateTable('issuances')
+          .set({ block_number: null, block_hash: null })
+          .where('scope', '=', scope)
+          .where('block_number', 'is not', null)
+          .execute();
+        return noted === undefined;
+      });
+    },
+
+    /** The highest block of a final mint, below `below`. */
+    async highestFinal(below = Number.MAX_SAFE_INTEGER): Promise<BlockId | undefined> {
+      const row = await db
+        .selectFrom('issuances')
+        .select(['block_number', 'block_hash'])
+        .where('scope', '=', scope)
+        .where('block_number', '<', below)
+        .where('state', '=', 'final')
+        .orderBy('block_number', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return row && { number: Number(row.block_number), hash: String(row.block_hash) };
+    },
+
+    /** Final mints in this block and those above it. */
+    async finalSince(blockNumber: number): Promise<Unfinished[]> {
+      const rows = await db
+        .selectFrom('issuances')
+        .selectAll()
+        .where('scope', '=', scope)
+        .where('block_number', '>=', blockNumber)
+        .where('state', '=', 'final')
+        .orderBy('block_number')
+        .orderBy('position')
+        .execute();
+      return withTransactions(rows);
+    },
   };
 }
 

@@ -11,27 +11,13 @@ import type { NamedContext } from './presented-credential';
 const MOST_FETCHED = 30;
 
 /** Loads a credential's contexts during one verification, and records the results. */
-export interface ContextSource {
-  load: ContextLoader;
-  /**
-   * The URL at which a context was found after redirects; its own URL if it was not found. Undefined for one
-   * that is known here, and before it is loaded.
-   */
-  fetchedAt(url: string): string | undefined;
-  /** The URLs that were fetched, in order. */
-  fetched(): string[];
-  /** The reasons why contexts could not be loaded, each with its URL. */
-  problems(): string[];
-}
+export type ContextSource = ReturnType<typeof createContextSource>;
 
 /**
  * Loads known contexts, and any other over HTTPS, each once. Known contexts are never fetched, so their host
  * cannot change their meaning.
  */
-export function createContextSource(
-  known: DocumentLoader,
-  fetchJson: (url: URL) => Promise<FetchedJson>,
-): ContextSource {
+export function createContextSource(known: DocumentLoader, fetchJson: (url: URL) => Promise<FetchedJson>) {
   const answers = new Map<string, Promise<object>>();
   const fetched = new Map<string, string>();
   const problems: string[] = [];
@@ -50,7 +36,7 @@ export function createContextSource(
   }
 
   return {
-    async load(url) {
+    async load(this: void, url: string): ReturnType<ContextLoader> {
       try {
         return await known(url);
       } catch (thrown) {
@@ -63,8 +49,14 @@ export function createContextSource(
       }
       return answer;
     },
-    fetchedAt: (url) => (answers.has(url) ? (fetched.get(url) ?? url) : undefined),
+    /**
+     * The URL at which a context was found after redirects; its own URL if it was not found. Undefined for
+     * one that is known here, and before it is loaded.
+     */
+    fetchedAt: (url: string) => (answers.has(url) ? (fetched.get(url) ?? url) : undefined),
+    /** The URLs that were fetched, in order. */
     fetched: () => [...fetched.keys()],
+    /** The reasons why contexts could not be loaded, each with its URL. */
     problems: () => [...problems],
   };
 }
