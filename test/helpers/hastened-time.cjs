@@ -28,7 +28,8 @@ function hasten(times) {
 
 /** Settings of a process in which time passes `times` as fast: it loads this file first. */
 function hastenedProcess(times) {
-  return { NODE_OPTIONS: `--require=${__filename}`, HASTENED: String(times) };
+  const others = process.env.NODE_OPTIONS ?? '';
+  return { NODE_OPTIONS: `${others} --require=${__filename}`.trim(), HASTENED: String(times) };
 }
 
 if (process.env.HASTENED !== undefined) hasten(Number(process.env.HASTENED));
