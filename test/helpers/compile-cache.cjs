@@ -1,7 +1,7 @@
 /* global __dirname, process */
 // Keeps what V8 compiles of the bundles that tests start: it is a third of the processor time of a start. For
 // this, Node.js 22 has NODE_COMPILE_CACHE.
-const { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } = require('node:fs');
+const { mkdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { dirname, join, relative } = require('node:path');
 const { constants, Script } = require('node:vm');
@@ -15,28 +15,30 @@ const FEWEST = 200_000;
 const compile = Module.prototype._compile;
 Module.prototype._compile = function (content, path) {
   if (!path.startsWith(BUNDLES) || content.length < FEWEST) return compile.call(this, content, path);
-  const name = `${relative(BUNDLES, path).replaceAll(/\W/g, '-')}-${statSync(path).mtimeMs}-${process.version}`;
+  const file = join(FOLDER, `${relative(BUNDLES, path).replaceAll(/\W/g, '-')}-${process.version}`);
+  const built = secondOf(path);
+  // V8 compares only the length of the source.
+  const cachedData = secondOf(file) === built ? readFileSync(file) : undefined;
   const importModuleDynamically = constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-  const cachedData = keptUnder(name);
   const script = new Script(Module.wrap(content), { filename: path, cachedData, importModuleDynamically });
   // At its end, a program has compiled the functions that it calls.
-  if (script.cachedDataRejected !== false) process.once('exit', () => keep(name, script.createCachedData()));
+  if (script.cachedDataRejected !== false)
+    process.once('exit', () => keep(file, script.createCachedData(), built));
   const require = Object.assign(Module.createRequire(path), { main: process.mainModule });
   return script.runInThisContext().call(this.exports, this.exports, require, this, path, dirname(path));
 };
 
-function keptUnder(name) {
-  try {
-    return readFileSync(join(FOLDER, name));
-  } catch {
-    return undefined;
-  }
+/** When the file was written, in seconds. */
+function secondOf(path) {
+  const { mtimeMs = NaN } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return Math.floor(mtimeMs / 1_000);
 }
 
-/** Renamed into place: other programs may start now. */
-function keep(name, data) {
+/** Renames the file into its place: other programs may start now. */
+function keep(file, data, built) {
   mkdirSync(FOLDER, { recursive: true });
-  const written = join(FOLDER, `${name}-${process.pid}`);
+  const written = `${file}-${process.pid}`;
   writeFileSync(written, data);
-  renameSync(written, join(FOLDER, name));
+  utimesSync(written, built, built);
+  renameSync(written, file);
 }
