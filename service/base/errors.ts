@@ -74,6 +74,9 @@ export class CallerLeftError extends ServiceError {
 
 /** The text of anything that was thrown, for a log line. */
 export function messageOf(thrown: unknown): string {
+  // Connecting to a name with several addresses fails with an AggregateError, which has no message.
+  if (thrown instanceof AggregateError && thrown.message === '')
+    return thrown.errors.map(messageOf).join('; ');
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 

@@ -8,11 +8,8 @@ export interface SemaphoreOptions {
   waitMs: number;
 }
 
-/** A counting semaphore whose queue is bounded: first come, first served. */
-export type Semaphore = ReturnType<typeof createSemaphore>;
-
 /**
- * Creates a semaphore whose permits are all free.
+ * Creates a counting semaphore whose queue is bounded, first come, first served. All permits are free.
  *
  * @param busy the message for callers who wait too long, or find too many waiting.
  */

@@ -38,12 +38,9 @@ export function repeat(
   };
 }
 
-/** A sleep for one sleeper that can be ended early, even before it begins. */
-export type WakeableSleep = ReturnType<typeof createWakeableSleep>;
-
 /**
- * Makes a sleep for one sleeper. Ending a pause of `node:timers/promises` by a signal makes an error each
- * time, which busy sleepers cannot afford.
+ * Makes a sleep for one sleeper, which can be ended early, even before it begins. Ending a pause of
+ * `node:timers/promises` by a signal makes an error each time, which busy sleepers cannot afford.
  */
 export function createWakeableSleep() {
   let isWoken = false;

@@ -28,9 +28,6 @@ import { startObserving } from './observing';
 import { createAnswering, type OperatorConsole, startConsole } from './operator-console';
 import { createSubscribing } from './subscribing';
 
-/** The running service. */
-export type App = Awaited<ReturnType<typeof startApp>>;
-
 /**
  * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
  * delivery, and the times of minting, of callers, of the contradiction check, between two looks at the wallet

@@ -19,10 +19,7 @@ import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
 import type { EventDelivery } from './event-delivery';
 
-/** The subscriptions, and the paths that manage them. */
-export type Subscribing = ReturnType<typeof createSubscribing>;
-
-/** Composes the subscriptions. `lookup` is replaced in tests. */
+/** Composes the subscriptions, and the paths that manage them. `lookup` is replaced in tests. */
 export function createSubscribing(
   config: Config,
   parts: { database: Database; clock: Clock; logger: Logger; lookup?: LookupFunction | undefined },

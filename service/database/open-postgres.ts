@@ -92,9 +92,7 @@ async function withoutTimeLimit(
 
 function unreachable(url: string, cause: unknown): ConfigurationError {
   const remedy = 'Start it, or correct DATABASE_URL: postgres://user:password@host:5432/name.';
-  // Connecting to a name with several addresses fails with an AggregateError, which has no message.
-  const reason = cause instanceof AggregateError ? cause.errors.map(messageOf).join('; ') : messageOf(cause);
-  const message = `The database at ${printableUrl(url)} cannot be used: ${reason}. ${remedy}`;
+  const message = `The database at ${printableUrl(url)} cannot be used: ${messageOf(cause)}. ${remedy}`;
   return new ConfigurationError('DATABASE_UNREACHABLE', message, { cause, remedy });
 }
 

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { Kysely } from 'kysely';
 import Sqlite from 'libsql';
-import { codeOf, ConfigurationError, messageOf, ServiceError } from '../base/errors';
+import { codeOf, ConfigurationError, messageOf, orUndefined, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Database } from './database';
 import { expectMigrated, migrate } from './migrate';
@@ -251,13 +251,9 @@ function rescue(files: readonly OpenFile[]): string | undefined {
 
 /** The descriptor with which the folder was read is closed already, and has no identity. */
 function descriptorOf(identity: string): string | undefined {
-  try {
-    return readdirSync(OPEN_FILES).find(
-      (descriptor) => identityOf(join(OPEN_FILES, descriptor)) === identity,
-    );
-  } catch {
-    return undefined;
-  }
+  return orUndefined(() =>
+    readdirSync(OPEN_FILES).find((descriptor) => identityOf(join(OPEN_FILES, descriptor)) === identity),
+  );
 }
 
 function quoted(path: string): string {

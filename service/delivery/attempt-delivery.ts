@@ -299,7 +299,7 @@ export function createWebhookClient(target: WebhookTarget) {
         const { status, headers } = await send(text, eventId);
         return { status, retryAfter: [headers['retry-after']].flat()[0] };
       } catch (cause) {
-        return { status: undefined, failure: failureOf(cause) };
+        return { status: undefined, failure: messageOf(cause) };
       }
     },
     /** Aborts the requests under way: each results in a failure. */
@@ -418,10 +418,4 @@ function standardWebhookHeaders(
     'webhook-timestamp': timestamp,
     'webhook-signature': `v1,${symmetric} v1a,${asymmetric}`,
   };
-}
-
-function failureOf(cause: unknown): string {
-  // Connecting to a name with several addresses fails with an AggregateError, which has no message.
-  if (cause instanceof AggregateError) return cause.errors.map(messageOf).join('; ');
-  return messageOf(cause);
 }
