@@ -50,7 +50,6 @@ function dropRegistryFile(envFile: string): boolean {
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published, behind a
 // proxy that can fail as a provider.
 describe('npx hardhat deploy and tdoc on Amoy', () => {
-  hastenSuite(TIMES);
   let amoy: StandInNetwork;
   let proxy: RpcProxy;
   let station: FakeGasStation;
@@ -304,6 +303,8 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
 
   // Blocks come at intervals, as on Amoy: a run can be interrupted between sending and mining.
   describe('after an interrupted run', () => {
+    hastenSuite(TIMES);
+
     beforeEach(async () => {
       await startAgain();
       await amoy.chain.send('evm_setAutomine', [false]);
