@@ -65,25 +65,26 @@ export type Vote = { node: Node } & (
   { kind: 'value'; value: unknown } | { kind: 'refusal' | 'failure'; error: unknown }
 );
 
-interface State {
-  isUp: boolean;
-  since: number;
-  reason: string | undefined;
+/** What is known of a node, at first nothing. */
+class State {
+  isUp = false;
+  since = systemClock.now();
+  reason: string | undefined = NOT_ASKED;
   /** All times below are by `performance.now()`. */
-  awaySince: number;
+  awaySince = -Infinity;
   /** When it came back last. A question from before says nothing about it now. */
-  upSince: number;
+  upSince = -Infinity;
   /** When the last question that failed was asked. */
-  failedFrom: number;
+  failedFrom = -Infinity;
   probing: Promise<void> | undefined;
   timer: ReturnType<typeof setTimeout> | undefined;
   head: number | undefined;
-  headSince: number;
+  headSince = 0;
   behindSince: number | undefined;
-  isBehind: boolean;
-  troubledAt: number;
+  isBehind = false;
+  troubledAt = -Infinity;
   chainId: number | undefined;
-  differences: number;
+  differences = 0;
   lastDifference: Difference | undefined;
 }
 
@@ -102,30 +103,7 @@ export class NodeStates {
     private readonly network: Network,
     private readonly logger?: Logger,
   ) {
-    const since = systemClock.now();
-    this.#states = new Map(
-      nodes.map((node) => [
-        node,
-        {
-          isUp: false,
-          since,
-          reason: NOT_ASKED,
-          awaySince: -Infinity,
-          upSince: -Infinity,
-          failedFrom: -Infinity,
-          probing: undefined,
-          timer: undefined,
-          head: undefined,
-          headSince: 0,
-          behindSince: undefined,
-          isBehind: false,
-          troubledAt: -Infinity,
-          chainId: undefined,
-          differences: 0,
-          lastDifference: undefined,
-        },
-      ]),
-    );
+    this.#states = new Map(nodes.map((node) => [node, new State()]));
   }
 
   report(): NodeReport[] {
