@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { SigningError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
@@ -8,7 +10,7 @@ import { untilAborted } from '../base/waiting';
 import { openIssuerKey } from '../keys/issuer-key';
 import { openModule } from '../keys/pkcs11';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
-import type { PreparationOutcome, ThreadMessage } from './signing-worker';
+import type { PreparationOutcome, SigningTask, ThreadMessage } from './signing-worker';
 import { fromTransferredError } from './transferred-error';
 
 /** The load of the signing threads. */
@@ -53,13 +55,17 @@ const MOST_WAITING = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * How long a thread continues after all callers have left. Loading its replacement takes half a second of
+ * How long a thread continues after all callers have left. Loading its replacement takes a second of
  * processor time, so ending it earlier would mostly cost more than it saves.
  */
 const ABANDONED_MS = 1_000;
 
 /** Far longer than the largest document takes. A thread that takes longer hangs. */
 const LONGEST_SIGNING_MS = 5 * 60_000;
+
+/** Far longer than loading takes on a busy machine. */
+const LONGEST_LOADING_MS = 60_000;
+const LOADING_POLL_MS = 10;
 
 /**
  * Starts the threads. They warm up while the service starts to listen; a document that arrives earlier waits
@@ -78,7 +84,7 @@ export async function createSigningPool(
   }: SigningPoolOptions = {},
 ) {
   await openIssuerKey(settings.issuerKey);
-  const pool = new Piscina<Preparation, PreparationOutcome>({
+  const pool = new Piscina<SigningTask, PreparationOutcome>({
     filename: WORKER,
     minThreads: threads,
     maxThreads: threads,
@@ -106,9 +112,11 @@ export async function createSigningPool(
       alive = new AbortController();
     }),
   );
+  const loaded = new Set<number>();
   const { issuerKey } = settings;
-  pool.on('message', ({ modulePort }: ThreadMessage) => {
-    if ('module' in issuerKey) openModule(issuerKey.module).connect(modulePort);
+  pool.on('message', (message: ThreadMessage) => {
+    if ('loadedThread' in message) loaded.add(message.loadedThread);
+    else if ('module' in issuerKey) openModule(issuerKey.module).connect(message.modulePort);
   });
   // The pool's own queue has no time limit.
   const busy = 'Too many documents are being signed: send it again later.';
@@ -152,21 +160,32 @@ export async function createSigningPool(
     /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
     async destroy(): Promise<void> {
       isDestroyed = true;
-      // Otherwise a thread that was ended just before is replaced when its end is noticed.
-      pool.options.minThreads = 0;
+      await allLoaded(pool, loaded);
       await pool.destroy();
     },
   };
 }
 
+/**
+ * Waits until all threads have loaded. Node.js 20 ends the whole process when a thread is terminated while it
+ * requires an ES module: "IsGraphAsync must be used on an instantiated module".
+ */
+async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<number>): Promise<void> {
+  const deadline = performance.now() + LONGEST_LOADING_MS;
+  // The id of a thread that has ended is -1.
+  const isLoading = ({ threadId }: Worker): boolean => threadId >= 0 && !loaded.has(threadId);
+  while (pool.threads.some(isLoading) && performance.now() < deadline) await sleep(LOADING_POLL_MS);
+}
+
 async function answerOf(
-  pool: Piscina<Preparation, PreparationOutcome>,
+  pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
   limits: { left: AbortSignal; longestMs: number; abandonedMs: number; alive: AbortSignal },
 ): Promise<PreparationOutcome> {
   const { left, alive } = limits;
-  const task = { ...preparation, body: withBufferOfItsOwn(preparation.body) };
-  const { end, cancel } = endInTime(limits);
+  const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const task = { ...preparation, body: withBufferOfItsOwn(preparation.body), begun };
+  const { end, cancel } = endInTime(limits, begun);
   try {
     const options = { transferList: [task.body.buffer], signal: end };
     return await untilAborted(alive, pool.run(task, options));
@@ -177,20 +196,23 @@ async function answerOf(
   }
 }
 
-/** Signals when to terminate the thread of a task that is abandoned or takes too long. */
-function endInTime({
-  left,
-  longestMs,
-  abandonedMs,
-}: Record<'longestMs' | 'abandonedMs', number> & {
-  left: AbortSignal;
-}): { end: AbortSignal; cancel: () => void } {
+/**
+ * Signals when to terminate the thread of a task that is abandoned or takes too long. A thread that has not
+ * begun its task may still be loading, and terminating it then would end the process.
+ */
+function endInTime(
+  { left, longestMs, abandonedMs }: { left: AbortSignal; longestMs: number; abandonedMs: number },
+  begun: Int32Array,
+): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();
-  const endAfter = (ms: number): NodeJS.Timeout => setTimeout(() => controller.abort(), ms);
-  const limit = endAfter(longestMs);
   let timer: NodeJS.Timeout | undefined;
-  const abandon = (): void => void (timer = endAfter(abandonedMs));
+  const abandon = (): void => {
+    clearTimeout(timer);
+    const hasBegun = Atomics.load(begun, 0) === 1;
+    timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), abandonedMs);
+  };
   left.addEventListener('abort', abandon, { once: true });
+  const limit = setTimeout(abandon, longestMs);
   const cancel = (): void => {
     left.removeEventListener('abort', abandon);
     clearTimeout(limit);

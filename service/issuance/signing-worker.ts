@@ -1,4 +1,4 @@
-import { MessageChannel, parentPort, workerData, type MessagePort } from 'node:worker_threads';
+import { MessageChannel, parentPort, threadId, workerData, type MessagePort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { ModuleClient } from '../keys/pkcs11';
 import {
@@ -14,6 +14,12 @@ import { toTransferredError, type TransferredError } from './transferred-error';
  * The answer of a signing thread. Errors are converted, because they would lose their class between threads.
  */
 export type PreparationOutcome = { prepared: PreparedDocument } | { error: TransferredError };
+
+/** The input of a signing thread. */
+export interface SigningTask extends Preparation {
+  /** The thread writes 1 when it begins, which means that it has loaded. */
+  begun: Int32Array<SharedArrayBuffer>;
+}
 
 /**
  * A document for a dry run at the start of a thread, so that no caller waits for loading, compiling and
@@ -31,17 +37,17 @@ const DRY_RUN = {
   remarks: 'none',
 };
 
-/** The message of a thread: it asks the module of the issuer's key at this port. */
-export interface ThreadMessage {
-  modulePort: MessagePort;
-}
+/** The messages of a thread: it has loaded; it asks the module of the issuer's key at this port. */
+export type ThreadMessage = { loadedThread: number } | { modulePort: MessagePort };
 
-async function start(settings: PreparationSettings): Promise<(task: Preparation) => Promise<unknown>> {
+async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
   const preparer = createDocumentPreparer(settings, 'module' in settings.issuerKey ? askModule() : undefined);
   // An error here is reported to the next caller. If the thread failed at its start, it would be started
   // again and again.
   await preparer.then(runDry).catch(() => undefined);
+  parentPort?.postMessage({ loadedThread: threadId } satisfies ThreadMessage);
   return async (task) => {
+    Atomics.store(task.begun, 0, 1);
     try {
       return moved(await (await preparer)(task));
     } catch (error) {
