@@ -28,7 +28,8 @@ exports.OPTIONS = {
     // Development only.
     'hardhat',
   ],
-  // Contexts that packages bring are read from modules. Nothing reads the URLs of the files with the same.
+  // Packages bring each context as a module, and the URL of a file with the same content. Nothing reads that
+  // URL.
   define: { 'import.meta.url': '"file:///"' },
   // JSON-LD's own client, which nothing uses, is as much code as the rest of a signing thread.
   alias: { '@digitalbazaar/http-client': 'node:http' },

@@ -31,8 +31,8 @@ const KEYS = [
 const BALANCE = '10000000000000000000000';
 
 /**
- * The settings of hardhat.config.ts that `hardhat node` needs. Without the commands, it starts in half the
- * time. DEVNET_NETWORK: the settings of its network, in JSON.
+ * The settings of hardhat.config.ts that `hardhat node` needs, and its accounts. Without the commands, it
+ * starts in half the time. DEVNET_NETWORK: the settings of its network, in JSON.
  */
 module.exports = {
   solidity: '0.8.22',

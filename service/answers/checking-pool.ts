@@ -21,7 +21,7 @@ const MOST_WAITING = 20;
 const BUSY = 'Too many checks at once: try again later.';
 /** A thread stays free for what is typed in the console, however long the others take. */
 const LONG_CHECKS = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
-/** A thread that nobody needs ends. It is started again in a second. */
+/** A thread that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
 /** Verifying the most statements that a document may have takes half a minute. */
 const LONGEST_MS = 60_000;

@@ -58,14 +58,14 @@ export function url<Word extends string = never>(schemes: string[], word?: Word)
   );
 }
 
-/** The order of secp256k1. */
-export const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+/** Private keys of secp256k1 are below it. */
+export const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /** A private key of secp256k1, with `0x` and in lower case. Undefined if the text is none. */
 export function privateKeyOf(text: string): string | undefined {
   const [, digits] = /^(?:0x)?([0-9a-f]{64})$/i.exec(text) ?? [];
   const key = BigInt(`0x${digits ?? 0}`);
-  return key > 0n && key < ORDER ? `0x${digits?.toLowerCase()}` : undefined;
+  return key > 0n && key < SECP256K1_ORDER ? `0x${digits?.toLowerCase()}` : undefined;
 }
 
 /** The texts of a list that spaces or commas separate. */

@@ -2,7 +2,7 @@ import { hexlify, Signature, toBeHex, Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { IssuerKey, ModuleSettings, ModuleWalletKey } from '../config/key-settings';
-import { ORDER } from '../config/setting-types';
+import { SECP256K1_ORDER } from '../config/setting-types';
 import { verificationMethodOf } from './issuer-key';
 import { openModule } from './pkcs11';
 import { SignerState, type SignerReport } from './signer-state';
@@ -57,16 +57,15 @@ function recoverable(bytes: Uint8Array, digest: string, address: string): Signat
   if (bytes.length !== SIGNATURE_BYTES) return undefined;
   const [r, given] = [hexlify(bytes.subarray(0, 32)), BigInt(hexlify(bytes.subarray(32)))];
   // No key makes an s of the order or more.
-  if (given >= ORDER) return undefined;
-  const s = given > HIGHEST_S ? ORDER - given : given;
+  if (given >= SECP256K1_ORDER) return undefined;
+  const s = given > HIGHEST_S ? SECP256K1_ORDER - given : given;
   return ([0, 1] as const)
     .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
     .find((signature) => signerOf(digest, signature) === address);
 }
 
 /**
- * Watches the issuer's key in a module, of which each signing thread asks the module itself. Undefined for a
- * pair.
+ * Watches the issuer's key in a module. Each signing thread asks the module itself. Undefined for a pair.
  */
 export function watchIssuer(key: IssuerKey, logger: Logger) {
   if (!('module' in key)) return undefined;

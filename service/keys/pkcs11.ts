@@ -20,7 +20,7 @@ const THREAD = join(PROJECT_ROOT, 'dist/service/keys/pkcs11-thread.js');
 const ANSWER_WITHIN_MS = 10_000;
 
 /** A key of the module. */
-export type AskedKey = Pick<ModuleQuestion, 'label' | 'curve'>;
+type AskedKey = Pick<ModuleQuestion, 'label' | 'curve'>;
 
 /** Asks the thread that owns the module, through a port. */
 export class ModuleClient {

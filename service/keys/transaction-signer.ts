@@ -1,8 +1,8 @@
 import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type Signature } from 'ethers';
-import { recover } from 'tiny-secp256k1';
+import { isPoint, recover } from 'tiny-secp256k1';
 import { SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
-import { ORDER } from '../config/setting-types';
+import { SECP256K1_ORDER } from '../config/setting-types';
 import type { RemoteSigner } from './signer-state';
 
 /** A transaction without its nonce. It transfers no currency. */
@@ -33,7 +33,7 @@ export interface TransactionSigner {
 }
 
 /** Nodes refuse a signature with a higher s (EIP-2). */
-export const HIGHEST_S = ORDER / 2n;
+export const HIGHEST_S = SECP256K1_ORDER / 2n;
 
 /** The fields that are signed, with names for messages. */
 const COMPARED = [
@@ -89,8 +89,13 @@ export function signerOf(digest: string, { r, _s: s, yParity }: Signature): stri
   }
 }
 
-/** The address of an uncompressed public key, with its checksum. */
+/**
+ * The address of an uncompressed public key, with its checksum.
+ *
+ * @throws Error if it is no point of secp256k1: nobody has the key of such an address.
+ */
 export function addressOf(point: Uint8Array): string {
+  if (!isPoint(point)) throw new Error('The public key is no point of secp256k1.');
   return getAddress(dataSlice(keccak256(point.subarray(1)), 12));
 }
 

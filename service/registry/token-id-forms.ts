@@ -28,8 +28,8 @@ function invalid(problem: string): RequestError {
   return new RequestError('TOKEN_ID_INVALID', `${problem} ${remedy}`, { remedy });
 }
 
-/** As `parseTokenId`. It is undefined for an id that is out of range or cut off, too. */
-export function tokenIdIn(text: string): bigint | undefined {
+/** Parses as `parseTokenId` does. Returns undefined also for an id that is out of range or cut off. */
+export function tokenIdOrUndefined(text: string): bigint | undefined {
   return orUndefined(() => parseTokenId(text));
 }
 

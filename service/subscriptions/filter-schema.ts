@@ -2,7 +2,7 @@ import { isAddress } from 'ethers';
 import * as z from 'zod';
 import { isWellFormed, must } from '../base/json';
 import type { Filter } from '../events/select-events';
-import { tokenIdIn } from '../registry/token-id-forms';
+import { tokenIdOrUndefined } from '../registry/token-id-forms';
 
 /** Bounds of filters. They bound the cost of recording an event, even if the filters are hostile. */
 export const DEEPEST_FILTER = 5;
@@ -78,7 +78,7 @@ const DIALECTS = {
   },
   tokens: entries(
     'The event is of one of these tokens, in decimal digits or 64 hexadecimal digits.',
-    (text) => tokenIdIn(text) !== undefined,
+    (text) => tokenIdOrUndefined(text) !== undefined,
     'a token id: decimal digits, or 64 hexadecimal digits with or without 0x',
     '^((0[xX])?[0-9a-fA-F]{64}|[0-9]{1,78})$',
   ),

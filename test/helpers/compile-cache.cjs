@@ -1,10 +1,10 @@
 /* global __dirname, process */
-// Keeps what V8 compiles of the bundles that tests start: it is a third of the processor time of a start. For
-// this, Node.js 22 has NODE_COMPILE_CACHE.
+// Keeps what V8 compiles of the bundles that tests start: it is a third of the processor time of a start. A
+// program started so cannot import dynamically. Node.js 22 has NODE_COMPILE_CACHE for this.
 const { mkdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { dirname, join, relative } = require('node:path');
-const { constants, Script } = require('node:vm');
+const { Script } = require('node:vm');
 
 const ROOT = join(__dirname, '../..');
 const FOLDER = join(ROOT, 'node_modules/.cache/compiled');
@@ -19,8 +19,7 @@ Module.prototype._compile = function (content, path) {
   const built = secondOf(path);
   // V8 compares only the length of the source.
   const cachedData = secondOf(file) === built ? readFileSync(file) : undefined;
-  const importModuleDynamically = constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-  const script = new Script(Module.wrap(content), { filename: path, cachedData, importModuleDynamically });
+  const script = new Script(Module.wrap(content), { filename: path, cachedData });
   // At its end, a program has compiled the functions that it calls.
   if (script.cachedDataRejected !== false)
     process.once('exit', () => keep(file, script.createCachedData(), built));

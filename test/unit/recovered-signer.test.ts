@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify, recoverAddress, Signature, SigningKey, toBeHex, Wallet, ZeroHash } from 'ethers';
 import { privateKeyOf } from '../../service/config/setting-types';
-import { signerOf } from '../../service/keys/transaction-signer';
+import { addressOf, signerOf } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
 
 /** An x-coordinate of no point of secp256k1. */
@@ -30,6 +30,7 @@ describe('the address that signed', () => {
       { r: hexlify(new Uint8Array(32).fill(255)), s },
     ])
       expect(signerOf(digest, Signature.from({ ...impossible, yParity: 0 }))).to.equal(undefined);
+    expect(() => addressOf(new Uint8Array(65).fill(4))).to.throw('no point');
   });
 });
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { tokenIdIn } from '../../registry/token-id-forms';
+import { tokenIdOrUndefined } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import { DELIVERY, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { chapter, json } from './operation';
@@ -9,7 +9,7 @@ import { page, PAGE_LIMIT, pagePosition } from './values';
 export const TOKEN = z
   .string()
   .transform((text, context) => {
-    const tokenId = tokenIdIn(text)?.toString();
+    const tokenId = tokenIdOrUndefined(text)?.toString();
     if (tokenId === undefined) {
       const message = 'must be a token id: decimal digits, or 64 hexadecimal digits';
       context.addIssue({ code: 'custom', message });

@@ -113,7 +113,7 @@ export function chapter<const Operations extends Readonly<Record<string, Describ
   });
   return Object.fromEntries(described) as {
     readonly [Id in keyof Operations]: Pick<Operation, 'id' | 'tag' | 'access' | 'method' | 'path'> &
-      Operations[Id];
+      Omit<Operations[Id], 'request'>;
   };
 }
 
