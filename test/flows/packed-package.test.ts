@@ -28,15 +28,18 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const PACKAGE = 'transferable-document-service';
 
 (isBundled ? describe : describe.skip)('the packed package', () => {
-  const folder = temporaryFolder();
-  const cwd = folder.path;
+  let folder: ReturnType<typeof temporaryFolder>;
+  let cwd: string;
 
   before(() => {
+    // Here, because a suite that is skipped removes nothing.
+    folder = temporaryFolder();
+    cwd = folder.path;
     cpSync(join(PROJECT_ROOT, 'examples/integration-test'), cwd, { recursive: true });
     installPackage(cwd, 'hardhat', 'mocha');
   });
 
-  after(() => folder.remove());
+  after(() => folder?.remove());
 
   it('runs examples/integration-test', async () => {
     const mocha = join(cwd, 'node_modules/mocha/bin/mocha.js');
