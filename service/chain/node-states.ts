@@ -65,7 +65,7 @@ export type Vote = { node: Node } & (
   { kind: 'value'; value: unknown } | { kind: 'refusal' | 'failure'; error: unknown }
 );
 
-/** What is known of a node, at first nothing. */
+/** The knowledge of a node; at first there is none. */
 class State {
   isUp = false;
   since = systemClock.now();

@@ -134,7 +134,7 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     });
     const findings: string[] = [];
     for (const [colorScheme, expression] of [
-      // Of what is in order, one element of each rule is looked up instead of all.
+      // A rule that holds is reported with one element instead of all.
       ['light', `${axeSource}; axe.run({ resultTypes: ['violations'] });`],
       // Only the colours differ.
       ['dark', `axe.run({ resultTypes: ['violations'], runOnly: ['color-contrast'] });`],
