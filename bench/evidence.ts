@@ -26,29 +26,25 @@ async function measure(
   operations: number,
   inBlocks: (calls: Call[], others: Call[]) => Call[][],
 ): Promise<void> {
-  const local = await createLocalSetup({ program: 'anvil' });
-  try {
-    const [, beneficiary = '', one = '', other = ''] = local.accounts;
-    const { tokenId, escrow } = await mintDirectly(local, beneficiary);
-    // One account's transactions keep their order within a block.
-    const calls = Array.from({ length: operations }, (_, index): Call => {
-      const data = ESCROW.encodeFunctionData('nominate', [index % 2 === 0 ? one : other, '0x01']);
-      return { from: beneficiary, to: escrow, data, gas: toQuantity(150_000) };
-    });
-    const others = Array.from({ length: BLOCK }, (): Call => ({ from: other, to: one, gas: '0x5208' }));
-    const mined = inBlocks(calls, others);
-    await mineInBlocks(local, mined);
-    const [file, collecting] = await timed(() => collected(local, tokenId));
-    const text = JSON.stringify(file);
-    const [{ report }, checking] = await timed(() => check(JSON.parse(text)));
-    const unproven = report.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
-    if (unproven.length > 0) throw new Error(`not proven: ${unproven[0]?.says}`);
-    const megabytes = (text.length / 1e6).toFixed(1);
-    console.log(`${operations} operations in ${mined.length} blocks of ${mined[0]?.length} transactions:`);
-    console.log(`collected in ${collecting} s, checked in ${checking} s, ${megabytes} MB`);
-  } finally {
-    await local.stop();
-  }
+  await using local = await createLocalSetup({ program: 'anvil' });
+  const [, beneficiary = '', one = '', other = ''] = local.accounts;
+  const { tokenId, escrow } = await mintDirectly(local, beneficiary);
+  // One account's transactions keep their order within a block.
+  const calls = Array.from({ length: operations }, (_, index): Call => {
+    const data = ESCROW.encodeFunctionData('nominate', [index % 2 === 0 ? one : other, '0x01']);
+    return { from: beneficiary, to: escrow, data, gas: toQuantity(150_000) };
+  });
+  const others = Array.from({ length: BLOCK }, (): Call => ({ from: other, to: one, gas: '0x5208' }));
+  const mined = inBlocks(calls, others);
+  await mineInBlocks(local, mined);
+  const [file, collecting] = await timed(() => collected(local, tokenId));
+  const text = JSON.stringify(file);
+  const [{ report }, checking] = await timed(() => check(JSON.parse(text)));
+  const unproven = report.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
+  if (unproven.length > 0) throw new Error(`not proven: ${unproven[0]?.says}`);
+  const megabytes = (text.length / 1e6).toFixed(1);
+  console.log(`${operations} operations in ${mined.length} blocks of ${mined[0]?.length} transactions:`);
+  console.log(`collected in ${collecting} s, checked in ${checking} s, ${megabytes} MB`);
 }
 
 async function mineInBlocks({ client, node }: LocalSetup, blocks: readonly Call[][]): Promise<void> {

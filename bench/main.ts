@@ -1,4 +1,4 @@
-import { nothingIsLeftRunning } from '../test/helpers/resources';
+import { stopAll } from '../test/helpers/resources';
 import { consoles } from './console';
 import { backlog, delivery } from './delivery';
 import { evidence } from './evidence';
@@ -39,4 +39,7 @@ function fail(error: unknown): void {
   process.exitCode = 1;
 }
 
-void main(process.argv.slice(2)).catch(fail).then(nothingIsLeftRunning).catch(fail);
+void main(process.argv.slice(2))
+  .catch(fail)
+  .then(() => stopAll())
+  .catch(fail);

@@ -25,8 +25,7 @@ const EVENTS_OF_A_RANGE = 1_000;
 
 /** The engines that are installed. */
 export async function installedEngines(): Promise<readonly Engine[]> {
-  const state = await newState('PostgreSQL');
-  await state?.remove();
+  await using state = await newState('PostgreSQL');
   return state ? ENGINES : ['SQLite'];
 }
 
@@ -35,15 +34,10 @@ export async function withDatabase<Result>(
   engine: Engine,
   use: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  const state = await newState(engine);
+  await using state = await newState(engine);
   if (!state) throw new Error(`${engine} is not installed`);
-  const database = await openState(state);
-  try {
-    return await use(database);
-  } finally {
-    await database.close();
-    await state.remove();
-  }
+  await using database = await openState(state);
+  return await use(database);
 }
 
 /** Records made-up events of a feed as the watcher does. They are due at once. */

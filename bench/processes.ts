@@ -7,7 +7,7 @@ import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-s
 import { eventually } from '../test/helpers/eventually';
 import { create } from '../test/helpers/processes/create-call';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
-import { track } from '../test/helpers/resources';
+import { owned } from '../test/helpers/resources';
 import { percentile, type Figures } from './measure';
 
 /** The receiver in receiver.cjs. */
@@ -16,12 +16,11 @@ export type CountingReceiver = Awaited<ReturnType<typeof startCountingReceiver>>
 /** Starts the receiver on a free port. */
 async function startCountingReceiver() {
   const child = startChild('receiver', join(PROJECT_ROOT, 'bench/receiver.cjs'), [], {});
-  const untrack = track('the receiver');
   const [, url = ''] = await child.lineMatching(/listening on (\S+)/);
   const call = async (method: string, path: string): Promise<void> => {
     await (await fetch(`${url}${path}`, { method })).arrayBuffer();
   };
-  return {
+  const receiver = {
     url,
     /** Sets the count to 0. */
     reset: () => call('DELETE', '/'),
@@ -30,31 +29,21 @@ async function startCountingReceiver() {
     /** The block of each event, and the time of its arrival in epoch milliseconds. */
     arrivals: async () =>
       (await (await fetch(`${url}/arrivals`)).json()) as [block: number, arrivedAt: number][],
-    async stop(): Promise<void> {
-      await child.stop();
-      untrack();
-    },
+    stop: () => child.stop(),
   };
+  return owned('the receiver', receiver, 'stop');
 }
 
 /** Runs a program with a receiver. */
 export async function withReceiver(use: (receiver: CountingReceiver) => Promise<void>): Promise<void> {
-  const receiver = await startCountingReceiver();
-  try {
-    await use(receiver);
-  } finally {
-    await receiver.stop();
-  }
+  await using receiver = await startCountingReceiver();
+  await use(receiver);
 }
 
 /** Measures on a chain of its own: a Hardhat node grows with every mint and slows down. */
 export async function onNewChain<Result>(use: (local: LocalSetup) => Promise<Result>): Promise<Result> {
-  const local = await createLocalSetup();
-  try {
-    return await use(local);
-  } finally {
-    await local.stop();
-  }
+  await using local = await createLocalSetup();
+  return await use(local);
 }
 
 /** The cost of the service's process since its start: processor time of all threads, and that of SQLite. */
@@ -78,31 +67,27 @@ export async function withService<Result>(
   settings: Record<string, string>,
   use: (service: ProbedService) => Promise<Result>,
 ): Promise<Result> {
-  const service = await startServiceProcess({
+  await using service = await startServiceProcess({
     ...local.settings,
     // Tests use one.
     SIGNING_THREADS: String(availableParallelism()),
     ...settings,
     NODE_OPTIONS: `--require ${join(PROJECT_ROOT, 'bench/probe.cjs')}`,
   });
-  try {
-    const probeUrl = /probe on (\S+)/.exec(service.output())?.[1] ?? '';
-    await eventually('the registry is followed', async () =>
-      (await (await fetch(`${service.url}/health`)).text()).includes('"following"'),
-    );
-    const owner = await local.account(1);
-    const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
-    return await use({
-      ...service,
-      cost: async () => (await (await fetch(probeUrl)).json()) as Cost,
-      async issue() {
-        const { status, text } = await create(service.url, body);
-        if (status !== 200) throw new Error(`POST answered ${status}: ${text}`);
-      },
-    });
-  } finally {
-    await service.end('SIGTERM');
-  }
+  const probeUrl = /probe on (\S+)/.exec(service.output())?.[1] ?? '';
+  await eventually('the registry is followed', async () =>
+    (await (await fetch(`${service.url}/health`)).text()).includes('"following"'),
+  );
+  const owner = await local.account(1);
+  const body = JSON.stringify({ credentialSubject: BILL_OF_LADING, owner, holder: owner });
+  return await use({
+    ...service,
+    cost: async () => (await (await fetch(probeUrl)).json()) as Cost,
+    async issue() {
+      const { status, text } = await create(service.url, body);
+      if (status !== 200) throw new Error(`POST answered ${status}: ${text}`);
+    },
+  });
 }
 
 /** How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). */

@@ -93,8 +93,6 @@ describe('the receipts of a block with many mints', () => {
     owner = await local.account(1);
   });
 
-  after(() => local?.stop());
-
   /** Mints blocks before the service follows, which reads them at once. */
   const mintBlocks = async (blocks: number): Promise<number> => {
     const fromBlock = (await local.client.getBlockNumber()) + 1;

@@ -31,8 +31,6 @@ describe('services on one PostgreSQL database', () => {
     accounts = await Promise.all([1, 2].map((index) => local.account(index)));
   });
 
-  after(() => local?.stop());
-
   beforeEach(async () => {
     database = await postgresDatabase();
     const url = new URL(database?.url ?? '');
@@ -109,22 +107,18 @@ describe('services on one PostgreSQL database', () => {
   });
 
   it('lose no event when every database connection is cut repeatedly', async () => {
-    const service = await startService(settings);
-    try {
-      for (let round = 0; round < 3; round++) {
-        await goOn();
-        expect(proxy.cut()).to.be.greaterThan(0);
-        await goOn();
-        await eventually('it is connected again', async () => {
-          const { feeds } = (await (await fetch(`${service.url}/health`)).json()) as {
-            feeds: { state: string }[];
-          };
-          return feeds[0]?.state === 'following';
-        });
-      }
-      await expectAllDelivered();
-    } finally {
-      await service.stop();
+    await using service = await startService(settings);
+    for (let round = 0; round < 3; round++) {
+      await goOn();
+      expect(proxy.cut()).to.be.greaterThan(0);
+      await goOn();
+      await eventually('it is connected again', async () => {
+        const { feeds } = (await (await fetch(`${service.url}/health`)).json()) as {
+          feeds: { state: string }[];
+        };
+        return feeds[0]?.state === 'following';
+      });
     }
+    await expectAllDelivered();
   });
 });

@@ -54,23 +54,19 @@ describe('event delivery', () => {
   });
 
   it('continues when a local chain is restarted and the registry deployed again', async () => {
-    const restarted = await createLocalSetup({ program: 'anvil' });
+    await using restarted = await createLocalSetup({ program: 'anvil' });
     const settings = { WALLET_PRIVATE_KEY: DEPLOYER_KEY };
-    try {
-      await whileFollowing(restarted, { settings }, async ({ service, accepted }) => {
-        const delivered = (count: number): Promise<unknown> =>
-          eventually(`${count} events`, () => accepted.length === count);
-        await create(service.url, { ...minimal, owner, holder: owner });
-        await delivered(EVENTS_OF_A_MINT);
-        await restarted.restartNode();
-        const { body } = await create(service.url, { ...minimal, owner, holder: owner });
-        await delivered(2 * EVENTS_OF_A_MINT);
-        for (const { data } of accepted.slice(EVENTS_OF_A_MINT))
-          expect(data.transactionHash).to.equal(body.txHash);
-      });
-    } finally {
-      await restarted.stop();
-    }
+    await whileFollowing(restarted, { settings }, async ({ service, accepted }) => {
+      const delivered = (count: number): Promise<unknown> =>
+        eventually(`${count} events`, () => accepted.length === count);
+      await create(service.url, { ...minimal, owner, holder: owner });
+      await delivered(EVENTS_OF_A_MINT);
+      await restarted.restartNode();
+      const { body } = await create(service.url, { ...minimal, owner, holder: owner });
+      await delivered(2 * EVENTS_OF_A_MINT);
+      for (const { data } of accepted.slice(EVENTS_OF_A_MINT))
+        expect(data.transactionHash).to.equal(body.txHash);
+    });
   });
 
   it('finishes deliveries under way at a stop, and repeats hanging ones after the next start', async () => {
@@ -136,16 +132,12 @@ describe('event delivery', () => {
 
 /** Postpones waiting deliveries as a service does whose clock is a year ahead. */
 async function putOffByAYear(DATA_DIR: string): Promise<void> {
-  const database = await openState({ settings: { DATA_DIR }, remove: async () => undefined });
-  try {
-    const waiting = await database.db
-      .updateTable('queues')
-      .set((eb) => ({ next_attempt_at: eb('next_attempt_at', '+', 365 * 86_400_000) }))
-      .where('next_attempt_at', 'is not', null)
-      .returning('token')
-      .execute();
-    expect(waiting).to.have.length(1);
-  } finally {
-    await database.close();
-  }
+  await using database = await openState({ settings: { DATA_DIR } });
+  const waiting = await database.db
+    .updateTable('queues')
+    .set((eb) => ({ next_attempt_at: eb('next_attempt_at', '+', 365 * 86_400_000) }))
+    .where('next_attempt_at', 'is not', null)
+    .returning('token')
+    .execute();
+  expect(waiting).to.have.length(1);
 }

@@ -71,19 +71,15 @@ describe('a service that is killed while it issues', () => {
   for (const engine of ENGINES) {
     const kills = `${KILLS[engine]} kills under load on ${engine} (seed ${SEED})`;
     it(`issues every keyed request once, and none twice, in ${kills}`, async function () {
-      const state = await newState(engine);
+      await using state = await newState(engine);
       if (state === undefined) return this.skip();
       const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-      try {
-        await issueInSpiteOfKills(KILLS[engine], {
-          ...local.settings,
-          ...state.settings,
-          API_KEY,
-          START_BLOCK,
-        });
-      } finally {
-        await state.remove();
-      }
+      await issueInSpiteOfKills(KILLS[engine], {
+        ...local.settings,
+        ...state.settings,
+        API_KEY,
+        START_BLOCK,
+      });
     });
   }
 
@@ -103,14 +99,10 @@ describe('a service that is killed while it issues', () => {
         );
         node.answer(THROUGH);
       }
-      const service = await startServiceProcess(withBoth);
-      try {
-        await load.stop();
-        await load.askAgain();
-        await expectAllKept(service.url, load, node, Number(settings.START_BLOCK));
-      } finally {
-        await service.end('SIGKILL');
-      }
+      await using service = await startServiceProcess(withBoth);
+      await load.stop();
+      await load.askAgain();
+      await expectAllKept(service.url, load, node, Number(settings.START_BLOCK));
     } finally {
       load.giveUp();
       await load.stop().catch(() => undefined);

@@ -7,7 +7,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import {
   startRpcProxy,
   type Forward,
@@ -51,11 +51,6 @@ describe('issuing under load', () => {
     service = await startServiceProcess({ ...local.settings, RPC_URL: node.url });
   });
 
-  after(async () => {
-    await service?.end('SIGKILL');
-    await node?.close();
-  });
-
   const issue = (): Promise<CreateAnswer> => create(service.url, { ...minimal, owner, holder: owner });
 
   /** Issues REQUESTS documents, AT_ONCE at the same time. */
@@ -80,14 +75,10 @@ describe('issuing under load', () => {
   async function besideAnotherSender(work: () => Promise<void>): Promise<void> {
     const script = join(PROJECT_ROOT, 'test/helpers/chain/other-sender.cjs');
     const sender = startChild('other sender', script, [local.node.url, DEPLOYER], {});
-    const untrack = track('the other sender');
-    try {
-      await sender.lineMatching(/^sending$/);
-      await work();
-    } finally {
-      await sender.stop();
-      untrack();
-    }
+    const stop = stopLater('the other sender', () => sender.stop());
+    await sender.lineMatching(/^sending$/);
+    await work();
+    await stop();
     const [, json = ''] = await sender.lineMatching(/^sent (.*)$/);
     const hashes = JSON.parse(json) as string[];
     // It sends at most once a change of the nonce, so a machine that issues fast leaves it few.

@@ -57,19 +57,15 @@ describe('a service that is killed repeatedly', () => {
 
   for (const engine of ENGINES) {
     it(`delivers every event, in order, with its state in ${engine} (seed ${SEED})`, async function () {
-      const state = await newState(engine);
+      await using state = await newState(engine);
       if (state === undefined) return this.skip();
-      try {
-        const fromBlock = (await local.client.getBlockNumber()) + 1;
-        const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
-        const deliveries = await deliveredInSpiteOfKills(KILLS[engine], settings, fromBlock);
-        const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
-        expectPromisesKept(deliveries, expected, { mostBack: CLAIMED_TOGETHER - 1 });
-        // Otherwise no process was killed between the arrival of a delivery and its settlement.
-        expect(deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
-      } finally {
-        await state.remove();
-      }
+      const fromBlock = (await local.client.getBlockNumber()) + 1;
+      const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
+      const deliveries = await deliveredInSpiteOfKills(KILLS[engine], settings, fromBlock);
+      const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
+      expectPromisesKept(deliveries, expected, { mostBack: CLAIMED_TOGETHER - 1 });
+      // Otherwise no process was killed between the arrival of a delivery and its settlement.
+      expect(deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
     });
   }
 

@@ -27,11 +27,6 @@ describe('callers that leave', () => {
     service = await startServiceProcess(local.settings);
   });
 
-  after(async () => {
-    await service?.end('SIGKILL');
-    await local?.stop();
-  });
-
   /** A body with so many short values, which take long to sign. */
   const bodyOf = (numbers: number): string => {
     const voyageNo = Array.from({ length: numbers }, (_, number) => number);
@@ -76,13 +71,9 @@ describe('callers that leave', () => {
     expect(await service.end('SIGTERM')).to.equal(0);
     expect([...(await mintedTokens(local, 0)).keys()], 'on chain').to.deep.equal([tokenId]);
     const { DATA_DIR = '' } = local.settings;
-    const database = await openState({ settings: { DATA_DIR }, remove: async () => undefined });
-    try {
-      const kept = await database.db.selectFrom('issuances').select('token_id').execute();
-      expect(kept, 'in the journal').to.deep.equal([{ token_id: tokenId }]);
-      expect(await database.db.selectFrom('loose_documents').selectAll().execute()).to.deep.equal([]);
-    } finally {
-      await database.close();
-    }
+    await using database = await openState({ settings: { DATA_DIR } });
+    const kept = await database.db.selectFrom('issuances').select('token_id').execute();
+    expect(kept, 'in the journal').to.deep.equal([{ token_id: tokenId }]);
+    expect(await database.db.selectFrom('loose_documents').selectAll().execute()).to.deep.equal([]);
   });
 });

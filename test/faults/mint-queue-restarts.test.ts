@@ -1,31 +1,24 @@
 import { expect } from 'chai';
-import type { HardhatNode } from '../../devnet/hardhat-node';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 import { installRegistry, startAnvil } from '../helpers/chain/node';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import { failureOf, withQueue, type RunningQueue } from '../helpers/processes/running-mint-queue';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 
 describe('the mint queue after a restart of the node', () => {
   hastenSuite(4);
   let local: LocalSetup;
-  let restarted: { node: HardhatNode; untrack: () => void } | undefined;
 
   before(async () => {
     local = await createLocalSetup({ program: 'anvil' });
   });
 
-  after(async () => {
-    await restarted?.node.stop();
-    restarted?.untrack();
-    await local?.stop();
-  });
-
   async function restartWithoutRegistry(): Promise<void> {
     const port = Number(new URL(local.node.url).port);
     await local.node.stop();
-    restarted = { node: await startAnvil(port), untrack: track('the restarted node') };
+    const restarted = await startAnvil(port);
+    stopLater('the restarted node', () => restarted.stop());
   }
 
   /** Mints `count` tokens once the node mines no more, and waits until `submitted` mints were sent in all. */

@@ -33,21 +33,16 @@ const PROMISES: [subject: string, promise: string, model: Model, engine: Engine]
   ]),
 ];
 
-describe('a model', () => {
-  for (const [subject, promise, model, engine] of PROMISES)
-    it(`of ${subject} ${promise} (seeds from ${FIRST_SEED} on)`, async function () {
+for (const [subject, promise, model, engine] of PROMISES)
+  describe(`a model of ${subject}`, () =>
+    it(`${promise} (seeds from ${FIRST_SEED} on)`, async function () {
       const place = await createPlace(model, engine);
       if (place === undefined) return this.skip();
-      try {
-        const until = Date.now() + FOR_MS;
-        for (let seed = FIRST_SEED; Date.now() < until; seed++) {
-          const { violations, history } = await place.run(seed);
-          if (violations.length > 0) console.error(history.slice(-200).join('\n'));
-          const options = `--model ${model} --engine ${engine} --seed ${seed}`;
-          expect(violations, `npm run soak -- ${options} makes the same choices again`).to.deep.equal([]);
-        }
-      } finally {
-        await place.stop();
+      const until = Date.now() + FOR_MS;
+      for (let seed = FIRST_SEED; Date.now() < until; seed++) {
+        const { violations, history } = await place.run(seed);
+        if (violations.length > 0) console.error(history.slice(-200).join('\n'));
+        const options = `--model ${model} --engine ${engine} --seed ${seed}`;
+        expect(violations, `npm run soak -- ${options} makes the same choices again`).to.deep.equal([]);
       }
-    });
-});
+    }));

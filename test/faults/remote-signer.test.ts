@@ -23,11 +23,6 @@ describe('a remote signer', () => {
     proxy = await startRpcProxy(local.node.url);
   });
   afterEach(() => proxy.answer(THROUGH));
-  after(async () => {
-    await proxy?.close();
-    await local?.stop();
-  });
-
   const open = (address = DEPLOYER, token?: string): TransactionSigner =>
     openWallet({ url: proxy.url, address, token, certificate: undefined });
 

@@ -42,8 +42,6 @@ describe('a service whose SQLite database is removed while it runs', () => {
     owner = await local.account(1);
   });
 
-  after(() => local?.stop());
-
   beforeEach(async () => {
     receiver = await startRecordingReceiver(local.publicKeyFile);
     settings = {
@@ -122,18 +120,14 @@ describe('a service whose SQLite database is removed while it runs', () => {
       receiver.deliveries.splice(0);
       receiver.answerWith(accept);
       // In this process: a start of another takes seconds.
-      const restarted = await startService(settings);
-      try {
-        expect((await issue('first', restarted.url)).text).to.equal(first.text);
-        expect((await issue('second', restarted.url)).text).to.equal(second.text);
-        await eventually('the undelivered events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
-        expect(receiver.deliveries.map(({ event }) => event.data.tokenIdHex)).to.deep.equal(
-          Array<string>(EVENTS_OF_A_MINT).fill(tokenIdOf(second)),
-        );
-        expect((await healthOf(restarted.url)).status).to.equal('ok');
-      } finally {
-        await restarted.stop();
-      }
+      await using restarted = await startService(settings);
+      expect((await issue('first', restarted.url)).text).to.equal(first.text);
+      expect((await issue('second', restarted.url)).text).to.equal(second.text);
+      await eventually('the undelivered events', () => receiver.deliveries.length >= EVENTS_OF_A_MINT);
+      expect(receiver.deliveries.map(({ event }) => event.data.tokenIdHex)).to.deep.equal(
+        Array<string>(EVENTS_OF_A_MINT).fill(tokenIdOf(second)),
+      );
+      expect((await healthOf(restarted.url)).status).to.equal('ok');
     });
 });
 

@@ -72,10 +72,7 @@ describe('commands with secrets in their settings', () => {
   });
 
   after(async () => {
-    await proxy.close();
-    await echo.close();
     await giveChainBack(chain);
-    folder.remove();
   });
 
   /** Runs a command, checks that it reveals no secret, and returns its output. */

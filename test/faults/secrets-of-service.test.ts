@@ -64,13 +64,6 @@ describe('the service with secrets in its settings', () => {
     };
   });
 
-  after(async () => {
-    database?.drop();
-    await proxy?.close();
-    await echo?.close();
-    await local?.stop();
-  });
-
   /**
    * Configures registries with failing nodes: the echoing server over HTTP, WebSocket and TLS to its plain
    * port, two closed ports, and an unknown name.

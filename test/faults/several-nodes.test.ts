@@ -34,8 +34,6 @@ describe('two nodes', () => {
     local = await createLocalSetup();
   });
 
-  after(() => local?.stop());
-
   beforeEach(async () => {
     first = await startRpcProxy(local.node.url);
     second = await startRpcProxy(local.node.url);
@@ -98,24 +96,20 @@ describe('two nodes', () => {
     }));
 
   it('issue and deliver if one is over WebSocket, also while it is killed', async () => {
-    const proxy = await startTcpProxy(Number(new URL(local.node.url).port));
+    await using proxy = await startTcpProxy(Number(new URL(local.node.url).port));
     const url = `ws://127.0.0.1:${proxy.port}`;
-    try {
-      const mixed = { ...settings, RPC_URL: `${url} ${second.url}` };
-      await whileFollowing(local, { settings: mixed }, async (followed) => {
-        await createOne(followed);
-        proxy.refuse();
-        await createOne(followed);
-        await eventually('the node is away', () => isAway(followed, url));
-        proxy.accept();
-        await untilBack(followed);
-        await second.refuse();
-        await createOne(followed);
-        await followed.allDeliveredOnce();
-      });
-    } finally {
-      await proxy.close();
-    }
+    const mixed = { ...settings, RPC_URL: `${url} ${second.url}` };
+    await whileFollowing(local, { settings: mixed }, async (followed) => {
+      await createOne(followed);
+      proxy.refuse();
+      await createOne(followed);
+      await eventually('the node is away', () => isAway(followed, url));
+      proxy.accept();
+      await untilBack(followed);
+      await second.refuse();
+      await createOne(followed);
+      await followed.allDeliveredOnce();
+    });
   });
 
   it('are refused at the start if one is of another chain', async () => {

@@ -32,8 +32,6 @@ describe('two services with one wallet on one PostgreSQL database', () => {
   after(async () => {
     await Promise.all(services.map((service) => service.end('SIGKILL')));
     await Promise.all(nodes.map((node) => node.close()));
-    await local?.stop();
-    await state?.remove();
   });
 
   const sentThrough = (node: RpcProxy): number =>

@@ -54,7 +54,6 @@ describe('a receiver that fails half of the time', () => {
       await eventually('all events are taken', () => new Set(notes.taken).size >= expected.length);
       await service.stop();
       await receiver.close();
-      await state.remove();
 
       expectPromisesKept(receiver.deliveries, expected);
       expect(notes.overtaking).to.deep.equal([]);

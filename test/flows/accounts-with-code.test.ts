@@ -56,7 +56,6 @@ describe('accounts with code', () => {
 
   after(async () => {
     client?.destroy();
-    await local?.stop();
   });
 
   it('make several operations in a transaction: each event and each endorsement is there, in order', () =>

@@ -95,10 +95,7 @@ function commandsOf(block: string): string[][] {
   });
 
   after(async () => {
-    await service?.end('SIGTERM');
     for (const one of [receiver, https, provider]) await one?.close();
-    await network?.stop();
-    folder.remove();
   });
 
   const issue = () => {

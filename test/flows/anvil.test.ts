@@ -30,8 +30,6 @@ describe('on anvil', () => {
     local = await createLocalSetup({ program: 'anvil' });
   });
 
-  after(() => local?.stop());
-
   const issuing = (
     act: (followed: FollowedRegistry) => Promise<void>,
     settings: Record<string, string> = {},
@@ -163,17 +161,13 @@ describe('on anvil', () => {
     ));
 
   it('the service does not start at a node without the tag; the error names the number', async () => {
-    const proxy = await startRpcProxy(local.node.url, (_method, [block], forward) =>
+    await using proxy = await startRpcProxy(local.node.url, (_method, [block], forward) =>
       block === 'safe' ? forward(['unknown', false]) : 'none',
     );
     const settings = { ...local.settings, RPC_URL: proxy.url, CONFIRMATIONS: 'safe' };
-    try {
-      const error: unknown = await startService(settings).catch((thrown: unknown) => thrown);
-      expect(error).to.be.instanceOf(ConfigurationError).with.property('code', 'FINALITY_UNSUPPORTED');
-      expect(error).to.have.property('message').that.contains('0 (the default of localhost)');
-    } finally {
-      await proxy.close();
-    }
+    const error: unknown = await startService(settings).catch((thrown: unknown) => thrown);
+    expect(error).to.be.instanceOf(ConfigurationError).with.property('code', 'FINALITY_UNSUPPORTED');
+    expect(error).to.have.property('message').that.contains('0 (the default of localhost)');
   });
 
   describe('whose blocks a test mines', () => {

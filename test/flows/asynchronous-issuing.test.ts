@@ -23,11 +23,6 @@ describe('POST /create with Prefer: respond-async', () => {
     service = await startService({ ...local.settings, API_KEY });
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   const post = (headers: Record<string, string>, sent = body): Promise<Response> =>
     fetch(`${service.url}/create/BILL_OF_LADING`, {
       method: 'POST',
@@ -82,19 +77,15 @@ describe('POST /create with Prefer: respond-async', () => {
   });
 
   it('mints a document that was accepted shortly before a restart', async () => {
-    const node = await startRpcProxy(local.node.url);
-    try {
-      await service.stop();
-      service = await startService({ ...local.settings, API_KEY, RPC_URL: node.url });
-      node.answer((method) => (method === 'eth_sendRawTransaction' ? 'drop request' : 'none'));
-      const tokenId = await accepted(await post(ASYNC));
-      await service.stop();
-      expect([...(await mintedTokens(local, 0)).keys()]).not.to.include(tokenId);
-      service = await startService({ ...local.settings, API_KEY });
-      await mined(tokenId);
-    } finally {
-      await node.close();
-    }
+    await using node = await startRpcProxy(local.node.url);
+    await service.stop();
+    service = await startService({ ...local.settings, API_KEY, RPC_URL: node.url });
+    node.answer((method) => (method === 'eth_sendRawTransaction' ? 'drop request' : 'none'));
+    const tokenId = await accepted(await post(ASYNC));
+    await service.stop();
+    expect([...(await mintedTokens(local, 0)).keys()]).not.to.include(tokenId);
+    service = await startService({ ...local.settings, API_KEY });
+    await mined(tokenId);
   });
 
   it('has no effect without API_KEY, because GET /documents does not exist then', async () => {

@@ -36,9 +36,6 @@ describe('progress of a catch-up in which no block has events', () => {
 
   after(async () => {
     delayMs = 0;
-    await service?.stop();
-    await node?.close();
-    await local?.stop();
   });
 
   const catchUp = async (): Promise<CatchUpHealth | undefined> =>

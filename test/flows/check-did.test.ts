@@ -35,11 +35,6 @@ describe('npx tdoc did --check', () => {
     writeFileSync(didFile, JSON.stringify(document));
     publish(document);
   });
-  after(async () => {
-    await host?.close();
-    folder.remove();
-  });
-
   function publish(body: unknown, headers: Record<string, string> = {}, status = 200): void {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     answer = (_request, response) => {

@@ -50,12 +50,6 @@ describe('npx tdoc check', () => {
     node.answer(THROUGH);
   });
 
-  after(async () => {
-    await node?.close();
-    await local?.stop();
-    await host?.close();
-  });
-
   /** `statuses`: those that are not `ok`, by the first word of the subject. */
   async function check(more: Record<string, string> = {}, ...flags: string[]) {
     const own = { ...settings, ...more };
@@ -152,7 +146,6 @@ describe('npx tdoc check', () => {
     before(async () => {
       anvil = await createLocalSetup({ program: 'anvil' });
     });
-    after(() => anvil?.stop());
 
     it('checks registry and wallet through those that answer', async () => {
       const dead = `http://127.0.0.1:${await freePort(0)}`;
@@ -292,11 +285,7 @@ describe('npx tdoc check', () => {
   });
 
   it('opens the database of a running service', async () => {
-    const service = await startService(settings);
-    try {
-      expect((await check()).text).to.match(/database in .*: can be opened/);
-    } finally {
-      await service.stop();
-    }
+    await startService(settings);
+    expect((await check()).text).to.match(/database in .*: can be opened/);
   });
 });

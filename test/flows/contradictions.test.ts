@@ -35,8 +35,6 @@ describe('the contradiction check of journal and events', () => {
 
   after(async () => {
     await database?.close();
-    await service?.stop();
-    await local?.stop();
   });
 
   const mintedEvents = (): Promise<{ id: number; token_id: string }[]> =>

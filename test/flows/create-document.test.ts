@@ -23,11 +23,6 @@ describe('POST /create/{documentId}', () => {
     [owner, holder] = [await local.account(1), await local.account(2)];
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   const didDocument = async () =>
     (await (await fetch(`${service.url}/.well-known/did.json`)).json()) as Parameters<typeof verify>[1];
 

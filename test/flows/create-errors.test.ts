@@ -17,11 +17,6 @@ describe('POST /create/{documentId}, when a request fails', () => {
     valid = { ...minimal, owner: await local.account(1), holder: await local.account(2) };
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   /** The error of a failed request in the log, found by its request id. */
   const failureOf = (running: RunningService, answer: CreateAnswer): Record<string, unknown> => {
     const line = running.log.find((entry) => entry.requestId === answer.requestId && 'error' in entry);
@@ -108,42 +103,34 @@ describe('POST /create/{documentId}, when a request fails', () => {
   });
 
   it('answers 500 when the node is down, but still 400 to invalid fields', async () => {
-    const lonely = await startService({
+    await using lonely = await startService({
       ...local.settings,
       RPC_URL: 'http://127.0.0.1:9',
       DATA_DIR: `${local.folder}/lonely`,
     });
-    try {
-      const answer = await create(lonely.url, valid);
-      expect([answer.status, answer.errorCode]).to.deep.equal([500, 'RPC_UNREACHABLE']);
-      expect(failureOf(lonely, answer)).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
-      // The fields are checked before the node is asked.
-      for (const subject of [minimal, large]) {
-        const mistaken = await create(lonely.url, { ...valid, ...subject, owner: 'Alice' });
-        expect(mistaken.errorCode).to.equal('REQUEST_FIELD_INVALID');
-      }
-    } finally {
-      await lonely.stop();
+    const answer = await create(lonely.url, valid);
+    expect([answer.status, answer.errorCode]).to.deep.equal([500, 'RPC_UNREACHABLE']);
+    expect(failureOf(lonely, answer)).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
+    // The fields are checked before the node is asked.
+    for (const subject of [minimal, large]) {
+      const mistaken = await create(lonely.url, { ...valid, ...subject, owner: 'Alice' });
+      expect(mistaken.errorCode).to.equal('REQUEST_FIELD_INVALID');
     }
   });
 
   it('fails when settings are missing, and logs their names; health has no issuing', async () => {
     const missing = { WALLET_PRIVATE_KEY: '', TOKEN_REGISTRY_ADDRESS: '' };
     const DATA_DIR = `${local.folder}/partial`;
-    const partial = await startService({ ...local.settings, ...missing, DATA_DIR });
-    try {
-      const answer = await create(partial.url, { ...valid, owner: 'Alice' });
-      expect([answer.status, answer.errorCode]).to.deep.equal([500, 'NOT_CONFIGURED']);
-      expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
-      expect(failureOf(partial, answer)).to.include({ code: 'NOT_CONFIGURED' });
-      for (const name of Object.keys(missing)) expect(failureOf(partial, answer).message).to.contain(name);
-      const health = await healthOf(partial.url);
-      expect(health).to.include({ status: 'ok' }).and.not.to.have.property('issuing');
-      for (const metric of ['etr_mints', 'etr_signing_busy'])
-        expect(await metricOf(partial.url, metric)).to.equal(undefined);
-    } finally {
-      await partial.stop();
-    }
+    await using partial = await startService({ ...local.settings, ...missing, DATA_DIR });
+    const answer = await create(partial.url, { ...valid, owner: 'Alice' });
+    expect([answer.status, answer.errorCode]).to.deep.equal([500, 'NOT_CONFIGURED']);
+    expect(answer.body).to.deep.equal({ error: { message: 'Internal server error' } });
+    expect(failureOf(partial, answer)).to.include({ code: 'NOT_CONFIGURED' });
+    for (const name of Object.keys(missing)) expect(failureOf(partial, answer).message).to.contain(name);
+    const health = await healthOf(partial.url);
+    expect(health).to.include({ status: 'ok' }).and.not.to.have.property('issuing');
+    for (const metric of ['etr_mints', 'etr_signing_busy'])
+      expect(await metricOf(partial.url, metric)).to.equal(undefined);
   });
 });
 

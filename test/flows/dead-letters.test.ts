@@ -35,12 +35,6 @@ describe('dead letters', () => {
     await create(service.url, { ...minimal, owner, holder: owner });
   });
 
-  after(async () => {
-    await service?.stop();
-    await receiver?.close();
-    await local?.stop();
-  });
-
   const command = async (...args: string[]): Promise<Record<string, unknown>[]> => {
     const output = await tdocInProcess([...args], settings);
     const lines = output.trim().split('\n');

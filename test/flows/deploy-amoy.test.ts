@@ -59,12 +59,6 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
     proxy = await startRpcProxy(amoy.node.url);
     station = await startFakeGasStation();
   });
-  after(async () => {
-    await station?.close();
-    await proxy?.close();
-    await amoy?.stop();
-  });
-
   const transactions = (): Promise<number> => amoy.chain.getTransactionCount(amoy.wallet.address);
 
   /** Another tenant on the chain as it was, with 1 POL. */

@@ -19,7 +19,6 @@ describe('npx hardhat deploy on a network without the published contracts', () =
   before(async () => {
     network = await startStandInNetwork('amoy', { isPublished: false });
   });
-  after(() => network.stop());
 
   const transactions = (): Promise<number> => network.chain.getTransactionCount(network.wallet.address);
 

@@ -8,7 +8,7 @@ import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../t
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import { askAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
@@ -25,23 +25,17 @@ describe('npx hardhat deploy', () => {
   let envFile: string;
   let node: HardhatNode;
   let chain: JsonRpcProvider;
-  let untrack: () => unknown;
 
   before(async () => {
     node = await startNode();
-    untrack = track(`node on ${node.url}`);
+    stopLater(`node on ${node.url}`, () => node.stop());
     chain = nodeClient(node.url);
+    stopLater('its client', () => chain.destroy());
   });
   beforeEach(() => {
     // Each test is another tenant.
     envFile = join(folder.path, `${tests++}.env`);
     writeFileSync(envFile, '# mine\nNET=31337\n');
-  });
-  after(async () => {
-    chain.destroy();
-    await node.stop();
-    untrack();
-    folder.remove();
   });
 
   async function run(args: string[], settings: Record<string, string> = {}): Promise<Outcome> {

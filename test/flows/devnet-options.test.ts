@@ -24,43 +24,33 @@ describe('startDevnet with other options', () => {
     let head: Block | null;
     let urls: object;
 
-    after(() => folder.remove());
-
     const urlsOf = ({ nodeUrl, serviceUrl, receiverUrl }: Devnet) => ({ nodeUrl, serviceUrl, receiverUrl });
 
     it('stands in for it at a block time, and delivers after the confirmations', async () => {
-      const devnet = await runningDevnet(options);
-      try {
-        const issued = await devnet.issue();
-        ({ tokenId } = issued);
-        const tokenNetwork = { chain: 'POL', chainId: '80002' };
-        expect(issued.document.credentialStatus).to.deep.include({ tokenNetwork });
-        const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
-        expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
-        expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
-        const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
-        await devnet.reorganise(1);
-        // The confirmations come only if the node goes on mining by itself.
-        await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
-        await devnet.reorganise(2);
-        head = await devnet.client.getBlock('latest');
-        urls = urlsOf(devnet);
-      } finally {
-        await devnet.stop();
-      }
+      await using devnet = await runningDevnet(options);
+      const issued = await devnet.issue();
+      ({ tokenId } = issued);
+      const tokenNetwork = { chain: 'POL', chainId: '80002' };
+      expect(issued.document.credentialStatus).to.deep.include({ tokenNetwork });
+      const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
+      expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
+      expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
+      const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
+      await devnet.reorganise(1);
+      // The confirmations come only if the node goes on mining by itself.
+      await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
+      await devnet.reorganise(2);
+      head = await devnet.client.getBlock('latest');
+      urls = urlsOf(devnet);
     });
 
     it('goes on with the branch of the last reorganisation, at the same ports', async () => {
-      const devnet = await runningDevnet(options);
-      try {
-        expect(urlsOf(devnet)).to.deep.equal(urls);
-        expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
-        expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
-        await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
-        await devnet.transferHolder(tokenId, { to: 4 });
-      } finally {
-        await devnet.stop();
-      }
+      await using devnet = await runningDevnet(options);
+      expect(urlsOf(devnet)).to.deep.equal(urls);
+      expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
+      expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
+      await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
+      await devnet.transferHolder(tokenId, { to: 4 });
     });
 
     it('refuses a kept block that gets another hash, and ends the node', async () => {

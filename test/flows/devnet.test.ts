@@ -12,7 +12,7 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
@@ -48,12 +48,10 @@ describe('npm run devnet', () => {
     const child = startChild('devnet', DEVNET, [], {}, undefined, folder.path);
     const lines: string[] = [];
     child.onLine((line) => lines.push(line));
-    const untrack = track('devnet');
     await child.lineMatching(/reference receiver at/);
     // The start is finished first, which takes long while other tests run.
     await child.stop(50_000);
     expect(await child.ended).to.equal(0);
-    untrack();
     expect(lines.join('\n'))
       .to.match(/stopping/)
       .and.not.match(/Bill of Lading|Try next/);
@@ -195,7 +193,7 @@ async function startReady(
   cwd: string,
 ): Promise<{ child: Child; ready: Ready; lines: string[] }> {
   const child = startChild('devnet', DEVNET, args, {}, undefined, cwd);
-  void child.ended.then(track('devnet'));
+  stopLater('devnet', () => child.stop());
   const lines: string[] = [];
   child.onLine((line) => lines.push(line));
   const { input } = await child.lineMatching(/^{"type":"ready".*}$/);

@@ -4,7 +4,7 @@ import type { CloudEvent } from '../../service/events/cloud-event';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
-import { newState, type Engine, type State } from '../helpers/database/engines';
+import { newState, type Engine } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { OPERATIONS, randomLifecycles, type Operation } from '../helpers/chain/random-lifecycles';
 import {
@@ -34,7 +34,6 @@ describe('deliveries of random token operations', () => {
   const local = localSetupOfSuite();
   let receiver: RecordingReceiver;
   let starting: Promise<RunningService> | undefined;
-  let state: State | undefined;
 
   beforeEach(async () => {
     receiver = await startRecordingReceiver(local.publicKeyFile);
@@ -43,8 +42,6 @@ describe('deliveries of random token operations', () => {
   afterEach(async () => {
     await stopService();
     await receiver.close();
-    await state?.remove();
-    state = undefined;
   });
 
   const stopService = async (): Promise<void> => {
@@ -55,7 +52,7 @@ describe('deliveries of random token operations', () => {
 
   for (const [seed, started, engine] of RUNS) {
     it(`equal the logs of the chain: seed ${seed}, service started ${started}, ${engine}`, async function () {
-      state = await newState(engine);
+      const state = await newState(engine);
       if (state === undefined) return this.skip();
       const random = seededRandom(seed);
       const unusual = UNUSUAL_IDS.filter((_, index) => index % RUNS.length === seed % RUNS.length);

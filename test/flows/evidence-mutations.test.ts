@@ -55,11 +55,6 @@ describe('evidence that somebody changed', () => {
     }
   });
 
-  after(async () => {
-    await other?.stop();
-    await local?.stop();
-  });
-
   /** The contracts are the same at each block, and the document is checked as of the time in the file. */
   function keyOf({ topic, says, given }: Statement): string {
     if (topic === 'contracts') return says;

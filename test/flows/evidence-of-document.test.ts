@@ -27,30 +27,24 @@ describe('evidence of an issued document', () => {
   before(async () => {
     const port = await freePort(0);
     local = await createLocalSetup({ domain: `localhost:${port}` });
-    const service = await startService({ ...local.settings, PORT: String(port) });
+    await using service = await startService({ ...local.settings, PORT: String(port) });
     answerFile = join(local.folder, 'answer.json');
     evidenceFile = join(local.folder, 'evidence.json');
     page = join(local.folder, 'evidence.html');
-    try {
-      const [, owner, holder] = local.accounts;
-      const { body } = await create(service.url, {
-        ...full,
-        owner,
-        holder,
-        remarks: 'shipped <b>on board</b>',
-      });
-      writeFileSync(answerFile, JSON.stringify(body));
-      const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
-      await liveThrough(local, { tokenId, transactionHash: body.txHash });
-      const options = ['--out', evidenceFile, '--html', page, '--deliveries'];
-      const { code, stderr } = await run(['evidence', answerFile, ...options]);
-      expect([code, stderr]).to.deep.equal([0, '']);
-    } finally {
-      await service.stop();
-    }
+    const [, owner, holder] = local.accounts;
+    const { body } = await create(service.url, {
+      ...full,
+      owner,
+      holder,
+      remarks: 'shipped <b>on board</b>',
+    });
+    writeFileSync(answerFile, JSON.stringify(body));
+    const tokenId = tokenIdAsUint256(body.signedW3CDocument.credentialStatus.tokenId);
+    await liveThrough(local, { tokenId, transactionHash: body.txHash });
+    const options = ['--out', evidenceFile, '--html', page, '--deliveries'];
+    const { code, stderr } = await run(['evidence', answerFile, ...options]);
+    expect([code, stderr]).to.deep.equal([0, '']);
   });
-
-  after(() => local?.stop());
 
   const run = (args: string[]): Promise<CommandAnswer> => askTdocInProcess(args, local.settings);
   const written = (): EvidenceFile => JSON.parse(readFileSync(evidenceFile, 'utf8')) as EvidenceFile;
@@ -79,21 +73,17 @@ describe('evidence of an issued document', () => {
   });
 
   it('is INVALID if the node has other blocks: the evidence is of an invented chain', async () => {
-    const other = await createLocalSetup({ program: 'anvil' });
-    try {
-      await mineBlocks(other, 60);
-      const { code, stdout } = await run([
-        'check-evidence',
-        evidenceFile,
-        '--rpc-url',
-        other.node.url,
-        '--json',
-      ]);
-      expect(code).to.equal(1);
-      expect((JSON.parse(stdout) as EvidenceReport).condition).to.match(/^REFUTED/);
-    } finally {
-      await other.stop();
-    }
+    await using other = await createLocalSetup({ program: 'anvil' });
+    await mineBlocks(other, 60);
+    const { code, stdout } = await run([
+      'check-evidence',
+      evidenceFile,
+      '--rpc-url',
+      other.node.url,
+      '--json',
+    ]);
+    expect(code).to.equal(1);
+    expect((JSON.parse(stdout) as EvidenceReport).condition).to.match(/^REFUTED/);
   });
 
   it('has a page without scripts that names who held the document, and what it does not show', () => {

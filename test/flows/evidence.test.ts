@@ -23,8 +23,6 @@ for (const program of ['hardhat', 'anvil'] as const)
       ({ report } = await check(JSON.parse(JSON.stringify(await collected(local, tokenId)))));
     });
 
-    after(() => local?.stop());
-
     it('proves every event, the state, the contracts and their code from the hashes of blocks', () => {
       const unproven = report.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
       expect(unproven).to.deep.equal([]);
@@ -44,40 +42,32 @@ for (const program of ['hardhat', 'anvil'] as const)
     });
 
     it('has the state and the code as claimed where the node gives no proof of them', async () => {
-      const proxy = await startRpcProxy(local.node.url, (method) =>
+      await using proxy = await startRpcProxy(local.node.url, (method) =>
         method === 'eth_getProof' ? { error: { code: -32601, message: 'no such method' } } : 'none',
       );
-      try {
-        const bare = await collected({ ...local, node: proxy }, tokenId);
-        const { statements } = (await check(bare)).report;
-        const claimed = statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
-        expect(claimed.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
-          ...['contracts claimed', 'contracts claimed', 'contracts claimed'],
-          ...['state claimed', 'history claimed'],
-        ]);
-      } finally {
-        await proxy.close();
-      }
+      const bare = await collected({ ...local, node: proxy }, tokenId);
+      const { statements } = (await check(bare)).report;
+      const claimed = statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
+      expect(claimed.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
+        ...['contracts claimed', 'contracts claimed', 'contracts claimed'],
+        ...['state claimed', 'history claimed'],
+      ]);
     });
 
     it('is collected from two nodes that write transactions and proofs in their own ways', async () => {
-      const proxy = await startRpcProxy(local.node.url, async (method, _params, forward) => {
+      await using proxy = await startRpcProxy(local.node.url, async (method, _params, forward) => {
         if (!['eth_getBlockByHash', 'eth_getProof'].includes(method)) return 'none';
         const { result } = (await forward()) as { result: { transactions?: object[] } };
         const transactions = result.transactions?.map((one) => ({ ...one, own: '0x' }));
         return { result: { ...result, balance: '0x00', ...(transactions && { transactions }) } };
       });
-      try {
-        const location = { chainId: 31337, registry: local.registryAddress, tokenId };
-        const { report: ofBoth } = await check(
-          await collect(location, { rpcUrls: [local.node.url, proxy.url] }),
-        );
-        expect(
-          ofBoth.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor),
-        ).to.deep.equal([]);
-      } finally {
-        await proxy.close();
-      }
+      const location = { chainId: 31337, registry: local.registryAddress, tokenId };
+      const { report: ofBoth } = await check(
+        await collect(location, { rpcUrls: [local.node.url, proxy.url] }),
+      );
+      expect(
+        ofBoth.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor),
+      ).to.deep.equal([]);
     });
 
     it('does not know what the memory of contracts means that run other code', async () => {

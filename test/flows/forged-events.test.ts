@@ -36,12 +36,6 @@ describe('forged events', () => {
     service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
   });
 
-  after(async () => {
-    await service?.stop();
-    await receiver?.close();
-    await local?.stop();
-  });
-
   it('are not delivered, whether or not their token exists', async () => {
     const { tokenId } = await mintDirectly(local, owner);
     const delivered = await deliveredBecauseOf(async () => {

@@ -72,7 +72,6 @@ describe('PKCS11_MODULE', function () {
     delete env.P11_KIT_SERVER_ADDRESS;
     await server?.kill();
     hsm?.remove();
-    await local?.stop();
   });
 
   const document = () => ({ ...minimal, owner, holder: owner });
@@ -86,7 +85,6 @@ describe('PKCS11_MODULE', function () {
     before(start);
     after(async () => {
       await server?.start();
-      await service?.end('SIGKILL');
     });
 
     it('signs a document and its mint with keys that the process does not have', async () => {

@@ -33,12 +33,6 @@ describe('Idempotency-Key', () => {
     service = await startService(settings);
   });
 
-  after(async () => {
-    await service?.stop();
-    await node?.close();
-    await local?.stop();
-  });
-
   const bodyOf = (blNumber: string): string =>
     JSON.stringify({ credentialSubject: { ...minimal.credentialSubject, blNumber }, owner, holder: owner });
 

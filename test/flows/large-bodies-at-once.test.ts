@@ -29,11 +29,6 @@ describe('the service with many large bodies at once', () => {
     service = await startServiceProcess({ ...local.settings, LARGE_BODIES_AT_ONCE: String(PLACES) });
   });
 
-  after(async () => {
-    await service?.end('SIGKILL');
-    await local?.stop();
-  });
-
   it(`issues all documents, at most ${MOST_AT_ONCE} at once, in bounded memory`, async () => {
     const owner = await local.account(1);
     const fromBlock = (await local.client.getBlockNumber()) + 1;

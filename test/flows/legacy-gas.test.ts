@@ -58,26 +58,21 @@ describe('a network without EIP-1559', () => {
       };
       await makeDidKey({}, settings);
       await makeSigningKey({ publicKeyFile }, settings);
-      const receiver = await startRecordingReceiver(publicKeyFile);
-      const service = await startService({ ...settings, WEBHOOK_URL: receiver.url });
-      try {
-        const { address } = wallet;
-        const { status, body } = await create(service.url, { ...minimal, owner: address, holder: address });
-        expect(status).to.equal(200);
-        expect(body.signedW3CDocument.credentialStatus).to.deep.include({
-          tokenNetwork: { chain: 'FREE', chainId: '101010' },
-        });
-        const mint = await chain.getTransaction(body.txHash);
-        expect(mint).to.include({ type: 0, gasPrice: 0n, chainId: 101010n, nonce: 1 });
-        expect(await chain.getBalance(address)).to.equal(0n);
-        await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-        for (const { event, verified } of receiver.deliveries) {
-          expect(verified).to.equal(true);
-          expect(event.data).to.deep.include({ chainKey: 'stability', chainId: 101010 });
-        }
-      } finally {
-        await service.stop();
-        await receiver.close();
+      await using receiver = await startRecordingReceiver(publicKeyFile);
+      await using service = await startService({ ...settings, WEBHOOK_URL: receiver.url });
+      const { address } = wallet;
+      const { status, body } = await create(service.url, { ...minimal, owner: address, holder: address });
+      expect(status).to.equal(200);
+      expect(body.signedW3CDocument.credentialStatus).to.deep.include({
+        tokenNetwork: { chain: 'FREE', chainId: '101010' },
+      });
+      const mint = await chain.getTransaction(body.txHash);
+      expect(mint).to.include({ type: 0, gasPrice: 0n, chainId: 101010n, nonce: 1 });
+      expect(await chain.getBalance(address)).to.equal(0n);
+      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+      for (const { event, verified } of receiver.deliveries) {
+        expect(verified).to.equal(true);
+        expect(event.data).to.deep.include({ chainKey: 'stability', chainId: 101010 });
       }
     });
   });
@@ -89,6 +84,5 @@ function networkOfSuite(name: string): () => StandInNetwork {
   before(async () => {
     network = await startStandInNetwork(name, { legacyGas: true });
   });
-  after(() => network.stop());
   return () => network;
 }

@@ -48,12 +48,8 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
     changed: Record<string, string>,
     use: (service: RunningService) => Promise<void>,
   ): Promise<void> {
-    const service = await startService({ ...settings, ...changed });
-    try {
-      await use(service);
-    } finally {
-      await service.stop();
-    }
+    await using service = await startService({ ...settings, ...changed });
+    await use(service);
   }
 
   it('has the balance of the wallet and the mints that it can pay for, once they are read', async () => {

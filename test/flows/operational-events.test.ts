@@ -82,11 +82,7 @@ for (const engine of ENGINES)
     });
 
     after(async () => {
-      await service?.stop();
-      await second?.stop();
       for (const one of [...(nodes ?? []), signer, operator, subscriber]) await one?.close();
-      await local?.stop();
-      await state?.remove();
     });
 
     const replaced = {

@@ -1,5 +1,4 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -21,7 +20,7 @@ import { readDocument } from '../helpers/pages/markdown';
 import { isBundled } from '../helpers/processes/bundled-script';
 import { ask } from '../helpers/processes/command-answer';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 /** The name of this package. */
@@ -38,8 +37,6 @@ const PACKAGE = 'transferable-document-service';
     cpSync(join(PROJECT_ROOT, 'examples/integration-test'), cwd, { recursive: true });
     installPackage(cwd, 'hardhat', 'mocha');
   });
-
-  after(() => folder?.remove());
 
   it('runs examples/integration-test', async () => {
     const mocha = join(cwd, 'node_modules/mocha/bin/mocha.js');
@@ -96,11 +93,6 @@ const PACKAGE = 'transferable-document-service';
       service = await startService({ ...local.settings, PORT, WEBHOOK_URL: receiverUrl });
     });
 
-    after(async () => {
-      await service?.stop();
-      await local?.stop();
-    });
-
     /** Writes a program of the page into the project. */
     function write(name: string, program: string): string {
       const file = join(cwd, name);
@@ -116,15 +108,13 @@ const PACKAGE = 'transferable-document-service';
         cwd,
         env: inheritedEnvironment(),
       });
-      const untrack = track('the receiver of docs/package.md');
-      const ended = once(receiver, 'close').then(untrack);
+      stopLater('the receiver of docs/package.md', () => receiver.kill());
       let received = '';
       for (const output of [receiver.stdout, receiver.stderr])
         output.setEncoding('utf8').on('data', (text: string) => (received += text));
-      try {
-        const issuer = write(
-          'issuer.mjs',
-          `${code('The client', 'js')}
+      const issuer = write(
+        'issuer.mjs',
+        `${code('The client', 'js')}
 const credential = data;
 ${code('Credentials', 'js')}
 console.log(outcome, documentIntegrity.outcome, issuerIdentity.outcome, documentStatus.outcome);
@@ -132,25 +122,21 @@ console.log(shown.credentialSubject.blNumber, shown.credentialSubject.scac);
 ${code('Subjects', 'js')}
 import { startDevnet } from 'transferable-document-service/devnet';
 console.log(typeof startDevnet);`,
-        );
-        const { stdout, stderr } = await ask(issuer, [], { RPC_URL: local.node.url }, { cwd });
-        const [first = '', ...lines] = stdout.trimEnd().split('\n');
-        expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
-        expect(lines).to.deep.equal([
-          'valid valid valid valid',
-          'SGCNM21566325 undefined',
-          '/blNumber VALUE_TYPE_WRONG Must be a string',
-          'function',
-        ]);
-        const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
-        await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
-        expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
-        const changed = await fetch(receiverUrl, { method: 'POST', body: '{}' });
-        expect(changed.status).to.equal(401);
-      } finally {
-        receiver.kill();
-        await ended;
-      }
+      );
+      const { stdout, stderr } = await ask(issuer, [], { RPC_URL: local.node.url }, { cwd });
+      const [first = '', ...lines] = stdout.trimEnd().split('\n');
+      expect(first, stderr).to.match(/^[0-9a-f]{64} 0x[0-9a-f]{64}$/);
+      expect(lines).to.deep.equal([
+        'valid valid valid valid',
+        'SGCNM21566325 undefined',
+        '/blNumber VALUE_TYPE_WRONG Must be a string',
+        'function',
+      ]);
+      const tokenId = BigInt(`0x${first.slice(0, 64)}`).toString();
+      await eventually('five deliveries', () => received.split(`${tokenId}\n`).length === 6);
+      expect(received).to.contain(`com.service.etr.minted ${tokenId}\n`);
+      const changed = await fetch(receiverUrl, { method: 'POST', body: '{}' });
+      expect(changed.status).to.equal(401);
     });
   });
 });

@@ -43,12 +43,6 @@ describe('an installation without development packages', () => {
     service = await startServiceProcess(settings, { root });
   });
 
-  after(async () => {
-    await service?.end('SIGTERM');
-    await local?.stop();
-    folder.remove();
-  });
-
   const tdoc = (...args: string[]): Promise<CommandAnswer> =>
     ask(join(root, 'node_modules/tdoc/tdoc.cjs'), args, settings, { cwd: root });
 

@@ -31,12 +31,6 @@ describe('old events', () => {
     service = await startService(settings);
   });
 
-  after(async () => {
-    await service?.stop();
-    await receiver?.close();
-    await local?.stop();
-  });
-
   const command = async (...args: string[]): Promise<string> =>
     (await askTdocInProcess(args, settings)).stdout;
   const problemOf = async (...args: string[]): Promise<string> =>

@@ -24,11 +24,6 @@ describe('the cost of reading the chain', () => {
     proxy = await startRpcProxy(local.node.url);
   });
 
-  after(async () => {
-    await proxy?.close();
-    await local?.stop();
-  });
-
   /** Counts the calls, by method, that read a range of this many blocks with one event. */
   async function costOf(
     followed: FollowedRegistry,
@@ -115,7 +110,7 @@ describe('the cost of reading the chain', () => {
 
   for (const CONFIRMATIONS of ['0', '12'])
     it(`is higher by a quarter at most with two nodes and ${CONFIRMATIONS} confirmations`, async () => {
-      const second = await startRpcProxy(local.node.url);
+      await using second = await startRpcProxy(local.node.url);
       const registry = TradeTrustTokenStandard__factory.connect(
         local.registryAddress,
         await local.client.getSigner(0),
@@ -141,18 +136,14 @@ describe('the cost of reading the chain', () => {
         });
         return found;
       };
-      try {
-        proxy.answer(THROUGH);
-        const one = await costs([proxy]);
-        const [block = 0, blocks = 0, event = 0] = await costs([proxy, second]);
-        expect(block).to.be.at.most((one[0] ?? 0) * 1.25);
-        expect(blocks).to.be.at.most((one[1] ?? 0) * 1.25);
-        // Without confirmations, the second receipt is more than a quarter of the calls of one block.
-        const receipt = CONFIRMATIONS === '0' ? 1 : 0;
-        expect(event).to.be.at.most((one[2] ?? 0) * 1.25 + receipt);
-      } finally {
-        await second.close();
-      }
+      proxy.answer(THROUGH);
+      const one = await costs([proxy]);
+      const [block = 0, blocks = 0, event = 0] = await costs([proxy, second]);
+      expect(block).to.be.at.most((one[0] ?? 0) * 1.25);
+      expect(blocks).to.be.at.most((one[1] ?? 0) * 1.25);
+      // Without confirmations, the second receipt is more than a quarter of the calls of one block.
+      const receipt = CONFIRMATIONS === '0' ? 1 : 0;
+      expect(event).to.be.at.most((one[2] ?? 0) * 1.25 + receipt);
     });
 });
 

@@ -82,11 +82,6 @@ describe('registries that are added and removed while the service runs', () => {
     await subscribed.restart();
   });
 
-  after(async () => {
-    await subscribed?.stop();
-    await proxy?.close();
-  });
-
   it('are listed, at first those of the settings, to requests with the key', async () => {
     const { service, local, call } = subscribed;
     for (const [method, path] of [
@@ -273,13 +268,9 @@ describe('registries that are added and removed while the service runs', () => {
 
   it('are unknown to a service without ADMIN_API_KEY: 404', async () => {
     const DATA_DIR = join(subscribed.local.folder, 'no-admin');
-    const closed = await startService({ ...subscribed.settings, ADMIN_API_KEY: '', DATA_DIR });
-    try {
-      for (const path of ['/registries', place.path])
-        expect((await callApi(closed.url, 'GET', path)).status).to.equal(404);
-    } finally {
-      await closed.stop();
-    }
+    await using closed = await startService({ ...subscribed.settings, ADMIN_API_KEY: '', DATA_DIR });
+    for (const path of ['/registries', place.path])
+      expect((await callApi(closed.url, 'GET', path)).status).to.equal(404);
   });
 });
 
@@ -291,25 +282,19 @@ describe('registries that two services on one PostgreSQL follow', () => {
     if (place === undefined) this.skip();
   });
 
-  after(() => place?.subscribed.stop());
-
   it('are added and removed by either within seconds, whichever reads the chain', async () => {
     const { subscribed, add, remove, entry, mint, delivered } = place as Place;
     const { service } = subscribed;
-    const other = await startService(subscribed.settings);
-    try {
-      expect((await add({}, other)).status).to.equal(201);
-      const states = async () => [(await entry())?.feed.state, (await entry(other))?.feed.state].sort();
-      await eventually('one reads it', async () => (await states()).join() === 'following,standby');
-      await mint();
-      await delivered(EVENTS_OF_A_MINT);
-      // A delivery is recorded a moment after it arrived; until then the removal is refused.
-      await eventually('it is removed', async () => (await remove()).status === 200);
-      await eventually('it is gone there', async () => (await entry(other)) === undefined);
-      for (const { url } of [service, other])
-        await eventually('nobody reads it', async () => (await healthOf(url)).feeds.length === 1);
-    } finally {
-      await other.stop();
-    }
+    await using other = await startService(subscribed.settings);
+    expect((await add({}, other)).status).to.equal(201);
+    const states = async () => [(await entry())?.feed.state, (await entry(other))?.feed.state].sort();
+    await eventually('one reads it', async () => (await states()).join() === 'following,standby');
+    await mint();
+    await delivered(EVENTS_OF_A_MINT);
+    // A delivery is recorded a moment after it arrived; until then the removal is refused.
+    await eventually('it is removed', async () => (await remove()).status === 200);
+    await eventually('it is gone there', async () => (await entry(other)) === undefined);
+    for (const { url } of [service, other])
+      await eventually('nobody reads it', async () => (await healthOf(url)).feeds.length === 1);
   });
 });

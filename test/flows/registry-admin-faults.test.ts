@@ -42,8 +42,6 @@ describe('a registry admin command, when calls fail', () => {
 
   after(async () => {
     client?.destroy();
-    await proxy?.close();
-    await local?.stop();
   });
 
   afterEach(async () => {

@@ -29,11 +29,6 @@ describe('registry admin commands', () => {
     service = await startService(local.settings);
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   const issue = (): Promise<CreateAnswer> => create(service.url, { ...minimal, owner: OTHER, holder: OTHER });
 
   /**

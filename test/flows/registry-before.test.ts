@@ -41,7 +41,6 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
   });
 
   afterEach(() => stop());
-  after(() => local?.stop());
 
   async function stop(): Promise<void> {
     await service?.stop();

@@ -37,11 +37,6 @@ describe('WALLET_SIGNER_URL', () => {
     remote = { WALLET_PRIVATE_KEY: '', WALLET_SIGNER_URL: signer.url, WALLET_ADDRESS: DEPLOYER };
   });
   afterEach(() => signer.answer(THROUGH));
-  after(async () => {
-    await signer?.close();
-    await local?.stop();
-  });
-
   const body = () => ({ ...minimal, owner, holder: owner });
 
   const settingsOf = (folder: string): Record<string, string> => ({
@@ -133,15 +128,11 @@ describe('WALLET_SIGNER_URL', () => {
       await lost;
       expect(await mintedTokens(local, 0)).to.have.property('size', before.length);
       signer.answer(THROUGH);
-      const second = await startService(settings);
-      try {
-        const { status, body: answer, text } = await create(second.url, body(), { headers });
-        expect(status, text).to.equal(200);
-        const tokens = [...(await mintedTokens(local, 0)).keys()].slice(before.length);
-        expect(tokens).to.deep.equal([answer.signedW3CDocument.credentialStatus.tokenId]);
-      } finally {
-        await second.stop();
-      }
+      await using second = await startService(settings);
+      const { status, body: answer, text } = await create(second.url, body(), { headers });
+      expect(status, text).to.equal(200);
+      const tokens = [...(await mintedTokens(local, 0)).keys()].slice(before.length);
+      expect(tokens).to.deep.equal([answer.signedW3CDocument.credentialStatus.tokenId]);
     });
 
   it('deploys a registry whose admin is WALLET_ADDRESS', async () => {
@@ -191,7 +182,7 @@ describe('WALLET_SIGNER_URL', () => {
   it('is asked with the token and the client certificate of the settings', async function () {
     if (!hasOpenssl) return this.skip();
     const toAnvil = forwardTo(() => local.node.url);
-    const front = await startHttpsFront(
+    await using front = await startHttpsFront(
       local.folder,
       {
         localhost(request: IncomingMessage, response: ServerResponse) {
@@ -215,17 +206,10 @@ describe('WALLET_SIGNER_URL', () => {
       WALLET_SIGNER_URL: `https://localhost:${front.port}`,
       WALLET_SIGNER_TOKEN: TOKEN,
     };
-    try {
-      const grant = ['role', 'grant', '--role', 'accepter', '--account', owner];
-      const wrong = await askTdoc(grant, { ...settings, WALLET_SIGNER_TOKEN: `${TOKEN}-of-old` });
-      expect(wrong.stderr)
-        .to.contain('SIGNER_REFUSED')
-        .and.to.contain('answers 401')
-        .and.not.to.contain(TOKEN);
-      const { code, stdout, stderr } = await askTdoc(grant, settings);
-      expect(code, stdout + stderr).to.equal(0);
-    } finally {
-      await front.close();
-    }
+    const grant = ['role', 'grant', '--role', 'accepter', '--account', owner];
+    const wrong = await askTdoc(grant, { ...settings, WALLET_SIGNER_TOKEN: `${TOKEN}-of-old` });
+    expect(wrong.stderr).to.contain('SIGNER_REFUSED').and.to.contain('answers 401').and.not.to.contain(TOKEN);
+    const { code, stdout, stderr } = await askTdoc(grant, settings);
+    expect(code, stdout + stderr).to.equal(0);
   });
 });

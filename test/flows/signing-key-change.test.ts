@@ -45,13 +45,6 @@ describe('a change of the key that signs webhooks', () => {
     receiver = await startReceiver(local.folder, publishedKeys(`${service.url}/.well-known/jwks.json`));
   });
 
-  after(async () => {
-    await service?.stop();
-    await receiver?.close();
-    await front?.close();
-    await local?.stop();
-  });
-
   it('is followed by a receiver of the published keys without restarting it or the service', async () => {
     const published = async (): Promise<Jwks> =>
       (await fetch(`${service.url}/.well-known/jwks.json`)).json() as Promise<Jwks>;

@@ -32,8 +32,6 @@ describe('the service at start and stop', () => {
     local = await createLocalSetup();
   });
 
-  after(() => local?.stop());
-
   /**
    * The message of a service that does not start. A process prints such an error without its stack and exits
    * with 1: the test of a broken setting shows it.
@@ -212,11 +210,6 @@ describe('the service at start and stop', () => {
         NODE_ENV: 'development',
       };
       service = await startServiceProcess(settings, { openFiles: 200 });
-    });
-
-    after(async () => {
-      await service?.end('SIGKILL');
-      await receiver?.close();
     });
 
     it('refuses another service its port and its DATA_DIR, and the refusal says which', async () => {

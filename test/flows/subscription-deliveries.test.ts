@@ -36,7 +36,6 @@ for (const engine of ENGINES) {
       api = own;
       accounts = { from: await api.local.account(1), to: await api.local.account(2) };
     });
-    after(() => own?.stop());
 
     const mint = () => mintDirectly(api.local, accounts.from);
     const came = (sink: RecordingReceiver, count: number): Promise<unknown> =>
@@ -279,28 +278,24 @@ for (const engine of ENGINES) {
 
     it('follows changes that another process makes within seconds', async function () {
       if (engine === 'SQLite') return this.skip();
-      const second = await startService(api.settings);
-      try {
-        const sink = await api.sink();
-        const request = { sink: sink.url, protocol: 'HTTP', types: ['com.service.etr.minted'] };
-        const change = <T>(method: string, path: string, body?: unknown) =>
-          callApi<T>(second.url, method, path, body);
-        const { body } = await change<ShownSubscription>('POST', '/subscriptions', request);
-        const token = await mint();
-        await came(sink, 1);
-        const path = `/subscriptions/${body.id}`;
-        await change('PUT', path, { ...request, config: { state: 'paused' } });
-        await mint();
-        await api.caughtUp();
-        expect(await undelivered(body.id)).to.have.length(1);
-        await change('PUT', path, { ...request, sink: `${sink.url}other` });
-        await came(sink, 2);
-        expect(arrivedAt(sink)[0]).to.equal(`minted ${token.tokenId}`);
-        expect((await change('DELETE', `${path}?force=true`)).status).to.equal(200);
-        expect((await api.call('GET', path)).status).to.equal(404);
-      } finally {
-        await second.stop();
-      }
+      await using second = await startService(api.settings);
+      const sink = await api.sink();
+      const request = { sink: sink.url, protocol: 'HTTP', types: ['com.service.etr.minted'] };
+      const change = <T>(method: string, path: string, body?: unknown) =>
+        callApi<T>(second.url, method, path, body);
+      const { body } = await change<ShownSubscription>('POST', '/subscriptions', request);
+      const token = await mint();
+      await came(sink, 1);
+      const path = `/subscriptions/${body.id}`;
+      await change('PUT', path, { ...request, config: { state: 'paused' } });
+      await mint();
+      await api.caughtUp();
+      expect(await undelivered(body.id)).to.have.length(1);
+      await change('PUT', path, { ...request, sink: `${sink.url}other` });
+      await came(sink, 2);
+      expect(arrivedAt(sink)[0]).to.equal(`minted ${token.tokenId}`);
+      expect((await change('DELETE', `${path}?force=true`)).status).to.equal(200);
+      expect((await api.call('GET', path)).status).to.equal(404);
     });
   });
 }

@@ -15,7 +15,6 @@ describe('tdoc subscriptions', () => {
   before(async () => {
     api = await startSubscribedService('SQLite');
   });
-  after(() => api?.stop());
 
   const run = (...args: string[]) => askTdocInProcess(['subscriptions', ...args], api.settings);
   const json = async <T>(...args: string[]): Promise<T> => {

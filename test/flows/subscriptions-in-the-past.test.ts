@@ -17,7 +17,6 @@ describe('subscriptions that start in the past', () => {
     api = await startSubscribedService('SQLite', { FINALITY_DEPTH: String(DEPTH) });
     accounts = { from: await api.local.account(1), to: await api.local.account(2) };
   });
-  after(() => api?.stop());
 
   const mint = () => mintDirectly(api.local, accounts.from);
   const came = (sink: RecordingReceiver, count: number): Promise<unknown> =>

@@ -17,7 +17,6 @@ describe('the API of subscriptions', () => {
   before(async () => {
     api = await startSubscribedService('SQLite');
   });
-  after(() => api?.stop());
 
   it('creates, shows, replaces and deletes a subscription', async () => {
     const sink = await api.sink();

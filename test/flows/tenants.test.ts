@@ -99,7 +99,6 @@ describe('docs/tenants.md', () => {
   after(async () => {
     for (const program of programs) await program.stop();
     await giveChainBack(chain);
-    folder.remove();
   });
 
   it('sets up two tenants with separate private files, registries and keys', async () => {

@@ -59,8 +59,6 @@ describe('the endorsement chain of a token', () => {
 
   after(async () => {
     client?.destroy();
-    await proxy?.close();
-    await local?.stop();
   });
 
   afterEach(() => proxy.answer(THROUGH));

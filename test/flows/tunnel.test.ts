@@ -32,7 +32,6 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
     await service?.stop();
     service = undefined;
   });
-  after(() => folder.remove());
 
   const logged = (part: string): LogLine[] => service?.log.filter(({ msg = '' }) => msg.includes(part)) ?? [];
 

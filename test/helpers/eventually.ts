@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { setTimeout } from 'node:timers/promises';
+import { stopLater } from './resources';
 
 // A process can load this file first, so it is no TypeScript.
 const time = createRequire(__filename)('./hastened-time.cjs') as {
@@ -35,13 +36,7 @@ export async function eventually<T>(
 
 /** Makes time pass `times` as fast in this process during the tests of a suite. Call it in a `describe`. */
 export function hastenSuite(times: number): void {
-  let end: () => void;
-
-  before(() => {
-    end = time.hasten(times);
-  });
-
-  after(() => end());
+  before(() => void stopLater('hastened time', time.hasten(times)));
 }
 
 /** Settings of a process in which time passes `times` as fast. */

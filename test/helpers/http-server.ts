@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { track } from './resources';
+import { owned } from './resources';
 
 /** A server of this machine. */
-export interface TestServer {
+export interface TestServer extends AsyncDisposable {
   url: string;
   port: number;
   /** Closes open connections too. */
@@ -17,14 +17,9 @@ export async function serve(listener: RequestListener, atPort = 0): Promise<Test
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const untrack = track(`server on ${url}`);
-  return {
-    url,
-    port,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-      untrack();
-    },
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
   };
+  return owned(`server on ${url}`, { url, port, close }, 'close');
 }

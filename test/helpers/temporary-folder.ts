@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { track } from './resources';
+import { owned } from './resources';
 
 /** Enough space for the largest test. */
 const ENOUGH_BYTES = 2e9;
@@ -15,17 +15,10 @@ export function temporaryPath(): string {
   return mkdtempSync(join(parent, 'tds-test-'));
 }
 
-/** A new empty folder, and the function that removes it. */
-export function temporaryFolder(): { path: string; remove: () => void } {
+/** A new empty folder, and the function that removes it before its suite ends. */
+export function temporaryFolder(): { path: string; remove: () => void } & AsyncDisposable {
   const path = temporaryPath();
-  const untrack = track(path);
-  return {
-    path,
-    remove() {
-      rmSync(path, { recursive: true, force: true });
-      untrack();
-    },
-  };
+  return owned(path, { path, remove: () => rmSync(path, { recursive: true, force: true }) }, 'remove');
 }
 
 function hasRoom(path: string): boolean {

@@ -90,7 +90,7 @@ describe('POST /create with Prefer: respond-async while no block is mined', () =
   it('answers 503 above its limit, and 202 again once a document is mined', async () => {
     const none = async (): Promise<undefined> => undefined;
     const mine: (() => void)[] = [];
-    const app = await startHttpApp({
+    await using app = await startHttpApp({
       apiKey: API_KEY,
       issuedDocuments: { find: none, documentOf: none, list: () => Promise.reject(new Error('not asked')) },
       acceptDocument: accepting(async () => {
@@ -104,21 +104,17 @@ describe('POST /create with Prefer: respond-async while no block is mined', () =
         headers: { ...AUTHORIZATION, 'Content-Type': 'application/json', Prefer: 'respond-async' },
         body: REQUEST,
       });
-    try {
-      for (let count = 0; count < MOST_UNMINED; count++) {
-        const { status, body } = await post();
-        expect(status).to.equal(202);
-        await body?.cancel();
-      }
-      const busy = await post();
-      expect(busy.status).to.equal(503);
-      expect(busy.headers.get('X-Error-Code')).to.equal('BUSY');
-      expect(Number(busy.headers.get('Retry-After'))).to.be.above(0);
-      mine[0]?.();
-      expect((await post()).status).to.equal(202);
-      expect(app.log.filter(({ msg }) => msg === 'document issued')).to.have.length(1);
-    } finally {
-      await app.close();
+    for (let count = 0; count < MOST_UNMINED; count++) {
+      const { status, body } = await post();
+      expect(status).to.equal(202);
+      await body?.cancel();
     }
+    const busy = await post();
+    expect(busy.status).to.equal(503);
+    expect(busy.headers.get('X-Error-Code')).to.equal('BUSY');
+    expect(Number(busy.headers.get('Retry-After'))).to.be.above(0);
+    mine[0]?.();
+    expect((await post()).status).to.equal(202);
+    expect(app.log.filter(({ msg }) => msg === 'document issued')).to.have.length(1);
   });
 });

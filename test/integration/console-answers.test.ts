@@ -51,7 +51,6 @@ describe('the console of an issuer', () => {
     const { signedW3CDocument: document, txHash: transactionHash } = created.body;
     issued = { document, transactionHash, tokenId: String(document.credentialStatus.tokenId) };
   });
-  after(() => api?.stop());
 
   const ask = async <Body>(path: string, body: unknown): Promise<Body> => {
     const answer = await page.call<Body>('POST', path, body);
@@ -101,7 +100,7 @@ describe('the console of an issuer', () => {
 
   it('ends the reading of a history whose caller leaves', async () => {
     const asked = newDeferred<undefined>();
-    const proxy = await startRpcProxy(api.local.node.url, async (method) => {
+    await using proxy = await startRpcProxy(api.local.node.url, async (method) => {
       if (method !== 'eth_getLogs') return 'none';
       asked.resolve(undefined);
       return new Promise(() => undefined);
@@ -123,18 +122,14 @@ describe('the console of an issuer', () => {
       checking: {} as CheckingPool,
       clock: systemClock,
     });
-    try {
-      const leaving = new AbortController();
-      const answer = answers
-        .token({ tokenId: BigInt(`0x${issued.tokenId}`), seesDeliveries: true }, leaving.signal)
-        .catch((error: unknown) => error);
-      await asked.promise;
-      leaving.abort(new CallerLeftError());
-      expect(await answer).to.be.instanceOf(CallerLeftError);
-      await eventually('the node is not asked any more', () => proxy.waiting() === 0);
-    } finally {
-      await proxy.close();
-    }
+    const leaving = new AbortController();
+    const answer = answers
+      .token({ tokenId: BigInt(`0x${issued.tokenId}`), seesDeliveries: true }, leaving.signal)
+      .catch((error: unknown) => error);
+    await asked.promise;
+    leaving.abort(new CallerLeftError());
+    expect(await answer).to.be.instanceOf(CallerLeftError);
+    await eventually('the node is not asked any more', () => proxy.waiting() === 0);
   });
 
   it('ends a check whose caller leaves, and goes on with the next', async () => {

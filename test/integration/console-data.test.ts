@@ -32,7 +32,6 @@ describe('the console', () => {
     page = openConsolePage(api.service.url);
     await page.logIn(ADMIN_API_KEY);
   });
-  after(() => api?.stop());
 
   const get = async <Body>(path: string): Promise<Body> => {
     const { status, body } = await page.call<Body>('GET', path);

@@ -37,7 +37,6 @@ describe("the console's page", () => {
   });
   after(async () => {
     await server?.close();
-    folder?.remove();
   });
 
   it('may run its own script only, and is in no frame of another page', async () => {

@@ -45,12 +45,6 @@ describe('sessions of the console', () => {
   };
   const statusFor = async (one: ConsolePage, path = `${API}/session`): Promise<number> =>
     (await one.call('GET', path)).status;
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-    await state?.remove();
-  });
-
   it('begin with ADMIN_API_KEY, for twelve hours, in a cookie that no script has', async () => {
     const { status, body, headers } = await page.logIn(ADMIN_API_KEY);
     expect(status).to.equal(200);
@@ -183,8 +177,8 @@ describe('sessions of the console', () => {
   });
 
   it('of two services on one host do not end each other', async () => {
-    const other = await newState('SQLite');
-    const second = await startService(
+    await using other = await newState('SQLite');
+    await using second = await startService(
       {
         ...settings,
         ...other?.settings,
@@ -194,18 +188,13 @@ describe('sessions of the console', () => {
       },
       { consoleClock: clock },
     );
-    try {
-      const beside = openConsolePage(second.url);
-      await page.logIn(ADMIN_API_KEY);
-      await beside.logIn('another-key-to-operate');
-      expect(page.cookie.split('=')[0]).not.to.equal(beside.cookie.split('=')[0]);
-      const cookie = `${page.cookie}; ${beside.cookie}`;
-      for (const url of [service.url, second.url])
-        expect(await statusFor(openConsolePage(url, cookie), '/subscriptions')).to.equal(200);
-    } finally {
-      await second.stop();
-      await other?.remove();
-    }
+    const beside = openConsolePage(second.url);
+    await page.logIn(ADMIN_API_KEY);
+    await beside.logIn('another-key-to-operate');
+    expect(page.cookie.split('=')[0]).not.to.equal(beside.cookie.split('=')[0]);
+    const cookie = `${page.cookie}; ${beside.cookie}`;
+    for (const url of [service.url, second.url])
+      expect(await statusFor(openConsolePage(url, cookie), '/subscriptions')).to.equal(200);
   });
 
   it('change something only for the own page', async () => {

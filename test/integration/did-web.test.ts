@@ -21,7 +21,6 @@ describe('did:web', () => {
   beforeEach(() => {
     requests = [];
   });
-  after(() => server.close());
 
   const did = (): string => `did:web:127.0.0.1%3A${port}`;
   const url = (path = '/document.json', host = '127.0.0.1'): URL => new URL(`https://${host}:${port}${path}`);

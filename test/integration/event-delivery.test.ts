@@ -81,8 +81,6 @@ describe('event delivery', () => {
       expect(during).to.deep.equal(kept);
     } finally {
       await delivery.stop();
-      await database.close();
-      await state.remove();
     }
   });
 });

@@ -15,8 +15,6 @@ describe('GET /schemas/', () => {
     service = await startHttpApp({ domain: 'trade.example' });
   });
 
-  after(() => service?.close());
-
   it('answers the URLs of the schemas of all event types', async () => {
     const answer = await get('/schemas/');
     expect(answer.status).to.equal(200);
@@ -59,14 +57,10 @@ describe('GET /schemas/', () => {
   });
 
   it('names paths instead of URLs if DOMAIN is not set', async () => {
-    const local = await startHttpApp({});
-    try {
-      const paths = (await (await fetch(`${local.url}/schemas`)).json()) as string[];
-      expect(paths).to.include(`/schemas/${TYPE}.json`);
-      const schema = await (await fetch(`${local.url}/schemas/${TYPE}.json`)).json();
-      expect(schema).to.have.property('$id', `/schemas/${TYPE}.json`);
-    } finally {
-      await local.close();
-    }
+    await using local = await startHttpApp({});
+    const paths = (await (await fetch(`${local.url}/schemas`)).json()) as string[];
+    expect(paths).to.include(`/schemas/${TYPE}.json`);
+    const schema = await (await fetch(`${local.url}/schemas/${TYPE}.json`)).json();
+    expect(schema).to.have.property('$id', `/schemas/${TYPE}.json`);
   });
 });

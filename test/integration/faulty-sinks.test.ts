@@ -19,7 +19,6 @@ describe('delivery to a faulty sink', () => {
       answer(response);
     });
   });
-  after(() => server?.close());
 
   async function deliver(): Promise<PostResult> {
     const target = { url: server.url, headers: {}, signingKeys: signingKeysOfTest(), clock: systemClock };

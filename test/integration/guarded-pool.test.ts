@@ -31,7 +31,6 @@ describe('a pool whose only connection gave no answer', () => {
 
   after(async () => {
     await db?.destroy();
-    database?.drop();
   });
 
   const write = (transaction: Transaction<Schema>, word: string): Promise<unknown> =>

@@ -31,7 +31,6 @@ describe('delivery to a guarded sink', () => {
     await once(server, 'listening');
     port = (server.address() as AddressInfo).port;
   });
-  after(() => server?.close());
   beforeEach(() => {
     connections = 0;
     requests = [];

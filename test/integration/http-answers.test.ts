@@ -160,11 +160,6 @@ describe('the answers of the HTTP API', () => {
     isHealthy = true;
     metrics = async () => '';
   });
-  after(async () => {
-    await app?.close();
-    folder.remove();
-  });
-
   const get = (path: string, init: RequestInit = {}): Promise<Response> => fetch(app.url + path, init);
   const codeOf = ({ status, headers }: Response) => [status, headers.get('X-Error-Code')];
   /** The status, the headers and the body of the answer, after a check of the headers of every answer. */

@@ -11,7 +11,6 @@ describe('fetching published documents', () => {
       else response.end(request.url === '/large' ? `"${'x'.repeat(2_000_000)}"` : '{"a": 1}');
     });
   });
-  after(() => server.close());
 
   const problem = async (url: string): Promise<string> => {
     const answer = await fetchJson(new URL(url));

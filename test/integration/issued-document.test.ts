@@ -142,15 +142,11 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
   });
 
   it('answers 404 when no API key is configured', async () => {
-    const open = await startHttpApp({ issuedDocuments: journal });
-    try {
-      const { tokenId } = await issued();
-      const answer = await fetch(`${open.url}/documents/${tokenId}`);
-      expect(answer.status).to.equal(404);
-      expect(await answer.json()).to.deep.equal({ error: { message: 'There is nothing at this path.' } });
-    } finally {
-      await open.close();
-    }
+    await using open = await startHttpApp({ issuedDocuments: journal });
+    const { tokenId } = await issued();
+    const answer = await fetch(`${open.url}/documents/${tokenId}`);
+    expect(answer.status).to.equal(404);
+    expect(await answer.json()).to.deep.equal({ error: { message: 'There is nothing at this path.' } });
   });
 
   it('stops reading when the client is gone, and never reads far ahead of it', async () => {

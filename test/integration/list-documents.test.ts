@@ -39,8 +39,6 @@ describeOnEngines(
       app = await startHttpApp({ apiKey: API_KEY, issuedDocuments: journal });
     });
 
-    after(() => app?.close());
-
     const get = (query: string, headers: Record<string, string> = AUTHORIZATION): Promise<Response> =>
       fetch(`${app.url}/documents${query}`, { headers });
 

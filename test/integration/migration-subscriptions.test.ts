@@ -160,7 +160,6 @@ for (const engine of ENGINES)
 
     after(async () => {
       await database?.close();
-      await state?.remove();
     });
 
     async function channelOf(feed: string): Promise<number> {

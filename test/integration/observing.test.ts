@@ -23,7 +23,6 @@ describe('the observation', () => {
 
   after(async () => {
     await database.close();
-    await state.remove();
   });
 
   it('logs that the conditions cannot be read, and answers without them', async () => {

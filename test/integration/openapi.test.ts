@@ -118,7 +118,6 @@ function routesOf(app: Koa): string[] {
 describe('GET /openapi.json and GET /docs', () => {
   let service: RunningHttpApp;
   before(async () => (service = await startHttpApp({})));
-  after(() => service.close());
 
   it('answer the description, which a conditional request does not get again', async () => {
     const answer = await request(`${service.url}/openapi.json`);

@@ -28,11 +28,6 @@ describe('tdoc operate', () => {
     });
   });
 
-  after(async () => {
-    await publicNode.close();
-    folder.remove();
-  });
-
   it('is refused with exit code 1 on a node of a public network', async () => {
     const { code, stdout } = await ask('pause', '--rpc', publicNode.url, '--registry', REGISTRY, '--json');
     expect(code).to.equal(1);

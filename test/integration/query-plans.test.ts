@@ -97,7 +97,6 @@ describe('the SQLite queries', () => {
   after(async () => {
     Reflect.set(Sqlite.prototype, 'prepare', prepare);
     await database.close();
-    await state?.remove();
   });
 
   it('read no older rows for a document or a range of blocks', async () => {

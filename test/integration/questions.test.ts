@@ -75,7 +75,6 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       return failed.length === 1;
     });
   });
-  after(() => api?.stop());
 
   it('need a key: ADMIN_API_KEY for deliveries and events, either for the others', async () => {
     const verification = { verifiableCredential: credential };

@@ -32,7 +32,6 @@ describe('published keys of the service in the receiver', () => {
       response.writeHead(answer.status, answer.headers).end(answer.body);
     });
   });
-  after(() => server.close());
 
   beforeEach(() => {
     [asked, now] = [0, 1_000];

@@ -15,7 +15,7 @@ import {
   sampleRetraction,
   sampleTest,
 } from '../helpers/receiver/signed-delivery';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 /** The compiled program. */
@@ -50,11 +50,8 @@ function startReceiverProcess(
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  const untrack = track(`receiver process ${child.pid}`);
-  const ended = once(child, 'close').then(([code]) => {
-    untrack();
-    return code as number | null;
-  });
+  stopLater(`receiver process ${child.pid}`, () => child.kill('SIGKILL'));
+  const ended = once(child, 'close').then(([code]) => code as number | null);
   const lines = (): Record<string, unknown>[] =>
     output
       .split('\n')
@@ -303,7 +300,6 @@ describe('a receiver that ends at once', () => {
       one.kill('SIGKILL');
       await one.ended;
     }
-    folder.remove();
   });
 
   for (const [index, [what, , message]] of wrong.entries())

@@ -7,7 +7,7 @@ import { startReceiver, type RunningReceiver } from '../../receiver/receiver';
 import type { StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
 import { eventually } from '../helpers/eventually';
-import { track } from '../helpers/resources';
+import { owned } from '../helpers/resources';
 import {
   newSender,
   post,
@@ -27,7 +27,6 @@ describe('receiver over HTTP', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let eventsFile: string;
   let receiver: RunningReceiver;
-  let untrack: () => void;
   let processed: StoredEvent[];
   let handle: (event: StoredEvent) => void | Promise<void>;
   let problems: string[];
@@ -46,16 +45,11 @@ describe('receiver over HTTP', () => {
       ...options,
     });
   const start = async (options: { retractions?: boolean } = {}): Promise<void> => {
-    receiver = await open(options);
-    untrack = track(`receiver on ${receiver.url}`);
-  };
-  const stop = async (): Promise<void> => {
-    await receiver.close();
-    untrack();
+    receiver = owned('the receiver', await open(options), 'close');
   };
   /** Starts it again, after a change of its file. */
   const restart = async (change: () => void = () => undefined, options = {}): Promise<void> => {
-    await stop();
+    await receiver.close();
     change();
     await start(options);
   };
@@ -80,7 +74,7 @@ describe('receiver over HTTP', () => {
   });
 
   afterEach(async () => {
-    await stop();
+    await receiver.close();
     folder.remove();
   });
 

@@ -3,7 +3,7 @@ import type { Database } from '../../service/database/database';
 import { createLogger } from '../../service/base/logger';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import { startRetention } from '../../service/composition/app';
-import { newState, openState, type State } from '../helpers/database/engines';
+import { newState, openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
@@ -12,22 +12,15 @@ const logger = createLogger({ level: 'silent', mask: (text) => text });
 const what = 'issued documents';
 
 describe('the retention of issued documents', () => {
-  let state: State;
   let database: Database;
   let journal: Journal;
   let now: number;
   const clock = { now: () => now };
 
   beforeEach(async () => {
-    state = (await newState('SQLite'))!;
-    database = await openState(state);
+    database = await openState((await newState('SQLite'))!);
     now = 100 * DAY_MS;
     journal = createDatabaseJournal(database, SCOPE, clock);
-  });
-
-  afterEach(async () => {
-    await database.close();
-    await state.remove();
   });
 
   const issued = async (): Promise<string> => {

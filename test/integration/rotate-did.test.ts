@@ -31,7 +31,6 @@ describe('npx tdoc did --rotate and --revoke', () => {
     for (const file of [envFile, didFile]) rmSync(file, { force: true });
     await did();
   });
-  after(() => folder.remove());
 
   const text = (): string => readFileSync(didFile, 'utf8');
   const document = (): DidDocument => JSON.parse(text()) as DidDocument;

@@ -31,7 +31,6 @@ describe('npx tdoc did', () => {
     rmSync(document, { force: true });
     writeFileSync(envFile, '# mine\n');
   });
-  after(() => folder.remove());
 
   function keyPair(): DidKeyPair {
     const parsed = parseDidKeyPair(readSettings({ ENV_FILE: envFile }).settings.DID_KEY_PAIRS ?? '');
@@ -139,7 +138,6 @@ describe('npx tdoc signing-key', () => {
     rmSync(publicKeyFile, { force: true });
     rmSync(envFile, { force: true });
   });
-  after(() => folder.remove());
 
   const seed = (): string => readSettings({ ENV_FILE: envFile }).settings.SIGNING_PRIVATE_KEY ?? '';
 
@@ -209,7 +207,6 @@ for (const { command, setting, publicName, advice, renewal } of [
       for (const path of [envFile, publicFile]) rmSync(path, { force: true });
       await run();
     });
-    after(() => folder.remove());
 
     it('changes nothing, and rebuilds a missing public file', async () => {
       const before = files();

@@ -20,7 +20,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { eventually } from '../helpers/eventually';
 import { isBundled } from '../helpers/processes/bundled-script';
-import { track } from '../helpers/resources';
+import { owned } from '../helpers/resources';
 import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
 import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
@@ -32,7 +32,6 @@ const MANY_NUMBERS = 15_000;
 describe('the signing pool', () => {
   let issuer: TestIssuer;
   let pool: SigningPool;
-  let untrack: () => void;
   /** The running threads, the oldest first. */
   const threads: Worker[] = [];
   /** Threads that have sent a message: their first message says that they are loaded. */
@@ -46,14 +45,16 @@ describe('the signing pool', () => {
   before(async () => {
     issuer = await createTestIssuer();
     process.on('worker', onThread);
-    pool = await createSigningPool(settingsOf(issuer), { threads: THREADS });
-    untrack = track('the signing pool');
+    pool = owned(
+      'the signing pool',
+      await createSigningPool(settingsOf(issuer), { threads: THREADS }),
+      'destroy',
+    );
   });
 
   after(async () => {
     await pool?.destroy();
     process.off('worker', onThread);
-    untrack();
     expect(threads, 'threads after destroy()').to.be.empty;
   });
 

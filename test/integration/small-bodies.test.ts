@@ -38,8 +38,6 @@ describe('a body of POST /create of up to 64 KB', () => {
     });
   });
 
-  after(() => app.close());
-
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${app.url}/create/BILL_OF_LADING`, {
       method: 'POST',

@@ -10,7 +10,7 @@ import { openSqlite } from '../../service/database/open-sqlite';
 import type { Schema } from '../../service/database/schema';
 import { sqliteDialect } from '../../service/database/sqlite-driver';
 import { codeOf, messageOf, ServiceError } from '../../service/base/errors';
-import { track } from '../helpers/resources';
+import { owned } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const HELD_MS = 300;
@@ -250,7 +250,7 @@ describe('SQLite when the disk is full', () => {
   });
 
   it('reports DATABASE_FULL on a real file system too', async function () {
-    const disk = smallDisk(join(folder.path, 'disk'));
+    await using disk = smallDisk(join(folder.path, 'disk'));
     if (disk === undefined) return this.skip();
     const database = await openSqlite(disk.path);
     try {
@@ -259,7 +259,6 @@ describe('SQLite when the disk is full', () => {
       await expectRoom(database);
     } finally {
       await database.close();
-      disk.remove();
     }
   });
 
@@ -304,7 +303,7 @@ describe('SQLite when the disk is full', () => {
 });
 
 /** A file system of 2 MB; undefined where mounting is not permitted. */
-function smallDisk(path: string): { path: string; grow(): void; remove(): void } | undefined {
+function smallDisk(path: string): ({ path: string; grow(): void } & AsyncDisposable) | undefined {
   const mount = (options: string): void =>
     void execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' });
   mkdirSync(path);
@@ -313,14 +312,11 @@ function smallDisk(path: string): { path: string; grow(): void; remove(): void }
   } catch {
     return undefined;
   }
-  const untrack = track(`file system at ${path}`);
-  return {
+  const disk = {
     path,
     grow: () => mount('remount,size=16m'),
-    remove() {
-      // libsql closes a file when its last statement is collected.
-      execFileSync('umount', ['--lazy', path]);
-      untrack();
-    },
+    // libsql closes a file when its last statement is collected.
+    remove: () => execFileSync('umount', ['--lazy', path]),
   };
+  return owned(`file system at ${path}`, disk, 'remove');
 }

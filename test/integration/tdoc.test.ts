@@ -12,8 +12,6 @@ describe('tdoc', () => {
   const ask = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
     askTdocInProcess(args, { ENV_FILE: file('none.env'), ...settings });
 
-  after(() => folder.remove());
-
   it('lists its commands and its exit codes with --help', async () => {
     const { code, stdout } = await ask(['--help']);
     expect(code).to.equal(0);

@@ -104,8 +104,6 @@ for (const engine of ENGINES)
       await database.close();
     });
 
-    after(() => state?.remove());
-
     it('is opened neither by the service nor by a command, which name where it is', async () => {
       if (state === undefined) return;
       const { DATA_DIR: dataDir, DATABASE_URL: databaseUrl } = state.settings;

@@ -10,7 +10,6 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 describe('npx tdoc validate', () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'x.json');
-  after(() => folder.remove());
 
   it('exits with 0 for a valid file, whose path is relative to the working directory', async () => {
     const cwd = join(PROJECT_ROOT, 'test/fixtures');

@@ -1,6 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -14,7 +13,7 @@ import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startHttpApp } from '../helpers/processes/http-app';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { post, sampleEvent, sampleTest, type Delivery } from '../helpers/receiver/signed-delivery';
-import { track } from '../helpers/resources';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 /** Skips the test, and says why, if this command does not work. */
@@ -66,7 +65,6 @@ describe('programs of docs/webhooks.md and of the API description', () => {
     const publicKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' });
     writeFileSync(join(folder, 'webhook-public-key.pem'), publicKey);
   });
-  after(() => home.remove());
 
   it('in Python: the receiver accepts genuine deliveries and refuses changed ones', async function () {
     needs(this, 'Python 3 with the package cryptography is missing', 'python3', [
@@ -146,28 +144,22 @@ print(is_genuine(given["secret"], given["headers"], given["body"].encode()))
   async function expectToVerify(command: string, args: string[], own = {}): Promise<void> {
     const env = { ...inheritedEnvironment(), PORT: '0', WEBHOOK_SECRET: secret, ...own };
     const program = spawn(command, args, { cwd: folder, env });
-    const untrack = track(`${command} ${args.join(' ')} of the documentation`);
+    stopLater(`${command} ${args.join(' ')} of the documentation`, () => program.kill());
     let output = '';
     for (const stream of [program.stdout, program.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const ended = once(program, 'close').then(untrack);
-    try {
-      const port = await eventually('the program listens', () => {
-        if (program.exitCode !== null) throw new Error(output);
-        return /listening on (\d+)/.exec(output)?.[1];
-      });
-      const url = `http://127.0.0.1:${port}/`;
-      expect(await post(url, genuine)).to.include({ status: 200 });
-      expect(await post(url, genuineTest)).to.include({ status: 200 });
-      expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
-      expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
-      await eventually('the events are printed', () =>
-        [event, testEvent].every(({ id }) => output.includes(id)),
-      );
-    } finally {
-      program.kill();
-      await ended;
-    }
+    const port = await eventually('the program listens', () => {
+      if (program.exitCode !== null) throw new Error(output);
+      return /listening on (\d+)/.exec(output)?.[1];
+    });
+    const url = `http://127.0.0.1:${port}/`;
+    expect(await post(url, genuine)).to.include({ status: 200 });
+    expect(await post(url, genuineTest)).to.include({ status: 200 });
+    expect(await post(url, changed)).to.deep.equal({ status: 401, text: 'Invalid signature' });
+    expect(await post(url, { body: genuine.body, headers: {} })).to.include({ status: 401 });
+    await eventually('the events are printed', () =>
+      [event, testEvent].every(({ id }) => output.includes(id)),
+    );
   }
 });
 

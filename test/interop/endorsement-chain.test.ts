@@ -36,8 +36,6 @@ describe('the endorsement chain that TrustVC reads', () => {
     local = await createLocalSetup();
   });
 
-  after(() => local?.stop());
-
   it('equals ours of the same token, except for nominations, which it leaves out', async () => {
     const tokenId = newTokenId();
     const [owner, holder] = [await local.account(1), await local.account(2)];

@@ -54,7 +54,6 @@ describe('docs/holders.md', () => {
 
   after(async () => {
     client?.destroy();
-    await local?.stop();
   });
 
   const history = async (): Promise<TokenHistory> =>

@@ -53,11 +53,6 @@ describe('an issued credential', () => {
     theirLoader = await getDocumentLoader(await whatTheyWouldFetch());
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   /**
    * The libraries fetch the context and the DID over HTTPS; here both come from the service over HTTP.
    * Nothing else is replaced.

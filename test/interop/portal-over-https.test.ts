@@ -52,12 +52,6 @@ const PORTAL = `
     writeFileSync(file, JSON.stringify(credential));
   });
 
-  after(async () => {
-    await https?.close();
-    await service?.stop();
-    await local?.stop();
-  });
-
   it("is VALID in all three checks of the portal's library, which fetches DID and context", async () => {
     const env = { ...inheritedEnvironment(), ...https.trust };
     const { stdout } = await run(process.execPath, ['-e', PORTAL, file, local.node.url], {

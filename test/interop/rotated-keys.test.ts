@@ -45,11 +45,6 @@ describe('documents of an issuer whose key was rotated', () => {
     await tdocInProcess(['did', '--rotate'], settings);
   });
 
-  after(async () => {
-    await service?.stop();
-    await local?.stop();
-  });
-
   async function issue(): Promise<Document> {
     const [owner, holder] = [await local.account(1), await local.account(2)];
     const headers = { Authorization: `Bearer ${API_KEY}` };

@@ -20,7 +20,6 @@ describe('third-party verifiers of webhooks', () => {
   before(async () => {
     receiver = await startRawReceiver();
   });
-  after(() => receiver?.close());
 
   /** The event as it arrives over HTTP. */
   async function delivered(

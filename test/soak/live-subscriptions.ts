@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util';
 import { ENGINES, newState, openState } from '../helpers/database/engines';
 import { runLiveChange } from '../helpers/live-change/live-change';
 import { everythingIsAsDescribed } from '../helpers/violations';
-import { nothingIsLeftRunning } from '../helpers/resources';
 
 /**
  * 100 subscriptions of 1,000 tokens, changed 500 times while up to five registries record events, on each
@@ -15,22 +14,16 @@ async function main(): Promise<void> {
   const { values } = parseArgs({ options: { seed: { type: 'string' } } });
   const seed = values.seed === undefined ? randomInt(1_000_000) : Number(values.seed);
   for (const engine of ENGINES) {
-    const state = await newState(engine);
+    await using state = await newState(engine);
     if (state === undefined) continue;
-    const database = await openState(state);
-    try {
-      const startedAt = Date.now();
-      const { counts, ...violations } = await runLiveChange(database, { seed, ...SIZE });
-      const seconds = Math.round((Date.now() - startedAt) / 1_000);
-      console.log(`${engine}, seed ${seed}, ${seconds} s:`, violations, counts);
-      everythingIsAsDescribed();
-      if (Object.values(violations).some((times) => times > 0)) process.exitCode = 1;
-    } finally {
-      await database.close();
-      await state.remove();
-    }
+    await using database = await openState(state);
+    const startedAt = Date.now();
+    const { counts, ...violations } = await runLiveChange(database, { seed, ...SIZE });
+    const seconds = Math.round((Date.now() - startedAt) / 1_000);
+    console.log(`${engine}, seed ${seed}, ${seconds} s:`, violations, counts);
+    everythingIsAsDescribed();
+    if (Object.values(violations).some((times) => times > 0)) process.exitCode = 1;
   }
-  nothingIsLeftRunning();
 }
 
 main().catch((error: unknown) => {

@@ -23,7 +23,6 @@ export interface SeedRange {
 /** An environment that runs the scenarios of a model one after the other. */
 export interface Place {
   run(this: void, seed: number): Promise<ScenarioResult>;
-  stop(this: void): Promise<void>;
 }
 
 /** Undefined if the engine is not installed. */
@@ -32,5 +31,5 @@ export async function createPlace(model: Model, engine: Engine): Promise<Place |
   if (model === 'requests') return createRequestPlace(engine);
   const place = await createMintPlace();
   const runOne = model === 'nodes' ? runNodesScenario : runScenario;
-  return { run: (seed) => runOne(place, seed), stop: () => place.stop() };
+  return { run: (seed) => runOne(place, seed) };
 }

@@ -1,4 +1,4 @@
-import { nothingIsLeftRunning } from '../helpers/resources';
+import { stopAll } from '../helpers/resources';
 import { createPlace, type SeedRange } from './models';
 
 async function run(range: SeedRange): Promise<void> {
@@ -6,22 +6,19 @@ async function run(range: SeedRange): Promise<void> {
   const place = await createPlace(model, engine);
   if (place === undefined) throw new Error(`${engine} is not installed`);
   const until = Date.now() + forMs;
-  try {
-    for (let seed = first; seed < first + count && Date.now() < until; seed++)
-      process.send?.(await place.run(seed));
-  } finally {
-    await place.stop();
-  }
-  nothingIsLeftRunning();
+  for (let seed = first; seed < first + count && Date.now() < until; seed++)
+    process.send?.(await place.run(seed));
 }
 
 process.once('message', (range) => {
-  run(range as SeedRange).then(
-    () => process.disconnect(),
-    (error: unknown) => {
-      console.error(error);
-      process.exit(1);
-    },
-  );
+  run(range as SeedRange)
+    .finally(stopAll)
+    .then(
+      () => process.disconnect(),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
 });
 process.once('disconnect', () => process.exit());

@@ -32,7 +32,6 @@ describe('configuration', () => {
   };
 
   beforeEach(() => writeFileSync(envFile, ''));
-  after(() => folder.remove());
 
   it('is read from ENV_FILE, which the real environment overrides', () => {
     writeFileSync(envFile, "PORT=1234\nHOST='0.0.0.0' # a comment\n");

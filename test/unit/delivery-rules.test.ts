@@ -8,8 +8,6 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 describe('the rules for deliveries', () => {
   const folder = temporaryFolder();
 
-  after(() => folder.remove());
-
   const webhookOf = (options: object) => {
     const SERVICE_CONFIG = join(folder.path, 'service.config.json');
     const webhook = { url: 'https://subscriber.example/', ...options };

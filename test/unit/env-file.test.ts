@@ -83,7 +83,6 @@ describe('setting a variable of an env file', () => {
 
   describe('the file', () => {
     const folder = temporaryFolder();
-    after(() => folder.remove());
 
     it('is created with its folder, both private to the owner, and without any other file', async () => {
       const path = join(folder.path, 'new/tenant.env');

@@ -12,8 +12,6 @@ describe('followed registries', () => {
   const SERVICE_CONFIG = join(folder.path, 'service.config.json');
   const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
 
-  after(() => folder.remove());
-
   const load = (file: object, settings: Record<string, string> = {}): Config => {
     writeFileSync(SERVICE_CONFIG, JSON.stringify(file));
     const ENV_FILE = join(folder.path, 'none.env');

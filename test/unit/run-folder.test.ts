@@ -6,7 +6,6 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('the folder of a devnet run', () => {
   const parent = temporaryFolder();
-  after(() => parent.remove());
 
   it('is new; folders of ended runs are removed, and those of running ones stay', () => {
     const running = join(parent.path, String(process.ppid));

@@ -10,7 +10,6 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('the files of a tenant', () => {
   const folder = temporaryFolder();
-  after(() => folder.remove());
   const filesOf = (envFile: string): string[] =>
     Object.values<string>({ ...tenantFilesOf(tenantOf(envFile)) });
   const atTop = (...names: string[]): string[] => names.map((name) => join(PROJECT_ROOT, name));

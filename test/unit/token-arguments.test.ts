@@ -51,7 +51,6 @@ describe('a token that a user names', () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'credential.json');
   before(() => writeFileSync(file, JSON.stringify(CREDENTIAL)));
-  after(() => folder.remove());
 
   it('is read from a credential, alone or in the answer of POST /create', () => {
     const found = tokenOf(CREDENTIAL);

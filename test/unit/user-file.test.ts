@@ -17,7 +17,6 @@ async function refusal(path: string): Promise<{ code: string; message: string }>
 describe('a JSON file that a user names', () => {
   const folder = temporaryFolder();
   const file = join(folder.path, 'x.json');
-  after(() => folder.remove());
 
   it('is read with a byte order mark, by an absolute or a relative path', async () => {
     writeFileSync(file, '\ufeff{"a": "提单"}');

@@ -54,7 +54,6 @@ describe('rubbish in place of a credential', () => {
   before(async () => {
     ({ issuer, base, derived } = await prepareVerification());
   });
-  after(() => folder.remove());
 
   async function endsWell(credential: JsonObject, what: string): Promise<void> {
     const result = await verifyCredential(credential, fakeSources(issuer)).catch((thrown: unknown) => {

@@ -18,7 +18,6 @@ const basic = (credentials: string): string => `Basic ${Buffer.from(credentials)
 
 describe('user and password in the URL of a webhook', () => {
   const folder = temporaryFolder();
-  after(() => folder.remove());
   const SERVICE_CONFIG = join(folder.path, 'service.config.json');
   const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
   const load = (file: object, settings: Record<string, string> = {}): ReturnType<typeof loadConfig> => {

@@ -6,11 +6,11 @@ import { makeDidKey, makeSigningKey } from '../../../cli/keys/make-keys';
 import { TitleEscrow__factory, type TitleEscrow } from '../../../typechain-types';
 import './parsed-abis';
 import { giveChainBack, restartChain, takeChain, type NodeProgram } from './prepared-chain';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A local chain with a registry on it, and all keys made. */
-export interface LocalSetup {
+export interface LocalSetup extends AsyncDisposable {
   folder: string;
   node: HardhatNode;
   client: JsonRpcProvider;
@@ -49,7 +49,6 @@ export async function createLocalSetup({
   const folder = temporaryFolder();
   let chain = await takeChain(program);
   const { node, client, registryAddress } = chain;
-  const untrack = track(`the chain of ${node.url}`);
   const publicKeyFile = join(folder.path, 'webhook-public-key.pem');
   const settings = {
     ENV_FILE: join(folder.path, 'service.env'),
@@ -67,7 +66,7 @@ export async function createLocalSetup({
   await makeSigningKey({ publicKeyFile }, settings);
   const signer = async (index: number) => chain.client.getSigner(index);
   await setEnvValue(settings.ENV_FILE, 'TOKEN_REGISTRY_ADDRESS', registryAddress);
-  return {
+  const local: Omit<LocalSetup, keyof AsyncDisposable> = {
     folder: folder.path,
     get node() {
       return chain.node;
@@ -83,23 +82,18 @@ export async function createLocalSetup({
     async restartNode() {
       chain = await restartChain(chain);
     },
-    async stop() {
-      await giveChainBack(chain);
-      untrack();
-      folder.remove();
-    },
+    stop: () => giveChainBack(chain),
   };
+  return owned(`the chain of ${node.url}`, local, 'stop');
 }
 
-/** A setup for all tests of a suite: registers the hooks that create and end it. Call it in a `describe`. */
+/** A setup for all tests of a suite: registers the hook that creates it. Call it in a `describe`. */
 export function localSetupOfSuite(): LocalSetup {
   let local: LocalSetup | undefined;
 
   before(async () => {
     local = await createLocalSetup();
   });
-
-  after(() => local?.stop());
 
   return new Proxy({} as LocalSetup, {
     get(_, name): unknown {

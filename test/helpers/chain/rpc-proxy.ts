@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 /** The fate of a JSON-RPC call when the connection fails. */
 export type Fault =
@@ -58,7 +58,7 @@ export type Answerer = (
 ) => Fault | RpcAnswer | HttpAnswer | Promise<Fault | RpcAnswer | HttpAnswer>;
 
 /** A proxy in front of a node. It can fail like a network, a provider or a node that is behind. */
-export interface RpcProxy {
+export interface RpcProxy extends AsyncDisposable {
   url: string;
   /** Methods called, in order. */
   calls: string[];
@@ -115,22 +115,19 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
   await listen(0);
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const untrack = track(`proxy on ${url}`);
-  return {
+  const proxy = {
     url,
     calls,
     requests,
     sizes,
-    answer: (answerer) => void (decide = answerer),
+    answer: (answerer: Answerer) => void (decide = answerer),
     waiting: () => waiting,
     counts: (since = 0) => countEach(calls.slice(since)),
     refuse: unlisten,
     accept: () => listen(port),
-    async close() {
-      await unlisten();
-      untrack();
-    },
+    close: unlisten,
   };
+  return owned(`proxy on ${url}`, proxy, 'close');
 }
 
 /**

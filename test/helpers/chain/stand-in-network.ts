@@ -8,12 +8,12 @@ import { readSettings } from '../../../service/config/config';
 import type { CommandAnswer } from '../processes/command-answer';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { startLegacyGasNode, startNode } from './node';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { installContracts } from '../../../devnet/local-chain';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A local node that stands in for a public network, and an empty wallet. */
-export interface StandInNetwork {
+export interface StandInNetwork extends AsyncDisposable {
   node: HardhatNode;
   chain: JsonRpcProvider;
   published: PublishedContracts;
@@ -45,7 +45,6 @@ export async function startStandInNetwork(
   // Chains that begin in the same second have the same first block, and share the files of their deployments.
   const initialDate = new Date(Date.now() - randomInt(3_600_000)).toISOString();
   const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId, initialDate));
-  const untrack = track(`node on ${node.url}`);
   const chain = nodeClient(node.url, chainId);
   if (isPublished) await installContracts(chain, published);
   const newTenant = () => {
@@ -54,7 +53,7 @@ export async function startStandInNetwork(
   };
   let { wallet, envFile } = newTenant();
   let snapshot: unknown = await chain.send('evm_snapshot', []);
-  return {
+  const network: Omit<StandInNetwork, keyof AsyncDisposable> = {
     node,
     chain,
     published,
@@ -84,8 +83,7 @@ export async function startStandInNetwork(
     async stop() {
       chain.destroy();
       await node.stop();
-      untrack();
-      folder.remove();
     },
   };
+  return owned(`node on ${node.url}`, network, 'stop');
 }

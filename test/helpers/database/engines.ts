@@ -4,13 +4,13 @@ import pino from 'pino';
 import type { Database } from '../../../service/database/database';
 import { openDatabase } from '../../../service/database/open-database';
 import { postgresDatabase } from './postgres';
+import { owned } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
 
-/** The state of a test, and the function that removes it. */
-export interface State {
+/** The state of a test. */
+export interface State extends AsyncDisposable {
   /** Settings for the service. */
   settings: { DATA_DIR: string; DATABASE_URL?: string };
-  remove(): Promise<void>;
 }
 
 /** The engines on which everything about state is tested. */
@@ -19,27 +19,23 @@ export type Engine = (typeof ENGINES)[number];
 
 /** New, empty state on an engine. Undefined if the engine is not installed. */
 export async function newState(engine: Engine): Promise<State | undefined> {
+  const database = engine === 'SQLite' ? undefined : await postgresDatabase();
+  if (engine === 'PostgreSQL' && database === undefined) return undefined;
   const folder = temporaryFolder();
-  const DATA_DIR = join(folder.path, 'data');
-  if (engine === 'SQLite') return { settings: { DATA_DIR }, remove: async () => folder.remove() };
-  const database = await postgresDatabase();
-  if (database === undefined) {
-    folder.remove();
-    return undefined;
-  }
   return {
-    settings: { DATA_DIR, DATABASE_URL: database.url },
-    async remove() {
-      database.drop();
+    settings: { DATA_DIR: join(folder.path, 'data'), ...(database && { DATABASE_URL: database.url }) },
+    async [Symbol.asyncDispose]() {
+      database?.drop();
       folder.remove();
     },
   };
 }
 
 /** Opens the state as the service does. */
-export function openState({ settings }: State): Promise<Database> {
+export async function openState({ settings }: Pick<State, 'settings'>): Promise<Database & AsyncDisposable> {
   const location = { dataDir: settings.DATA_DIR, databaseUrl: settings.DATABASE_URL };
-  return openDatabase(location, pino({ level: 'silent' }));
+  const database = await openDatabase(location, pino({ level: 'silent' }));
+  return owned(`the open database of ${settings.DATA_DIR}`, database, 'close');
 }
 
 /** The state and the open database of a suite on an engine. */
@@ -71,11 +67,6 @@ export function describeOnEngines(
       });
 
       if (!isSharedByTests) afterEach(() => removeRows(tables, on.database as Database, engine));
-
-      after(async () => {
-        await on.database?.close();
-        await on.state?.remove();
-      });
 
       suite(on as OnEngine, engine);
     });

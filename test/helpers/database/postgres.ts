@@ -7,11 +7,11 @@ import { Client } from 'pg';
 import { freePort } from '../../../devnet/place';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { eventually } from '../eventually';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { temporaryPath } from '../temporary-folder';
 
 /** A new, empty database for one test. */
-export interface PostgresDatabase {
+export interface PostgresDatabase extends AsyncDisposable {
   /** The value for DATABASE_URL. */
   url: string;
   /** Removes the database and ends its open connections. Tests do not wait for it. */
@@ -56,14 +56,8 @@ export async function postgresDatabase(): Promise<PostgresDatabase | undefined> 
   const { urlOf } = await cluster;
   const name = `test_${++databases}`;
   await execute(urlOf('postgres'), `create database ${name}`);
-  const untrack = track(`database ${name}`);
-  return {
-    url: urlOf(name),
-    drop() {
-      void execute(urlOf('postgres'), `drop database ${name} with (force)`);
-      untrack();
-    },
-  };
+  const drop = (): void => void execute(urlOf('postgres'), `drop database ${name} with (force)`);
+  return owned(`database ${name}`, { url: urlOf(name), drop }, 'drop');
 }
 
 /**

@@ -9,7 +9,7 @@ import { parseDidKeyPair } from '../../../service/base/did-key-pair';
 import { readSettings } from '../../../service/config/config';
 import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
 import { eventually } from '../eventually';
-import { track } from '../resources';
+import { stopLater } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
 
 const PIN = '4711-of-the-token';
@@ -129,7 +129,7 @@ export interface HsmServer {
   settings: Record<string, string>;
   start(): Promise<void>;
   /** Ends it, and every session in it. */
-  kill(): Promise<void>;
+  kill(this: void): Promise<void>;
   /** Makes it hang, or go on. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
 }
@@ -151,8 +151,6 @@ export async function startHsmServer(hsm: SoftHsm, folder: string): Promise<HsmS
       const env = { ...hsm.settings, XDG_RUNTIME_DIR: folder };
       // It forks for each connection: a group of its own is signalled as a whole.
       running = spawn(SERVER ?? '', args, { env, detached: true, stdio: 'ignore' });
-      const untrack = track(`the token's server ${running.pid}`);
-      running.once('close', untrack);
       await eventually("the token's server listens", () => existsSync(socket));
     },
     async kill() {
@@ -168,5 +166,6 @@ export async function startHsmServer(hsm: SoftHsm, folder: string): Promise<HsmS
     if (running?.pid !== undefined) process.kill(-running.pid, signal);
   };
   await server.start();
+  stopLater("the token's server", server.kill);
   return server;
 }

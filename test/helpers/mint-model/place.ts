@@ -19,7 +19,6 @@ export interface MintPlace {
   database: Database;
   /** Takes the chain back to its beginning. */
   reset(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** The published key of the second account of every Hardhat node, which may pause the registry. */
@@ -46,10 +45,6 @@ export async function createMintPlace(): Promise<MintPlace> {
     async reset() {
       if ((await node.call('evm_revert', snapshot)) !== true) throw new Error('could not go back');
       snapshot = await node.call('evm_snapshot');
-    },
-    async stop() {
-      await database.close();
-      await state.remove();
     },
   };
 }

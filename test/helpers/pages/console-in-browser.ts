@@ -5,7 +5,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import type { Devnet } from '../../../devnet/start-devnet';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { runningDevnet } from '../processes/running-devnet';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { temporaryFolder } from '../temporary-folder';
 
 /** A receiver that refuses gets 50 attempts in a moment, and then the event is a dead letter. */
@@ -112,13 +112,10 @@ const DISABLED = [
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'PaintHolding'],
 ];
 
-/** Starts it without a window. The caller must close it. */
+/** Starts it without a window. */
 async function startBrowser(executablePath: string): Promise<Browser> {
   const args = ['--disable-gpu', `--disable-features=${DISABLED.join()}`];
-  const browser = await chromium.launch({ executablePath, args });
-  const untrack = track('a browser');
-  browser.on('disconnected', untrack);
-  return browser;
+  return owned('a browser', await chromium.launch({ executablePath, args }), 'close');
 }
 
 /**

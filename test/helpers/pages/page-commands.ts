@@ -7,12 +7,12 @@ import { eventually } from '../eventually';
 import type { CommandAnswer } from '../processes/command-answer';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { askTdocInProcess } from '../processes/tdoc-in-process';
-import { track } from '../resources';
+import { stopLater } from '../resources';
 
 const run = promisify(execFile);
 
 /** A program that the reader of a page starts and leaves running. */
-export interface PageProgram {
+export interface PageProgram extends AsyncDisposable {
   /** The output so far. */
   output(): string;
   /** Ends it as the reader would, and returns its exit code. */
@@ -56,27 +56,17 @@ export async function startAsWritten(
     env: { ...inheritedEnvironment(), ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const untrack = track(command);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const ended = once(child, 'close').then(([code]) => {
-    untrack();
-    return code as number | null;
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  const stop = stopLater(command, () => {
+    child.kill('SIGTERM');
+    return ended;
   });
-  const program = {
-    output: () => output,
-    async stop() {
-      child.kill('SIGTERM');
-      return ended;
-    },
-  };
   await eventually(`listening: ${command}`, () => {
     if (child.exitCode !== null) throw new Error(output);
     return /"listening"/.test(output);
-  }).catch(async (error: unknown) => {
-    await program.stop();
-    throw error;
   });
-  return program;
+  return { output: () => output, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
 }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { buildSync, type BuildOptions } from 'esbuild';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 const { OPTIONS } = createRequire(__filename)('../../../cli/bundle.cjs') as { OPTIONS: BuildOptions };
 
@@ -15,7 +15,7 @@ export const isBundled = !existsSync(join(PROJECT_ROOT, 'dist/service/base'));
  * Bundles a script as the programs are built, so that its process loads as fast. Its imports are relative to
  * the project's root.
  */
-export function bundledScript(contents: string): { path: string; remove: () => void } {
+export function bundledScript(contents: string): { path: string; remove: () => void } & AsyncDisposable {
   // Inside the project, where the packages are found that are not bundled.
   const folder = join(PROJECT_ROOT, 'node_modules/.cache/test-scripts');
   mkdirSync(folder, { recursive: true });
@@ -25,12 +25,5 @@ export function bundledScript(contents: string): { path: string; remove: () => v
     stdin: { contents, resolveDir: PROJECT_ROOT, loader: 'ts' },
     outfile: path,
   });
-  const untrack = track(path);
-  return {
-    path,
-    remove() {
-      rmSync(path);
-      untrack();
-    },
-  };
+  return owned(path, { path, remove: () => rmSync(path) }, 'remove');
 }

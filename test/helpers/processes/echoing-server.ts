@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { percentDecoded } from '../../../service/base/mask-secrets';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 /**
  * A server that fails in a chosen way, and echoes the whole request: URL, headers, credentials and body.
  */
-export interface EchoingServer {
+export interface EchoingServer extends AsyncDisposable {
   port: number;
   /** The number of requests, by the mode of their answers. */
   asked: Record<string, number>;
@@ -78,17 +78,16 @@ export async function startEchoingServer(): Promise<EchoingServer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const untrack = track(`echoing server on port ${port}`);
-  return {
+  const echo = {
     port,
     asked,
-    fail: (next) => void (mode = next),
+    fail: (next: string) => void (mode = next),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      untrack();
     },
   };
+  return owned(`echoing server on port ${port}`, echo, 'close');
 }
 
 function toldBy({ method, url = '', headers }: IncomingMessage, body: string): string {

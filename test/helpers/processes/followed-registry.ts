@@ -95,10 +95,7 @@ export async function whileFollowing(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  let service = await startService(settings, { callerTiming }).catch(async (error: unknown) => {
-    await receiver.close();
-    throw error;
-  });
+  let service = await startService(settings, { callerTiming });
   const confirmations = readConfirmations(settings.CONFIRMATIONS ?? '0') ?? 0;
   const finalBlock = async (): Promise<number> =>
     typeof confirmations === 'number'
@@ -153,13 +150,9 @@ export async function whileFollowingThroughProxy(
   { answerer, ...following }: Following & { answerer?: Answerer },
   act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>,
 ): Promise<void> {
-  const proxy = await startRpcProxy(local.node.url, answerer);
-  try {
-    const settings = { ...following.settings, RPC_URL: proxy.url };
-    await whileFollowing(local, { ...following, settings }, (followed) => act(proxy, followed));
-  } finally {
-    await proxy.close();
-  }
+  await using proxy = await startRpcProxy(local.node.url, answerer);
+  const settings = { ...following.settings, RPC_URL: proxy.url };
+  await whileFollowing(local, { ...following, settings }, (followed) => act(proxy, followed));
 }
 
 /** Compares first the identifying fields, so that a failure is readable, and then everything. */

@@ -6,7 +6,7 @@ import type { DocumentBytes } from '../../../service/journal/issuance';
 import { listen } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
 import { leaveUnchecked } from '../described-answers';
-import { track } from '../resources';
+import { owned } from '../resources';
 import type { LogLine } from './running-service';
 
 const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
@@ -28,7 +28,7 @@ export function mintedDocument(
 }
 
 /** The HTTP side of the service alone. */
-export interface RunningHttpApp {
+export interface RunningHttpApp extends AsyncDisposable {
   url: string;
   log: LogLine[];
   close(): Promise<void>;
@@ -73,13 +73,6 @@ export async function startHttpApp(
     ofServer,
   );
   leaveUnchecked(server.url);
-  const untrack = track(`HTTP application on ${server.url}`);
-  return {
-    url: server.url,
-    log,
-    async close() {
-      await server.close();
-      untrack();
-    },
-  };
+  const { url } = server;
+  return owned(`HTTP application on ${url}`, { url, log, close: () => server.close() }, 'close');
 }

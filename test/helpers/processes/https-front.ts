@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 const run = promisify(execFile);
 
@@ -14,7 +14,7 @@ const run = promisify(execFile);
 export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 /** An HTTPS server under the names of other hosts, or of this machine. */
-export interface HttpsFront {
+export interface HttpsFront extends AsyncDisposable {
   port: number;
   /** Environment in which a process trusts the certificate. */
   trust: Record<string, string>;
@@ -52,9 +52,8 @@ export async function startHttpsFront(
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const { port: taken } = server.address() as AddressInfo;
-  const untrack = track(`HTTPS on port ${taken}`);
   const trust = { NODE_EXTRA_CA_CERTS: certificate };
-  return {
+  const front = {
     port: taken,
     trust,
     environment: {
@@ -65,9 +64,9 @@ export async function startHttpsFront(
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      untrack();
     },
   };
+  return owned(`HTTPS on port ${taken}`, front, 'close');
 }
 
 /** A listener that forwards requests to a server without TLS. */

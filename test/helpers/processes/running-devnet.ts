@@ -1,22 +1,16 @@
 import { type Devnet, type DevnetOptions, startDevnetWith } from '../../../devnet/start-devnet';
 import { checkEvent } from '../receiver/schema-problems';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 /**
- * Starts a devnet as users do. The test must stop it. Events that violate their schema fail the test.
+ * Starts a devnet as users do. Events that violate their schema fail the test.
  *
  * @param settings of the service, which a devnet does not have.
  */
 export async function runningDevnet(
   options: DevnetOptions = {},
   settings: Readonly<Record<string, string>> = {},
-): Promise<Devnet> {
+): Promise<Devnet & AsyncDisposable> {
   const devnet = await startDevnetWith(options, { onWebhook: checkEvent, settings });
-  const untrack = track(`devnet of ${devnet.serviceUrl}`);
-  const { stop } = devnet;
-  devnet.stop = async () => {
-    await stop();
-    untrack();
-  };
-  return devnet;
+  return owned(`devnet of ${devnet.serviceUrl}`, devnet, 'stop');
 }

@@ -11,7 +11,7 @@ import { mintTopics } from '../../../service/minting/mint-chain';
 import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
 
@@ -21,7 +21,7 @@ const LOCAL = findNetwork('31337') as Network;
 export const PUBLIC: Network = { ...LOCAL, local: false };
 
 /** A queue on a real node. A proxy refuses transactions that are not stored in the journal. */
-export interface RunningQueue {
+export interface RunningQueue extends AsyncDisposable {
   journal: MemoryJournal;
   proxy: RpcProxy;
   /** Sets the proxy's answers to calls that may be sent. */
@@ -85,17 +85,16 @@ export async function startQueue(
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
     ...others,
   });
-  const untrack = track(`queue on ${proxy.url}`);
   const mint = async (issuance = newIssuance()): Promise<string> => queue.mint(journal.add(issuance));
-  return {
+  const running = {
     journal,
     proxy,
-    answer: (answerer) => void (decide = answerer),
+    answer: (answerer: Answerer) => void (decide = answerer),
     log,
-    logged: (message) => log.filter(({ msg }) => msg === message).length,
+    logged: (message: string) => log.filter(({ msg }) => msg === message).length,
     mint,
-    mintAgain: (issuance) => queue.mint(issuance),
-    async mintMany(count, atOnce) {
+    mintAgain: (issuance: Issuance) => queue.mint(issuance),
+    async mintMany(count: number, atOnce: number) {
       const hashes: string[] = [];
       let left = count;
       const worker = async (): Promise<void> => {
@@ -108,9 +107,9 @@ export async function startQueue(
       await queue.stop();
       client.destroy();
       await proxy.close();
-      untrack();
     },
   };
+  return owned(`queue on ${proxy.url}`, running, 'stop');
 }
 
 /** Runs `use` with a queue. Then its journal must agree with the chain. */
@@ -119,13 +118,9 @@ export async function withQueue(
   options: QueueOptions,
   use: (queue: RunningQueue) => Promise<void>,
 ): Promise<void> {
-  const queue = await startQueue(local, options);
-  try {
-    await use(queue);
-    expect(await untruths(local, queue.journal)).to.deep.equal([]);
-  } finally {
-    await queue.stop();
-  }
+  await using queue = await startQueue(local, options);
+  await use(queue);
+  expect(await untruths(local, queue.journal)).to.deep.equal([]);
 }
 
 /** Gives the wallet funds, and lets the node mine what waits, and each later transaction at once. */

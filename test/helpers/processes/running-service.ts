@@ -3,13 +3,13 @@ import { type ReplacedParts, startApp } from '../../../service/composition/app';
 import { loadConfig } from '../../../service/config/config';
 import { createLogger } from '../../../service/base/logger';
 import { secretMasker } from '../../../service/base/mask-secrets';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 /** A line of the service's log. */
 export type LogLine = Record<string, unknown> & { msg?: string };
 
 /** The service, started in this process through its composition root. */
-export interface RunningService {
+export interface RunningService extends AsyncDisposable {
   url: string;
   log: LogLine[];
   stop(): Promise<void>;
@@ -30,13 +30,6 @@ export async function startService(
   });
   const logger = createLogger({ level: 'debug', mask: secretMasker(config.secrets), destination });
   const app = await startApp(config, logger, replaced);
-  const untrack = track(`service on ${app.url}`);
-  return {
-    url: app.url,
-    log,
-    async stop() {
-      await app.stop();
-      untrack();
-    },
-  };
+  const { url } = app;
+  return owned(`service on ${url}`, { url, log, stop: () => app.stop() }, 'stop');
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { inheritedEnvironment } from '../../../service/config/config';
 import { PROJECT_ROOT } from '../../../service/base/project-root';
 import { eventually } from '../eventually';
-import { track } from '../resources';
+import { stopLater } from '../resources';
 
 /** The compiled service as `npm run service` starts it, in a process of its own. */
-export interface ServiceProcess {
+export interface ServiceProcess extends AsyncDisposable {
   url: string;
   pid: number;
   /** The output so far. */
@@ -53,9 +53,7 @@ export function launchServiceProcess(
   options?: ProcessOptions,
 ): LaunchedService {
   const { child, output, ended } = spawnService(settings, options);
-  const untrack = track(`service process ${child.pid}`);
-  void ended.then(untrack);
-  return {
+  const launched = {
     listening: () =>
       eventually('the service listens', () => {
         if (child.exitCode !== null) throw new Error(output());
@@ -64,11 +62,17 @@ export function launchServiceProcess(
     pid: child.pid ?? -1,
     output,
     ended,
-    async end(signal) {
+    async end(signal: NodeJS.Signals) {
       child.kill(signal);
       return ended;
     },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await ended;
+    },
   };
+  stopLater(`service process ${child.pid}`, () => launched[Symbol.asyncDispose]());
+  return launched;
 }
 
 /** Starts a service that is expected to end. Returns its exit code and its output. */

@@ -40,7 +40,7 @@ export interface SubscribedService {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<ApiAnswer<Body>>;
-  /** A new sink; it is closed at the end. */
+  /** A new sink. */
   sink(this: void): Promise<RecordingReceiver>;
   /** Makes a subscription with these members besides `sink` and `protocol`. */
   subscribe(this: void, sink: { url: string }, members?: object): Promise<ShownSubscription>;
@@ -53,7 +53,6 @@ export interface SubscribedService {
     meanwhile?: () => Promise<unknown>,
     replaced?: ReplacedParts,
   ): Promise<void>;
-  stop(this: void): Promise<void>;
 }
 
 export const ADMIN_API_KEY = 'the-admin-key-of-these-tests-0123456789';
@@ -74,12 +73,7 @@ export async function startSubscribedService(
   const state = await newState(engine);
   if (state === undefined) return undefined;
   const local = await createLocalSetup(own.DOMAIN === undefined ? {} : { domain: own.DOMAIN });
-  const sinks: RecordingReceiver[] = [];
-  const sink = async (): Promise<RecordingReceiver> => {
-    const receiver = await startRecordingReceiver(local.publicKeyFile);
-    sinks.push(receiver);
-    return receiver;
-  };
+  const sink = (): Promise<RecordingReceiver> => startRecordingReceiver(local.publicKeyFile);
   const ofSettings = await sink();
   const settings: Record<string, string> = {
     ...local.settings,
@@ -123,12 +117,6 @@ export async function startSubscribedService(
       await service.stop();
       await meanwhile();
       service = await startService({ ...settings, ...changed }, replaced);
-    },
-    async stop() {
-      await service.stop();
-      for (const one of sinks) await one.close();
-      await local.stop();
-      await state.remove();
     },
   };
 }

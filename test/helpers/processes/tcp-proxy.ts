@@ -1,8 +1,8 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { track } from '../resources';
+import { owned } from '../resources';
 
 /** A TCP proxy that can cut its connections. */
-export interface TcpProxy {
+export interface TcpProxy extends AsyncDisposable {
   port: number;
   /** Breaks every connection, and returns their number. */
   cut(): number;
@@ -43,14 +43,13 @@ export async function startTcpProxy(target: number, watchFor?: string): Promise<
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const untrack = track(`proxy on port ${port}`);
   const cut = (): number => {
     const count = open.size;
     for (const socket of [...open]) socket.destroy();
     open.clear();
     return count;
   };
-  return {
+  const proxy = {
     port,
     cut,
     refuse() {
@@ -62,9 +61,9 @@ export async function startTcpProxy(target: number, watchFor?: string): Promise<
     async close() {
       cut();
       await new Promise((resolve) => server.close(resolve));
-      untrack();
     },
   };
+  return owned(`proxy on port ${port}`, proxy, 'close');
 }
 
 function countIn(chunk: Buffer, text: string): number {

@@ -24,7 +24,7 @@ export interface Delivery {
 export type Answer = (delivery: Delivery, response: ServerResponse) => void | Promise<void>;
 
 /** A receiver that keeps every request, including repetitions, and answers as the test says. */
-export interface RecordingReceiver {
+export interface RecordingReceiver extends AsyncDisposable {
   url: string;
   /** In the order in which they were complete. */
   deliveries: Delivery[];
@@ -65,6 +65,5 @@ export async function startRecordingReceiver(
     // A sender that dies in the middle of a request leaves nothing to record.
     receive(request, response).catch(() => request.socket.destroy());
   }, port);
-  const { close } = server;
-  return { url: `${server.url}/`, deliveries, answerWith: (next) => void (answerNow = next), close };
+  return { ...server, url: `${server.url}/`, deliveries, answerWith: (next) => void (answerNow = next) };
 }

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { startReceiver as startRealReceiver } from '../../../receiver/receiver';
 import { onlyKey, type FindKey } from '../../../receiver/verify';
 import type { CloudEvent } from '../../../service/events/cloud-event';
-import { track } from '../resources';
+import { owned } from '../resources';
 import { checkEvent } from './schema-problems';
 
 /** The reference receiver, with the events that it verified and stored, in the order of arrival. */
-export interface RunningReceiver {
+export interface RunningReceiver extends AsyncDisposable {
   url: string;
   events: CloudEvent[];
   problems: { status?: number; reason: string }[];
@@ -38,14 +38,7 @@ export async function startReceiver(
     },
     onProblem: (problem) => problems.push(problem),
   });
-  const untrack = track(`receiver on ${receiver.url}`);
-  return {
-    url: receiver.url,
-    events,
-    problems,
-    async close() {
-      await receiver.close();
-      untrack();
-    },
-  };
+  const { url } = receiver;
+  const running = { url, events, problems, close: () => receiver.close() };
+  return owned(`receiver on ${url}`, running, 'close');
 }

@@ -8,6 +8,7 @@ import { residentMegabytes } from '../processes/process-memory';
 import { rawRequest } from '../processes/raw-request';
 import { startServiceProcess } from '../processes/service-process';
 import { startRawReceiver } from '../receiver/raw-receiver';
+import { stopLater } from '../resources';
 import { requestsTo, type ChosenRequest } from './requests';
 
 // A model test of bad input. The seed chooses requests from the description of the API: right ones, requests
@@ -25,7 +26,6 @@ export interface RequestRun {
 /** A service in a process of its own, to which seeds send requests one after the other. */
 export interface RequestPlace {
   run(this: void, seed: number): Promise<RequestRun>;
-  stop(this: void): Promise<void>;
 }
 
 /** Requests of a seed. */
@@ -53,6 +53,7 @@ export async function createRequestPlace(engine: Engine): Promise<RequestPlace |
     WEBHOOK_URL: receiver.url,
   });
   const pool = new Pool(service.url, { headersTimeout: ANSWER_WITHIN_MS, bodyTimeout: ANSWER_WITHIN_MS });
+  stopLater('the pool', () => pool.close());
   const requests = requestsTo({
     apiKey: API_KEY,
     adminApiKey: ADMIN_API_KEY,
@@ -84,16 +85,7 @@ export async function createRequestPlace(engine: Engine): Promise<RequestPlace |
     return result;
   }
 
-  return {
-    run,
-    async stop() {
-      await pool.close();
-      await service.end('SIGTERM');
-      await receiver.close();
-      await local.stop();
-      await state.remove();
-    },
-  };
+  return { run };
 }
 
 function shown({ method, target, headers, body }: ChosenRequest): string {

@@ -13,6 +13,7 @@ import { giveChainBack, takeChain } from '../chain/prepared-chain';
 import { newState, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
+import { stopLater } from '../resources';
 import { seededRandom } from '../seeded-random';
 import { temporaryFolder } from '../temporary-folder';
 import { BranchingChain } from './branching-chain';
@@ -38,7 +39,6 @@ export interface RetractionRun {
 /** A node with a registry. Runs use it one after the other. */
 export interface RetractionPlace {
   run(this: void, seed: number): Promise<RetractionRun>;
-  stop(this: void): Promise<void>;
 }
 
 const FINALITY_DEPTH = 8;
@@ -54,6 +54,7 @@ const TOKENS = [0n, 7n, 2n ** 255n + 5n];
 /** Takes a node. */
 export async function createRetractionPlace(): Promise<RetractionPlace> {
   const chain = await takeChain();
+  stopLater('the chain of the model', () => giveChainBack(chain));
   const { client } = chain;
   await client.send('evm_setAutomine', [false]);
   let snapshot = (await client.send('evm_snapshot', [])) as string;
@@ -64,7 +65,6 @@ export async function createRetractionPlace(): Promise<RetractionPlace> {
       snapshot = (await client.send('evm_snapshot', [])) as string;
       return result;
     },
-    stop: () => giveChainBack(chain),
   };
 }
 
@@ -75,8 +75,8 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
   let drawn = 0;
   const nextRandom = () => seededRandom(seed * 16 + drawn++);
   const random = nextRandom();
-  const folder = temporaryFolder();
-  const state = await stateFor(seed);
+  await using folder = temporaryFolder();
+  await using state = await stateFor(seed);
   const run: RetractionRun = { seed, violations: [], counts: {}, history: [] };
   const note = (what: string, times = 1): void => {
     run.counts[what] = (run.counts[what] ?? 0) + times;
@@ -148,8 +148,6 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
   } finally {
     await service.stop();
     for (const receiver of receivers.values()) await receiver.stop();
-    await state.remove();
-    folder.remove();
   }
   return run;
 }

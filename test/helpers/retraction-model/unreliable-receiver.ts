@@ -7,7 +7,7 @@ import { createReceiver } from '../../../receiver/receiver';
 import { EventStore, type StoredEvent } from '../../../receiver/store';
 import type { ServiceEvent } from '../../../client/events';
 import { onlyKey } from '../../../receiver/verify';
-import { track } from '../resources';
+import { owned } from '../resources';
 import type { SeededRandom } from '../seeded-random';
 
 const LONGEST_DELAY_MS = 150;
@@ -24,7 +24,6 @@ export class UnreliableReceiver {
   readonly #publicKey: KeyObject;
   readonly #random: SeededRandom;
   readonly #server: Server;
-  readonly #untrack: () => void;
   /** Undefined between a kill and the next start. */
   #store: EventStore | undefined;
   /** Requests to other paths come from a service that was killed. */
@@ -35,14 +34,13 @@ export class UnreliableReceiver {
     this.#publicKey = createPublicKey(privateKey);
     this.#random = random;
     this.#server = createServer((request, response) => this.#handle(request, response));
-    this.#untrack = track(`unreliable receiver of ${file}`);
   }
 
   static async start(file: string, privateKey: KeyObject, random: SeededRandom): Promise<UnreliableReceiver> {
     const receiver = new UnreliableReceiver(file, privateKey, random);
     await receiver.#open();
     await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
-    return receiver;
+    return owned(`unreliable receiver of ${file}`, receiver, 'stop');
   }
 
   /** The URL for the service's next start. Open requests from before are cut off. */
@@ -73,7 +71,6 @@ export class UnreliableReceiver {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
     await this.#store?.close();
-    this.#untrack();
   }
 
   async #open(): Promise<void> {
