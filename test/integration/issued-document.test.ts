@@ -6,10 +6,10 @@ import { createDatabaseJournal, type Journal } from '../../service/journal/journ
 import type { PreparedDocument } from '../../service/issuance/prepare-document';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
+import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
 import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
-const API_KEY = 'correct-horse';
 const TX_HASH = `0x${'12'.repeat(32)}`;
 const MEGABYTE = 1024 * 1024;
 
@@ -49,10 +49,8 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
     });
   });
 
-  afterEach(() => app?.close());
-
-  const call = (tokenId: string, init: RequestInit = {}): Promise<Response> =>
-    fetch(`${app.url}/documents/${tokenId}`, { headers: { Authorization: `Bearer ${API_KEY}` }, ...init });
+  const call = (tokenId: string, method = 'GET'): Promise<Response> =>
+    fetch(`${app.url}/documents/${tokenId}`, { headers: AUTHORIZATION, method });
   const issued = async (bytes = 1_000): Promise<PreparedDocument> => {
     const prepared = jsonDocument(bytes);
     await journal.add(prepared);
@@ -84,69 +82,37 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
   it('answers HEAD with the length, without reading the document', async () => {
     const { tokenId } = await issued(600_000);
     read = 0;
-    const answer = await call(tokenId, { method: 'HEAD' });
+    const answer = await call(tokenId, 'HEAD');
     expect(answer.status).to.equal(200);
     const length = Number(answer.headers.get('Content-Length'));
     expect(length).to.equal((await (await call(tokenId)).text()).length + 1); // ü
     expect(read).to.equal(3);
-    expect((await call(tokenId, { method: 'DELETE' })).status).to.equal(405);
+    expect((await call(tokenId, 'DELETE')).status).to.equal(405);
   });
 
-  it('answers 202 with the state of an issuance that is not mined, and 410 when it failed', async () => {
-    const prepared = jsonDocument(1_000);
-    await journal.add(prepared);
-    const stateNow = async (): Promise<unknown> => {
-      const answer = await call(prepared.tokenId);
-      return [answer.status, await answer.json()];
+  it('answers 202 until a mint is in a block, says whether it is final, and 410 if it failed', async () => {
+    const [prepared, failed] = [jsonDocument(1_000), jsonDocument(1_000)];
+    for (const document of [prepared, failed]) await journal.add(document);
+    const { tokenId } = prepared;
+    const answerNow = async (): Promise<unknown> => {
+      const answer = await call(tokenId);
+      const { status } = (await answer.json()) as { status?: string };
+      return [answer.status, answer.headers.get('X-Document-State') ?? status];
     };
-    expect(await stateNow()).to.deep.equal([202, { status: 'signed' }]);
-    await journal.submitted([prepared.tokenId]);
-    expect(await stateNow()).to.deep.equal([202, { status: 'submitted' }]);
-    await journal.failed(prepared.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
-    const message = 'The token of this document was not made: The registry is paused. [MINT_REVERTED]';
-    expect(await stateNow()).to.deep.equal([410, { error: { message } }]);
-    expect((await call(prepared.tokenId)).headers.get('X-Error-Code')).to.equal('MINT_REVERTED');
-  });
-
-  it('tells whether a mint is mined or final, and answers 202 when its block is gone', async () => {
-    const prepared = jsonDocument(1_000);
-    await journal.add(prepared);
-    const stateNow = async (): Promise<unknown> => {
-      const { status, headers } = await call(prepared.tokenId);
-      return [status, headers.get('X-Document-State')];
-    };
-    await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
-    expect(await stateNow()).to.deep.equal([200, 'mined']);
-    await journal.unmined(prepared.tokenId);
-    expect(await stateNow()).to.deep.equal([202, null]);
-    await journal.mined(prepared.tokenId, mintedBy(TX_HASH), false);
-    await journal.final([prepared.tokenId]);
-    expect(await stateNow()).to.deep.equal([200, 'final']);
-  });
-
-  it('answers 404 for a token that was never issued', async () => {
-    const answer = await call('0'.repeat(64));
-    expect(answer.status).to.equal(404);
-    expect(await answer.json())
-      .to.have.nested.property('error.message')
-      .that.matches(/No document/);
-  });
-
-  it('requires the API key', async () => {
-    const { tokenId } = await issued();
-    for (const headers of [{}, { Authorization: 'Bearer wrong' }]) {
-      const answer = await call(tokenId, { headers });
-      expect(answer.status).to.equal(401);
-      expect(await answer.text()).not.to.contain('urn:');
+    expect(await answerNow()).to.deep.equal([202, 'signed']);
+    await journal.submitted([tokenId]);
+    expect(await answerNow()).to.deep.equal([202, 'submitted']);
+    for (const state of ['mined', 'final']) {
+      await journal.mined(tokenId, mintedBy(TX_HASH), state === 'final');
+      expect(await answerNow()).to.deep.equal([200, state]);
+      await journal.unmined(tokenId);
+      expect(await answerNow()).to.deep.equal([202, 'submitted']);
     }
-  });
-
-  it('answers 404 when no API key is configured', async () => {
-    await using open = await startHttpApp({ issuedDocuments: journal });
-    const { tokenId } = await issued();
-    const answer = await fetch(`${open.url}/documents/${tokenId}`);
-    expect(answer.status).to.equal(404);
-    expect(await answer.json()).to.deep.equal({ error: { message: 'There is nothing at this path.' } });
+    await journal.failed(failed.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });
+    const answer = await call(failed.tokenId);
+    expect([answer.status, answer.headers.get('X-Error-Code')]).to.deep.equal([410, 'MINT_REVERTED']);
+    const message = 'The token of this document was not made: The registry is paused. [MINT_REVERTED]';
+    expect(await answer.json()).to.deep.equal({ error: { message } });
   });
 
   it('stops reading when the client is gone, and never reads far ahead of it', async () => {

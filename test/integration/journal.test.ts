@@ -5,14 +5,18 @@ import { codeOf } from '../../service/base/errors';
 import type { PreparedDocument } from '../../service/issuance/prepare-document';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import type { IdempotentRequest, MintTransaction } from '../../service/journal/issuance';
+import { mintFiguresOf, type MintFigures } from '../../service/journal/read-issuances';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { collected, mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
 const HOUR_MS = 3_600_000;
 const MEGABYTE = 1024 * 1024;
+/** Bytes of a part of a document. */
+const PART = 262_144;
 /** Three parts, the last of them short. */
 const LONG = 600_000;
+const NOTHING: MintFigures = { waiting: 0, inFlight: 0, mined: 0, oldestAddedAt: undefined };
 
 const REQUEST: IdempotentRequest = { key: 'order-4711', requestHash: 'ab'.repeat(32) };
 
@@ -39,20 +43,27 @@ describeOnEngines('the journal', (on) => {
     const rows = on.database.db.selectFrom(table).select(({ fn }) => fn.countAll().as('count'));
     return Number((await rows.executeTakeFirstOrThrow()).count);
   };
-  /** Expects that the journal has these bytes of a document. */
-  const expectStored = async ({ tokenId, document }: PreparedDocument): Promise<void> => {
+  /** Expects that there are so many parts of documents, and none of a document that is noted. */
+  const expectParts = async (parts: number): Promise<void> => {
+    expect([await rowsOf('document_parts'), await rowsOf('loose_documents')]).to.deep.equal([parts, 0]);
+  };
+  /** Expects that the journal has these bytes of a document, and so many parts in all. */
+  const expectStored = async ({ tokenId, document }: PreparedDocument, parts: number): Promise<void> => {
     expect(Buffer.compare(await collected(journal.documentOf(tokenId)), document)).to.equal(0);
+    await expectParts(parts);
   };
-  const expectNoLooseDocuments = async (): Promise<void> => {
-    expect(await rowsOf('loose_documents')).to.equal(0);
-  };
-  /** Adds an issuance that is final; returns its token id. */
-  const issued = async (bytes?: number): Promise<string> => {
+  const added = async (bytes?: number, request?: IdempotentRequest): Promise<PreparedDocument> => {
     const prepared = preparedDocument(bytes);
-    await journal.add(prepared);
-    await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
-    return prepared.tokenId;
+    expect(await journal.add(prepared, request)).to.equal(undefined);
+    return prepared;
   };
+  /** Adds an issuance whose mint is in this block; returns its token id. */
+  const minedIn = async (number: number, isFinal = false, bytes?: number): Promise<string> => {
+    const { tokenId } = await added(bytes);
+    await journal.mined(tokenId, mintedBy('0x01', number), isFinal);
+    return tokenId;
+  };
+  const issued = (bytes?: number): Promise<string> => minedIn(7, true, bytes);
   const tokensOf = async (): Promise<string[]> =>
     (await journal.unfinished()).map(({ issuance }) => issuance.tokenId);
   const codeThrownBy = (work: Promise<unknown>): Promise<unknown> =>
@@ -61,100 +72,77 @@ describeOnEngines('the journal', (on) => {
       (error: unknown) => codeOf(error),
     );
 
-  for (const bytes of [0, 1, 262_144, 262_145, LONG]) {
+  for (const bytes of [0, 1, PART, PART + 1, LONG])
     it(`keeps a document of ${bytes} bytes`, async () => {
-      const prepared = preparedDocument(bytes);
-      expect(await journal.add(prepared)).to.equal(undefined);
+      const prepared = await added(bytes);
       const { document, ...rest } = prepared;
-      expect(await journal.find(prepared.tokenId)).to.deep.equal({
-        ...rest,
-        state: 'signed',
-        txHash: undefined,
-        failure: undefined,
-        requestHash: undefined,
-        createdAt: now,
-      });
-      await expectStored({ ...rest, document });
-      await expectNoLooseDocuments();
+      const none = { txHash: undefined, failure: undefined, requestHash: undefined };
+      const found = await journal.find(prepared.tokenId);
+      expect(found).to.deep.equal({ ...rest, ...none, state: 'signed', createdAt: now });
+      await expectStored({ ...rest, document }, Math.max(1, Math.ceil(bytes / PART)));
     });
-  }
 
-  it('does not know a token that was not added', async () => {
+  it('follows an issuance until its end, counts it by its state, and reverts no end', async () => {
+    const figures = (): Promise<MintFigures> => mintFiguresOf(on.database.db, SCOPE);
+    const tokens: string[] = [];
+    for (let count = 0; count < 3; count++, now += 1_000) tokens.push((await added()).tokenId);
+    const [first = '', second = '', third = ''] = tokens;
+    const oldestAddedAt = now - 3_000;
+    expect(await figures()).to.deep.equal({ ...NOTHING, waiting: 3, oldestAddedAt });
+    await journal.submitted([first, second]);
+    expect(await figures()).to.include({ waiting: 1, inFlight: 2 });
+    expect(await journal.find(first)).to.include({ state: 'submitted', txHash: undefined });
+    await journal.mined(first, mintedBy('0xabc'), false);
+    const left = { waiting: 1, inFlight: 1, mined: 1, oldestAddedAt: oldestAddedAt + 1_000 };
+    expect(await figures()).to.deep.equal(left);
+    await journal.final([first]);
+    await journal.failed(second, { code: 'MINT_REVERTED', message: 'paused' });
+    await journal.mined(third, mintedBy('0x03'), true);
+    expect(await figures()).to.deep.equal(NOTHING);
+    await journal.submitted([first]);
+    await journal.failed(first, { code: 'LATE', message: 'too late' });
+    expect(await journal.find(first)).to.include({ state: 'final', txHash: '0xabc', failure: undefined });
+    expect(await journal.unfinished()).to.deep.equal([]);
+    await journal.unmined(third);
+    expect(await figures()).to.include({ inFlight: 1, oldestAddedAt: oldestAddedAt + 2_000 });
+  });
+
+  for (const bytes of [1_000, LONG])
+    it(`keeps why an issuance failed, does not revert that, and removes its ${bytes} bytes`, async () => {
+      const [{ tokenId }, other] = [await added(bytes), await added(bytes)];
+      const failure = { code: 'MINT_REVERTED', message: 'The registry is paused.' };
+      await journal.failed(tokenId, failure);
+      const mined = journal.mined(tokenId, mintedBy('0xabc'), true);
+      expect(await codeThrownBy(mined)).to.equal('ISSUANCE_UNKNOWN');
+      await journal.purge(0);
+      expect(await journal.find(tokenId)).to.deep.include({ state: 'failed', failure });
+      expect(await journal.documentOf(tokenId)).to.include({ length: 0 });
+      expect(await tokensOf()).to.deep.equal([other.tokenId]);
+      await expectStored(other, Math.ceil(bytes / PART));
+    });
+
+  it('knows no token that was not added', async () => {
     const { tokenId } = preparedDocument();
     expect(await journal.find(tokenId)).to.equal(undefined);
     expect(await journal.documentOf(tokenId)).to.equal(undefined);
     expect(await codeThrownBy(journal.mined(tokenId, mintedBy('0x01'), true))).to.equal('ISSUANCE_UNKNOWN');
   });
 
-  it('follows an issuance until it is final, and does not revert that', async () => {
-    const { tokenId } = preparedDocument();
-    const prepared = { ...preparedDocument(), tokenId };
-    await journal.add(prepared);
-    await journal.submitted([tokenId]);
-    expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: undefined });
-    await journal.mined(tokenId, mintedBy('0xabc'), true);
-    await journal.submitted([tokenId]);
-    await journal.failed(tokenId, { code: 'LATE', message: 'too late' });
-    expect(await journal.find(tokenId)).to.include({
-      state: 'final',
-      txHash: '0xabc',
-      failure: undefined,
-    });
-    expect(await journal.unfinished()).to.deep.equal([]);
-  });
-
-  it('keeps why an issuance failed, and does not revert that', async () => {
-    const prepared = preparedDocument();
-    await journal.add(prepared);
-    const failure = { code: 'MINT_REVERTED', message: 'The registry is paused.' };
-    await journal.failed(prepared.tokenId, failure);
-    expect(await journal.find(prepared.tokenId)).to.deep.include({ state: 'failed', failure });
-    expect(await journal.unfinished()).to.deep.equal([]);
-    const mined = journal.mined(prepared.tokenId, mintedBy('0xabc'), true);
-    expect(await codeThrownBy(mined)).to.equal('ISSUANCE_UNKNOWN');
-    expect(await journal.find(prepared.tokenId)).to.deep.include({ state: 'failed', failure });
-  });
-
-  for (const bytes of [1_000, LONG]) {
-    it(`removes the ${bytes} bytes of a failed document, and keeps its row`, async () => {
-      const [failed, other] = [preparedDocument(bytes), preparedDocument(bytes)];
-      for (const prepared of [failed, other]) await journal.add(prepared);
-      await journal.failed(failed.tokenId, { code: 'X', message: 'x' });
-      await journal.purge(0);
-      expect(await rowsOf('document_parts')).to.equal(Math.ceil(bytes / 262_144));
-      expect(await rowsOf('loose_documents')).to.equal(0);
-      expect(await journal.documentOf(failed.tokenId)).to.include({ length: 0 });
-      expect(await journal.find(failed.tokenId)).to.include({ state: 'failed' });
-      await expectStored(other);
-    });
-  }
-
   describe('until a mint is final', () => {
-    const minedIn = async (number: number, isFinal = false): Promise<string> => {
-      const prepared = preparedDocument();
-      await journal.add(prepared);
-      await journal.mined(prepared.tokenId, mintedBy('0x01', number), isFinal);
-      return prepared.tokenId;
-    };
-
-    it('lists the mint as unfinished, with its block', async () => {
+    it('lists it as unfinished with its block, and again when that is gone, even a final one', async () => {
       const tokenId = await minedIn(7);
       expect((await journal.unfinished())[0]).to.deep.include({ mined: mintedBy('0x01', 7) });
       expect(await journal.find(tokenId)).to.include({ state: 'mined', txHash: '0x01' });
       expect(await journal.signed()).to.deep.equal([]);
       expect(await journal.purge(now + 1)).to.equal(0);
-      await journal.final([tokenId]);
-      expect(await journal.unfinished()).to.deep.equal([]);
-      expect(await journal.find(tokenId)).to.include({ state: 'final', txHash: '0x01' });
-    });
-
-    it('returns the mint to submitted when its block is gone, even a final one', async () => {
       for (const isFinal of [false, true]) {
-        const tokenId = await minedIn(7, isFinal);
+        if (isFinal) await journal.final([tokenId]);
+        expect(await tokensOf()).to.have.length(isFinal ? 0 : 1);
         await journal.unmined(tokenId);
         expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: '0x01' });
+        expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined]);
+        await journal.mined(tokenId, mintedBy('0x01', 8), false);
       }
-      expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined, undefined]);
     });
 
     it('finds final mints by their blocks, from the highest', async () => {
@@ -179,23 +167,22 @@ describeOnEngines('the journal', (on) => {
     });
   });
 
-  it('lists unfinished issuances in the order added, even with equal times and after a purge', async () => {
-    const added: string[] = [];
-    for (let count = 0; count < 30; count++) {
-      const prepared = preparedDocument();
-      await journal.add(prepared);
-      added.push(prepared.tokenId);
-      if (count === 9) {
-        for (const tokenId of added) await journal.mined(tokenId, mintedBy('0x01'), true);
-        await journal.purge(now + 1);
-      }
+  it('lists unfinished issuances in the order added, and marks many as submitted', async () => {
+    const tokens: string[] = [];
+    for (let count = 0; count < 220; count++) {
+      tokens.push((await added(10)).tokenId);
+      if (count !== 9) continue;
+      for (const tokenId of tokens) await journal.mined(tokenId, mintedBy('0x01'), true);
+      await journal.purge(now + 1);
     }
-    expect(await tokensOf()).to.deep.equal(added.slice(10));
+    const left = tokens.slice(10);
+    await journal.submitted(left);
+    expect(await tokensOf()).to.deep.equal(left);
+    expect((await journal.unfinished()).map(({ issuance }) => issuance.state)).not.to.include('signed');
   });
 
   it('keeps the transactions of a document, oldest first, and a batch whole or not at all', async () => {
-    const [one, other] = [preparedDocument(), preparedDocument()];
-    for (const prepared of [one, other]) await journal.add(prepared);
+    const [one, other] = [await added(), await added()];
     const [first, second, third] = [9, 3, 5].map((nonce) => transactionOf(one.tokenId, nonce));
     await journal.keepTransactions([first!, transactionOf(other.tokenId, 4), second!]);
     await journal.keepTransactions([first!, third!]);
@@ -212,25 +199,16 @@ describeOnEngines('the journal', (on) => {
     expect((await journal.unfinished())[1]?.transactions.slice(1)).to.deep.equal(many);
   });
 
-  it('marks many issuances as submitted', async () => {
-    const many = Array.from({ length: 210 }, () => preparedDocument(10));
-    for (const prepared of many) await journal.add(prepared);
-    await journal.submitted(many.map(({ tokenId }) => tokenId));
-    const states = (await journal.unfinished()).map(({ issuance }) => issuance.state);
-    expect(new Set(states)).to.deep.equal(new Set(['submitted']));
-    expect(states).to.have.length(210);
-  });
-
   it('shows nothing of another issuer, registry or chain', async () => {
-    const prepared = preparedDocument();
-    await journal.add(prepared, REQUEST);
+    const { tokenId } = await added(10, REQUEST);
     for (const change of [
       { chainId: 1337 },
       { registryAddress: `0x${'cc'.repeat(20)}` },
       { issuer: 'did:web:other.example' },
     ]) {
       const other = createDatabaseJournal(on.database, { ...SCOPE, ...change }, clock);
-      expect(await other.find(prepared.tokenId)).to.equal(undefined);
+      expect(await other.find(tokenId)).to.equal(undefined);
+      expect(await mintFiguresOf(on.database.db, { ...SCOPE, ...change })).to.deep.equal(NOTHING);
       expect(await other.findByKey(REQUEST.key)).to.equal(undefined);
       expect(await other.unfinished()).to.deep.equal([]);
       expect(await other.add(preparedDocument(), REQUEST)).to.equal(undefined);
@@ -238,32 +216,26 @@ describeOnEngines('the journal', (on) => {
     }
     const inCapitals = { ...SCOPE, registryAddress: SCOPE.registryAddress.toUpperCase() };
     const same = createDatabaseJournal(on.database, inCapitals, clock);
-    expect(await same.find(prepared.tokenId)).to.include({ tokenId: prepared.tokenId });
+    expect(await same.find(tokenId)).to.include({ tokenId });
   });
 
   describe('with an Idempotency-Key', () => {
-    it('returns the issuance that has the key, and stores nothing more', async () => {
-      const prepared = preparedDocument();
-      expect(await journal.add(prepared, REQUEST)).to.equal(undefined);
-      const same = { tokenId: prepared.tokenId, requestHash: REQUEST.requestHash };
+    it('returns the issuance that has the key, stores nothing more, and frees it if it failed', async () => {
+      const one = await added(10, REQUEST);
+      const same = { tokenId: one.tokenId, requestHash: REQUEST.requestHash };
       expect(await journal.findByKey(REQUEST.key)).to.include(same);
       const again = await journal.add(preparedDocument(LONG), { ...REQUEST, requestHash: 'other' });
       expect(again).to.include(same);
       expect(await rowsOf('issuances')).to.equal(1);
-      expect(await rowsOf('document_parts')).to.equal(1);
-    });
-
-    it('frees the key when the issuance failed, and keeps it when it is mined', async () => {
-      const [one, two] = [preparedDocument(), preparedDocument()];
-      await journal.add(one, REQUEST);
+      await expectParts(1);
       await journal.failed(one.tokenId, { code: 'MINT_REVERTED', message: 'reverted' });
       expect(await journal.findByKey(REQUEST.key)).to.equal(undefined);
-      expect(await journal.add(two, REQUEST)).to.equal(undefined);
+      const two = await added(10, REQUEST);
       await journal.mined(two.tokenId, mintedBy('0x01'), true);
       expect(await journal.add(preparedDocument(), REQUEST)).to.include({ tokenId: two.tokenId });
     });
 
-    for (const bytes of [1_000, LONG]) {
+    for (const bytes of [1_000, LONG])
       it(`stores one of many racing documents of ${bytes} bytes, and no part of the others`, async () => {
         const racing = Array.from({ length: 8 }, () => preparedDocument(bytes));
         const journals = racing.map(() => createDatabaseJournal(on.database, SCOPE, clock));
@@ -274,11 +246,8 @@ describeOnEngines('the journal', (on) => {
         expect(answers.filter((answer) => answer === undefined)).to.have.length(1);
         for (const answer of answers.filter((one) => one !== undefined))
           expect(answer).to.include({ tokenId: winner.tokenId });
-        await expectStored(winner);
-        expect(await rowsOf('document_parts')).to.equal(Math.ceil(bytes / 262_144));
-        expect(await rowsOf('loose_documents')).to.equal(0);
+        await expectStored(winner, Math.ceil(bytes / PART));
       });
-    }
 
     it('gives the key to the next document when the one that had it fails meanwhile', async () => {
       for (let round = 0; round < 5; round++) {
@@ -310,28 +279,24 @@ describeOnEngines('the journal', (on) => {
       await mendTable('issuances');
       now += HOUR_MS + 1;
       await journal.purge(0);
-      expect(await rowsOf('document_parts')).to.equal(0);
-      expect(await rowsOf('loose_documents')).to.equal(0);
+      await expectParts(0);
     });
 
     it('keeps a document that is added twice', async () => {
-      const prepared = preparedDocument(LONG);
-      await journal.add(prepared);
+      const prepared = await added(LONG);
       expect(await journal.add(prepared)).to.equal(undefined);
       now += 2 * HOUR_MS;
       await journal.purge(0);
-      await expectStored(prepared);
+      await expectStored(prepared, 3);
     });
   });
 
   describe('purging', () => {
     it('removes only issuances that ended before a time, with parts and transactions', async () => {
       const old = await issued(LONG);
-      const failed = preparedDocument();
-      await journal.add(failed, REQUEST);
+      const failed = await added(10, REQUEST);
       await journal.failed(failed.tokenId, { code: 'X', message: 'x' });
-      const unfinished = preparedDocument(LONG);
-      await journal.add(unfinished);
+      const unfinished = await added(LONG);
       await journal.submitted([unfinished.tokenId]);
       await journal.keepTransactions([transactionOf(old, 1), transactionOf(unfinished.tokenId, 2)]);
       now += 10;
@@ -341,18 +306,17 @@ describeOnEngines('the journal', (on) => {
       expect(await journal.purge(now)).to.equal(2);
       for (const tokenId of [old, failed.tokenId]) expect(await journal.find(tokenId)).to.equal(undefined);
       expect(await journal.find(recent)).to.include({ state: 'final' });
-      expect(await rowsOf('document_parts')).to.equal(3 + 1);
+      await expectParts(3 + 1);
       expect(await rowsOf('mint_transactions')).to.equal(1);
-      expect(await rowsOf('loose_documents')).to.equal(0);
       expect(await journal.purge(Number.MAX_SAFE_INTEGER)).to.equal(1);
       expect(await tokensOf()).to.deep.equal([unfinished.tokenId]);
-      await expectStored(unfinished);
+      await expectStored(unfinished, 3);
     });
 
     it('removes more than one batch', async () => {
       for (let count = 0; count < 120; count++) await issued(10);
       expect(await journal.purge(now + 1)).to.equal(120);
-      expect(await rowsOf('document_parts')).to.equal(0);
+      await expectParts(0);
     });
 
     it('removes an unfinished document of a crash after an hour, and not earlier', async () => {
@@ -364,18 +328,17 @@ describeOnEngines('the journal', (on) => {
         .insertInto('loose_documents')
         .values({ scope, token_id: left.tokenId, begun_at: now })
         .execute();
-      const part = { scope, token_id: left.tokenId, part: 0, bytes: left.document.subarray(0, 262_144) };
+      const part = { scope, token_id: left.tokenId, part: 0, bytes: left.document.subarray(0, PART) };
       await db.insertInto('document_parts').values(part).execute();
       now += HOUR_MS;
       await journal.purge(0);
       expect(await rowsOf('document_parts')).to.equal(1);
       now += 1;
       expect(await journal.purge(0)).to.equal(0);
-      expect(await rowsOf('document_parts')).to.equal(0);
-      expect(await rowsOf('loose_documents')).to.equal(0);
+      await expectParts(0);
     });
 
-    it('leaves a document that is being stored whole, or interrupts it with an error', async () => {
+    it('interrupts a document with an error that is stored for more than an hour', async () => {
       const slow = preparedDocument(8 * MEGABYTE);
       const adding = codeThrownBy(journal.add(slow));
       await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
@@ -384,14 +347,7 @@ describeOnEngines('the journal', (on) => {
       await createDatabaseJournal(on.database, SCOPE, clock).purge(0);
       expect(await adding).to.equal('STORING_INTERRUPTED');
       expect(await journal.find(slow.tokenId)).to.equal(undefined);
-      expect(await rowsOf('document_parts')).to.equal(0);
-
-      const quick = preparedDocument(8 * MEGABYTE);
-      const added = journal.add(quick);
-      await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
-      await journal.purge(now);
-      expect(await added).to.equal(undefined);
-      await expectStored(quick);
+      await expectParts(0);
     });
 
     it('removes all parts of a document although another process has just removed the first', async () => {
@@ -411,23 +367,21 @@ describeOnEngines('the journal', (on) => {
         await sleep(300);
       });
       await purged;
-      expect(await rowsOf('document_parts')).to.equal(0);
-      await expectNoLooseDocuments();
+      await expectParts(0);
     });
 
     it('removes one issuance on request, unless it is unfinished', async () => {
       const [one, other] = [await issued(LONG), await issued()];
-      const unfinished = preparedDocument();
-      await journal.add(unfinished);
+      const unfinished = await added();
       expect(await journal.remove(one)).to.equal('removed');
       expect(await journal.remove(one)).to.equal('unknown');
       expect(await journal.remove(unfinished.tokenId)).to.equal('unfinished');
       expect(await journal.find(other)).not.to.equal(undefined);
-      expect(await rowsOf('document_parts')).to.equal(2);
+      await expectParts(2);
     });
   });
 
-  it('stores 12 MB byte for byte while others are served', async () => {
+  it('stores 12 MB byte for byte while others are served, and a purge leaves it whole', async () => {
     const prepared = preparedDocument(12 * MEGABYTE);
     let turns = 0;
     let isOver = false;
@@ -437,15 +391,15 @@ describeOnEngines('the journal', (on) => {
     };
     count();
     const adding = journal.add(prepared);
-    const small = preparedDocument();
-    await journal.add(small);
-    expect(await journal.find(prepared.tokenId), 'the small one did not wait').to.equal(undefined);
+    await added();
+    await journal.purge(now);
+    expect(await journal.find(prepared.tokenId), 'neither waited').to.equal(undefined);
     await adding;
     isOver = true;
     expect(turns).to.be.greaterThan(30);
-    await expectStored(prepared);
+    await expectStored(prepared, 49);
     await journal.mined(prepared.tokenId, mintedBy('0x01'), true);
     await journal.purge(now + 1);
-    expect(await rowsOf('document_parts')).to.equal(1);
+    await expectParts(1);
   });
 });

@@ -12,12 +12,6 @@ const START = Date.parse('2026-05-01T12:00:00Z');
 /** More than one page looks at. */
 const GAP = 6_000;
 
-interface Listed {
-  tokenId: string;
-  state: string;
-  createdAt: string;
-}
-
 describeOnEngines(
   'GET /documents',
   (on) => {
@@ -43,12 +37,12 @@ describeOnEngines(
       fetch(`${app.url}/documents${query}`, { headers });
 
     /** Follows the header Link from page to page. Returns the pages. */
-    async function pages(query: string): Promise<Listed[][]> {
-      const all: Listed[][] = [];
+    async function pages(query: string): Promise<{ tokenId: string }[][]> {
+      const all: { tokenId: string }[][] = [];
       for (let next: string | undefined = query; next !== undefined;) {
         const response = await get(next);
         expect(response.status, next).to.equal(200);
-        all.push((await response.json()) as Listed[]);
+        all.push((await response.json()) as { tokenId: string }[]);
         next = /<\/documents(\?[^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1];
       }
       return all;
@@ -64,37 +58,30 @@ describeOnEngines(
         expect(listed.flat().map(({ tokenId }) => tokenId)).to.deep.equal(newestFirst);
         for (const page of listed) expect(page.length).to.be.at.most(limit);
       }
+      expect(await pages('?after=1.'), 'behind the last').to.deep.equal([[]]);
+      expect(await tokensOf('?after=999999999999999.')).to.have.length(DOCUMENTS);
     });
 
     it('lists documents once that were added at the same time', async () => {
-      const positions = await on.database.db
-        .selectFrom('issuances')
-        .select(['token_id', 'position'])
-        .execute();
-      const all = on.database.db.updateTable('issuances');
+      const { db } = on.database;
+      const rows = await db.selectFrom('issuances').select(['token_id', 'position']).execute();
+      const all = db.updateTable('issuances');
       await all.set({ position: 2 }).where('token_id', 'in', tokens.slice(1, 5)).execute();
       for (const limit of [1, 2, 3])
         expect((await tokensOf(`?limit=${limit}`)).sort()).to.deep.equal([...tokens].sort());
-      for (const { token_id, position } of positions)
+      for (const { token_id, position } of rows)
         await all.set({ position }).where('token_id', '=', token_id).execute();
-    });
-
-    it('ends behind the last document, and takes the highest place', async () => {
-      expect(await pages('?after=1.')).to.deep.equal([[]]);
-      expect(await tokensOf('?after=999999999999999.')).to.have.length(DOCUMENTS);
     });
 
     it('shows the state, the time, the mint and the failure, and no document', async () => {
       const listed = (await pages('')).flat();
       const [mined, failed] = [1, 2].map((index) => listed.find(({ tokenId }) => tokenId === tokens[index]));
-      expect(mined).to.include({ state: 'mined', txHash: TX_HASH, createdAt: '2026-05-01T12:00:01.000Z' });
+      const told = { state: 'mined', txHash: TX_HASH, createdAt: '2026-05-01T12:00:01.000Z' };
+      expect(mined).to.include({ ...told, blNumber: 'SGCNM21566325' });
       const members = ['tokenId', 'id', 'blNumber', 'owner', 'holder', 'state', 'createdAt', 'txHash'];
       expect(mined).to.have.all.keys(members);
-      expect(mined).to.include({ blNumber: 'SGCNM21566325' });
-      expect(failed).to.deep.include({
-        state: 'failed',
-        failure: { code: 'GAS_TOO_LOW', message: 'no gas' },
-      });
+      const failure = { code: 'GAS_TOO_LOW', message: 'no gas' };
+      expect(failed).to.deep.include({ state: 'failed', failure });
     });
 
     it('selects by state and by time', async () => {
@@ -120,12 +107,8 @@ describeOnEngines(
     });
 
     it('does not list documents of another issuer', async () => {
-      const other = createDatabaseJournal(
-        on.database,
-        { ...SCOPE, issuer: 'did:web:other.example' },
-        { now: () => now },
-      );
-      await other.add(preparedDocument(10));
+      const scope = { ...SCOPE, issuer: 'did:web:other.example' };
+      await createDatabaseJournal(on.database, scope, { now: () => now }).add(preparedDocument(10));
       expect(await tokensOf('')).to.have.length(DOCUMENTS);
     });
 
@@ -155,13 +138,12 @@ describeOnEngines(
       });
 
     it('requires the API key, as GET /documents/{tokenId} does, and neither exists without one', async () => {
-      const open = await startHttpApp({ issuedDocuments: journal });
+      await using open = await startHttpApp({ issuedDocuments: journal });
       for (const path of ['', `/${tokens[1]}`]) {
         expect((await get(path, {})).status).to.equal(401);
         expect((await get(path, { Authorization: 'Bearer wrong' })).status).to.equal(401);
         expect((await fetch(`${open.url}/documents${path}`)).status).to.equal(404);
       }
-      await open.close();
       expect((await get(`/${tokens[1]}`)).status).to.equal(200);
       expect((await get(`/${'0'.repeat(64)}`)).status).to.equal(404);
     });
