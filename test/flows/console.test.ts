@@ -42,8 +42,6 @@ describe('the console in a browser', function () {
     page = await own.logIn(devnet.adminApiKey);
   });
 
-  after(() => inBrowser?.stop());
-
   const open = (hash: string, to = page): Promise<void> => own.open(to, hash);
 
   it('issues a document with an attachment, and gives the credential', async () => {

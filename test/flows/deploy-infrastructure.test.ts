@@ -24,36 +24,34 @@ describe('npx hardhat deploy on a network without the published contracts', () =
 
   it('sends nothing, and names the missing deployer and --with-infrastructure', async () => {
     await network.fund(parseEther('1'));
-    const { code, stdout, stderr } = await network.deploy();
-    expect(code, stdout).to.equal(1);
-    expect(stderr).to.contain('INFRASTRUCTURE_MISSING').and.to.contain(network.published.deployer);
-    expect(stderr).to.contain('--with-infrastructure');
-    expect(stderr).not.to.match(/\n +at /);
+    const refusal = await network.refuse();
+    expect(refusal).to.contain('INFRASTRUCTURE_MISSING').and.to.contain(network.published.deployer);
+    expect(refusal)
+      .to.contain('--with-infrastructure')
+      .and.not.to.match(/\n +at /);
     expect(await transactions()).to.equal(0);
   });
 
   it('sends nothing with --with-infrastructure if the wallet cannot pay for all of it', async () => {
     await network.fund(1n);
-    const { code, stderr } = await network.deploy(['--with-infrastructure']);
-    expect(code).to.equal(1);
-    expect(stderr).to.contain('WALLET_NOT_FUNDED');
+    const refusal = await network.refuse(['--with-infrastructure']);
+    expect(refusal).to.contain('WALLET_NOT_FUNDED');
     expect(await transactions()).to.equal(0);
-    const missing = /: (\S+) POL are missing/.exec(stderr)?.[1] ?? '';
+    const missing = /: (\S+) POL are missing/.exec(refusal)?.[1] ?? '';
     await network.fund(1n + parseEther(missing));
   });
 
   it('installs everything with --with-infrastructure within the printed cost', async () => {
     const balance = await network.chain.getBalance(network.wallet.address);
-    const { code, stdout, stderr } = await network.deploy(['--with-infrastructure']);
-    expect(code, stderr).to.equal(0);
-    expect(stdout)
+    const output = await network.deploy(['--with-infrastructure']);
+    expect(output)
       .to.contain(`cost     at most ${formatEther(balance)} POL`)
       .and.to.contain('This is an estimate');
-    printed = stdout.match(/(?<=^ +)ENV_FILE=.* verify .*$/gm) ?? [];
+    printed = output.match(/(?<=^ +)ENV_FILE=.* verify .*$/gm) ?? [];
     expect(printed).to.have.length(5);
     const registry = TradeTrustTokenStandard__factory.connect(network.registry(), network.chain);
     const [factory = '', implementation = '', deployer = ''] =
-      stdout.match(/0x\w{40}(?= +deployed$)/gm) ?? [];
+      output.match(/0x\w{40}(?= +deployed$)/gm) ?? [];
     expect(deployer).not.to.equal(network.published.deployer);
     const block = await network.chain.getBlock('latest');
     await expect(block?.transactions[0])
@@ -65,10 +63,9 @@ describe('npx hardhat deploy on a network without the published contracts', () =
 
   it('sends only the registry, without the flag, when the infrastructure exists', async () => {
     await network.fund(parseEther('1'));
-    const { code, stdout, stderr } = await network.deploy(['--new']);
-    expect(code, stderr).to.equal(0);
-    expect(stdout).to.match(/deployer +0x\w{40} +already there/);
-    for (const command of printed) expect(stdout).to.contain(command);
+    const output = await network.deploy(['--new']);
+    expect(output).to.match(/deployer +0x\w{40} +already there/);
+    for (const command of printed) expect(output).to.contain(command);
     expect(await transactions()).to.equal(7);
   });
 

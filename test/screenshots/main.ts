@@ -8,6 +8,7 @@ import {
   startConsoleInBrowser,
   type ConsoleInBrowser,
 } from '../helpers/pages/console-in-browser';
+import { stopAll } from '../helpers/resources';
 
 // `npm run screenshots` makes the pictures of docs/console.md: each page of the console, light and dark.
 
@@ -94,7 +95,7 @@ async function main(): Promise<void> {
     const prepared = await prepare(inBrowser.devnet);
     for (const colorScheme of ['light', 'dark'] as const) await take(inBrowser, colorScheme, prepared);
   } finally {
-    await inBrowser.stop();
+    await stopAll();
   }
 }
 

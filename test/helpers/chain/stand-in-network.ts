@@ -1,11 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { expect } from 'chai';
 import { hexlify, type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../../deploy/published-contracts';
 import { findNetwork } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
-import type { CommandAnswer } from '../processes/command-answer';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
 import { startLegacyGasNode, startNode } from './node';
 import { owned } from '../resources';
@@ -21,8 +21,13 @@ export interface StandInNetwork extends AsyncDisposable {
   envFile: string;
   /** Sets the balance of the wallet, in wei. */
   fund(wei: bigint): Promise<void>;
-  /** Runs `npx hardhat deploy --network …`, without a gas station unless the settings name one. */
-  deploy(args?: string[], settings?: Record<string, string>): Promise<CommandAnswer>;
+  /**
+   * Runs `npx hardhat deploy --network …`, without a gas station unless the settings name one. Returns the
+   * output. Rejects unless it exits with 0.
+   */
+  deploy(args?: string[], settings?: Record<string, string>): Promise<string>;
+  /** The same, but rejects unless it exits with 1. */
+  refuse(args?: string[], settings?: Record<string, string>): Promise<string>;
   /** TOKEN_REGISTRY_ADDRESS in the env file. */
   registry(): string;
   /** Takes the chain back to its start, with another wallet and env file. It mines at once. */
@@ -53,6 +58,19 @@ export async function startStandInNetwork(
   };
   let { wallet, envFile } = newTenant();
   let snapshot: unknown = await chain.send('evm_snapshot', []);
+  const deployWith =
+    (exit: number): StandInNetwork['deploy'] =>
+    async (args = [], settings = {}) => {
+      const { code, stdout, stderr } = await askHardhatInProcess(['deploy', '--network', name, ...args], {
+        ENV_FILE: envFile,
+        WALLET_PRIVATE_KEY: wallet.privateKey,
+        RPC_URL: node.url,
+        GAS_STATION_URL: 'none',
+        ...settings,
+      });
+      expect(code, stdout + stderr).to.equal(exit);
+      return stdout + stderr;
+    };
   const network: Omit<StandInNetwork, keyof AsyncDisposable> = {
     node,
     chain,
@@ -64,14 +82,8 @@ export async function startStandInNetwork(
       return envFile;
     },
     fund: (wei) => chain.send('hardhat_setBalance', [wallet.address, toQuantity(wei)]) as Promise<void>,
-    deploy: (args = [], settings = {}) =>
-      askHardhatInProcess(['deploy', '--network', name, ...args], {
-        ENV_FILE: envFile,
-        WALLET_PRIVATE_KEY: wallet.privateKey,
-        RPC_URL: node.url,
-        GAS_STATION_URL: 'none',
-        ...settings,
-      }),
+    deploy: deployWith(0),
+    refuse: deployWith(1),
     registry: () => readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '',
     async reset() {
       await chain.send('evm_setIntervalMining', [0]);

@@ -27,10 +27,9 @@ export interface ConsoleInBrowser {
   logIn(this: void, key: string, on?: BrowserContextOptions | Page): Promise<Page>;
   /** Shows the page of this hash, for example `token?id=1`. */
   open(this: void, page: Page, hash: string): Promise<void>;
-  stop(this: void): Promise<void>;
 }
 
-/** Starts it. The test must stop it. Undefined if this machine has no Chromium. */
+/** Starts it. Undefined if this machine has no Chromium. */
 export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefined> {
   const path = findChromium();
   if (path === undefined) {
@@ -39,51 +38,39 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
   }
   const folder = temporaryFolder();
   writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
-  const starting = [
+  const [devnet, browser] = await Promise.all([
     // A service that looks for blocks less often has more of the processor for the browser.
     runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY, POLL_INTERVAL_MS: '400' }),
     startBrowser(path),
-  ] as const;
-  const stop = async (): Promise<void> => {
-    const [devnet, browser] = await Promise.allSettled(starting);
-    if (browser.status === 'fulfilled') await browser.value.close();
-    if (devnet.status === 'fulfilled') await devnet.value.stop();
-    folder.remove();
+  ]);
+  const errors = collectPageErrors();
+  const alerts: string[] = [];
+  const open = async (page: Page, hash: string): Promise<void> => {
+    await page.goto(`${devnet.serviceUrl}/console#/${hash}`);
   };
-  try {
-    const [devnet, browser] = await Promise.all(starting);
-    const errors = collectPageErrors();
-    const alerts: string[] = [];
-    const open = async (page: Page, hash: string): Promise<void> => {
-      await page.goto(`${devnet.serviceUrl}/console#/${hash}`);
-    };
-    const newPage = async (options?: BrowserContextOptions): Promise<Page> => {
-      const context = await browser.newContext({ acceptDownloads: true, ...options });
-      context.setDefaultTimeout(PATIENCE_MS);
-      const page = await context.newPage();
-      errors.watch(page);
-      page.on('dialog', (dialog) => {
-        // The form asks before a page with a draft is left.
-        if (dialog.type() === 'beforeunload') return void dialog.accept();
-        alerts.push(dialog.message());
-        void dialog.dismiss();
-      });
-      await open(page, 'overview');
-      await page.getByLabel('Key').waitFor();
-      return page;
-    };
-    const logIn = async (key: string, on?: BrowserContextOptions | Page): Promise<Page> => {
-      const page = on && 'goto' in on ? on : await newPage(on);
-      await page.getByLabel('Key').fill(key);
-      await page.getByRole('button', { name: 'Log in' }).click();
-      await page.getByRole('heading', { name: 'Overview' }).waitFor();
-      return page;
-    };
-    return { devnet, errors, alerts, newPage, logIn, open, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const newPage = async (options?: BrowserContextOptions): Promise<Page> => {
+    const context = await browser.newContext({ acceptDownloads: true, ...options });
+    context.setDefaultTimeout(PATIENCE_MS);
+    const page = await context.newPage();
+    errors.watch(page);
+    page.on('dialog', (dialog) => {
+      // The form asks before a page with a draft is left.
+      if (dialog.type() === 'beforeunload') return void dialog.accept();
+      alerts.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await open(page, 'overview');
+    await page.getByLabel('Key').waitFor();
+    return page;
+  };
+  const logIn = async (key: string, on?: BrowserContextOptions | Page): Promise<Page> => {
+    const page = on && 'goto' in on ? on : await newPage(on);
+    await page.getByLabel('Key').fill(key);
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    return page;
+  };
+  return { devnet, errors, alerts, newPage, logIn, open };
 }
 
 /** Chooses a file with this credential on the page. */
