@@ -188,7 +188,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       sending({}, async (queue) => {
         await queue.mint();
         // The gas of a mint with a remark is not known: it is estimated, which reverts.
-        const issuance = newIssuance(isBehind ? 70 : 0);
+        const issuance = newIssuance(isBehind ? { remark: `0x${'01'.repeat(70)}` } : {});
         const before = await local.client.getBlockNumber();
         await mintDirectly(local, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
         const [made] = await mintsOf(local, issuance.tokenId);
@@ -247,7 +247,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       const reverted = await failureOf(queue.mint());
       const { length } = queue.journal.transactions;
       // The gas of this one is not known: it fails in the simulation.
-      const unsent = await failureOf(queue.mint(newIssuance(50)));
+      const unsent = await failureOf(queue.mint(newIssuance({ remark: `0x${'02'.repeat(50)}` })));
       expect(queue.journal.transactions).to.have.length(length);
       expect(reverted).to.have.property('code', 'MINT_REVERTED');
       expect(unsent).to.include({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Engine } from '../helpers/database/engines';
+import { ENGINES, type Engine } from '../helpers/database/engines';
 import { createPlace, type Model } from '../soak/models';
 
 /** The same scenarios in each run, as many as there is time for; `npm run soak` runs others. */
@@ -25,11 +25,19 @@ const PROMISES: [subject: string, promise: string, model: Model, engine: Engine]
     'retractions',
     'SQLite',
   ],
-  ...(['SQLite', 'PostgreSQL'] as const).map((engine): [string, string, Model, Engine] => [
-    `the service on ${engine} under right requests, wrong requests and rubbish`,
-    'gives only answers that are described, and goes on',
-    'requests',
-    engine,
+  ...ENGINES.flatMap((engine): [string, string, Model, Engine][] => [
+    [
+      `the service on ${engine} under right requests, wrong requests and rubbish`,
+      'gives only answers that are described, and goes on',
+      'requests',
+      engine,
+    ],
+    [
+      `subscriptions and registries on ${engine} that change while events are recorded`,
+      'gives each subscriber the events of its rules, in order, and no other',
+      'subscriptions',
+      engine,
+    ],
   ]),
 ];
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { inheritedEnvironment } from '../../service/config/config';
 import { ENGINES } from '../helpers/database/engines';
-import type { ScenarioResult } from '../helpers/mint-model/mint-model';
+import type { ScenarioResult } from '../helpers/scenario';
 import { MODELS, type SeedRange } from './models';
 
 /** A process runs only so many scenarios, because its node grows with every mint. */

@@ -1,18 +1,20 @@
 import type { Engine } from '../helpers/database/engines';
-import { runScenario, type ScenarioResult } from '../helpers/mint-model/mint-model';
+import { createLivePlace } from '../helpers/live-change/live-change';
+import { MintScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
-import { runNodesScenario } from '../helpers/nodes-model/nodes-model';
+import { NodesScenario } from '../helpers/nodes-model/nodes-model';
 import { createRequestPlace } from '../helpers/request-model/request-model';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
+import type { Place } from '../helpers/scenario';
 
 /** The models that scenarios test. */
-export const MODELS = ['mints', 'retractions', 'requests', 'nodes'] as const;
+export const MODELS = ['mints', 'retractions', 'requests', 'nodes', 'subscriptions'] as const;
 export type Model = (typeof MODELS)[number];
 
 /** The scenarios that main.ts gives to a process. Each result is sent as a message. */
 export interface SeedRange {
   model: Model;
-  /** For requests: the other models have one. */
+  /** For requests and subscriptions: the other models have one. */
   engine: Engine;
   first: number;
   count: number;
@@ -20,16 +22,17 @@ export interface SeedRange {
   forMs?: number;
 }
 
-/** An environment that runs the scenarios of a model one after the other. */
-export interface Place {
-  run(this: void, seed: number): Promise<ScenarioResult>;
-}
-
 /** Undefined if the engine is not installed. */
 export async function createPlace(model: Model, engine: Engine): Promise<Place | undefined> {
   if (model === 'retractions') return createRetractionPlace();
   if (model === 'requests') return createRequestPlace(engine);
+  if (model === 'subscriptions') return createLivePlace(engine);
   const place = await createMintPlace();
-  const runOne = model === 'nodes' ? runNodesScenario : runScenario;
-  return { run: (seed) => runOne(place, seed) };
+  const Scenario = model === 'nodes' ? NodesScenario : MintScenario;
+  return {
+    async run(seed) {
+      await place.reset();
+      return new Scenario(place, seed).run();
+    },
+  };
 }

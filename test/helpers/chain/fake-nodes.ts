@@ -74,13 +74,5 @@ export async function withFakeNodes(
 ): Promise<void> {
   const time = new VirtualTime();
   const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`http://node-${index + 1}`, time));
-  const release = time.rule(seededRandom(1));
-  try {
-    let isDone = false;
-    const played = act(nodes, time).finally(() => (isDone = true));
-    await Promise.race([time.passUntil(() => isDone), played]);
-    await played;
-  } finally {
-    release();
-  }
+  await time.during(seededRandom(1), () => act(nodes, time));
 }

@@ -15,8 +15,9 @@ import { createSecretsCipher } from '../../../service/subscriptions/secrets';
 import { subscriptionOf } from '../../../service/subscriptions/stored-subscriptions';
 import { eventIn, hashOf, SAMPLE_REGISTRY } from '../database/sample-feed';
 import { signingKeysOfTest } from '../receiver/webhook-to';
+import type { History } from '../scenario';
 import type { SeededRandom } from '../seeded-random';
-import { TYPES, type Span } from './rule';
+import { TOKENS, TYPES, type Span } from './rule';
 
 /** An event, and when it was recorded. */
 export interface Recorded extends Span {
@@ -26,17 +27,18 @@ export interface Recorded extends Span {
 /** The parts of the registries, and what they record. */
 export interface RegistriesOptions {
   database: Database;
+  history: History;
   /** Chooses the changes. */
   random: SeededRandom;
   /** Chooses the events. */
   ofEvents: SeededRandom;
   tick(this: void): number;
-  tokens: number;
-  eventsPerBlock: number;
-  blockEveryMs: number;
 }
 
 const MOST_REGISTRIES = 5;
+/** Events of each registry in one block. */
+const EVENTS_PER_BLOCK = 2;
+const BLOCK_EVERY_MS = 150;
 
 const REMARK = { remark: '0x' };
 const [ONE, OTHER] = [`0x${'01'.repeat(20)}`, `0x${'02'.repeat(20)}`];
@@ -62,10 +64,9 @@ interface Registry {
  * there is none.
  */
 export function createChangingRegistries(options: RegistriesOptions) {
-  const { database, random, tick } = options;
+  const { database, history, random, tick } = options;
   const all: Registry[] = [];
   const recorded: Recorded[] = [];
-  const counts = { 'registries added': 0, 'registries given up': 0, 'registries followed again': 0 };
 
   async function follow(registry: Registry): Promise<void> {
     const { identity } = registry;
@@ -79,7 +80,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
     async function read(): Promise<void> {
       while (registry.isRead) {
         const block = ++registry.blocks;
-        const events = eventsOf(block, options);
+        const events = eventsOf(block, options.ofEvents);
         const range = { events, blocks: [{ number: block, hash: hashOf(block) }], oldestKept: 0 };
         const from = tick();
         const whole = { ...range, nextBlock: block + 1 };
@@ -87,7 +88,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
         const to = tick();
         delivery.wake(channels);
         recorded.push(...events.map((event) => ({ event, from, to })));
-        await sleep(options.blockEveryMs);
+        await sleep(BLOCK_EVERY_MS);
       }
     }
   }
@@ -105,13 +106,12 @@ export function createChangingRegistries(options: RegistriesOptions) {
     const registry = { identity, blocks: 0, delivery: undefined, isRead: false, reading: Promise.resolve() };
     all.push(registry);
     await follow(registry);
-    counts['registries added']++;
+    history.count('registries added');
   }
 
   return {
     /** In the order of recording. */
     recorded,
-    counts,
     add,
     /** Adds one, gives one up, or follows one again. */
     async changeOne(): Promise<void> {
@@ -119,10 +119,10 @@ export function createChangingRegistries(options: RegistriesOptions) {
       const registry = random.pick(all);
       if (registry.delivery !== undefined) {
         await giveUp(registry);
-        counts['registries given up']++;
+        history.count('registries given up');
       } else {
         await follow(registry);
-        counts['registries followed again']++;
+        history.count('registries followed again');
       }
     },
     async followAll(): Promise<void> {
@@ -143,16 +143,16 @@ export function createChangingRegistries(options: RegistriesOptions) {
   };
 }
 
-function eventsOf(block: number, { tokens, eventsPerBlock, ofEvents }: RegistriesOptions): RegistryEvent[] {
-  return Array.from({ length: eventsPerBlock }, (_, logIndex) => {
-    const tokenId = BigInt(ofEvents.below(tokens));
-    const type = ofEvents.pick(TYPES);
+function eventsOf(block: number, random: SeededRandom): RegistryEvent[] {
+  return Array.from({ length: EVENTS_PER_BLOCK }, (_, logIndex) => {
+    const tokenId = BigInt(random.below(TOKENS));
+    const type = random.pick(TYPES);
     return eventIn(block, tokenId, {
       type,
       payload: PAYLOADS[type],
       logIndex,
       blockLogIndex: logIndex,
-      transactionHash: ofEvents.hex(32),
+      transactionHash: random.hex(32),
     });
   });
 }

@@ -3,6 +3,7 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import type { Database } from '../../../service/database/database';
 import { createSubscriptions, type Subscriptions } from '../../../service/subscriptions/manage-subscriptions';
 import { signingKeysOfTest } from '../receiver/webhook-to';
+import type { History } from '../scenario';
 import type { SeededRandom } from '../seeded-random';
 import { randomRule, type Rule, type RuleChange } from './rule';
 
@@ -21,8 +22,8 @@ export interface Changing {
 /** The parts that the changes need. `tick` counts beginnings and ends. */
 export interface ChangingOptions {
   database: Database;
+  history: History;
   sinks: string;
-  tokens: number;
   random: SeededRandom;
   tick(this: void): number;
   onChanged(this: void): void;
@@ -32,11 +33,9 @@ const RETRY = { initialDelayMs: 20, maxDelayMs: 200, giveUpAfterMs: 600_000 };
 
 /** Subscriptions that are added, filtered otherwise, paused, resumed and deleted, as by the API. */
 export function createChangingSubscriptions(options: ChangingOptions) {
-  const { random, tick, tokens } = options;
+  const { history, random, tick } = options;
   const subscriptions = managed(options);
   const all: Changing[] = [];
-  const counts: Record<string, number> = { added: 0, filtered: 0, paused: 0, resumed: 0, deleted: 0 };
-  const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
 
   function bodyOf(path: string, rule: Rule, config: object): object {
     return { ...rule.members, sink: `${options.sinks}${path}`, protocol: 'HTTP', config };
@@ -44,14 +43,14 @@ export function createChangingSubscriptions(options: ChangingOptions) {
 
   async function add(): Promise<void> {
     const path = `/${all.length}`;
-    const rule = randomRule(random, tokens);
+    const rule = randomRule(random);
     const fromBeginning = random.chance(0.3);
     const config = { retry: RETRY, startFrom: fromBeginning ? 'beginning' : 'now' };
     const from = tick();
     const { id } = await subscriptions.add(bodyOf(path, rule, config));
     const change = { from: fromBeginning ? -2 : from, to: fromBeginning ? -1 : tick(), rule };
     all.push({ id, path, rule, changes: [change], isPaused: false, isDeleted: false, fromBeginning });
-    count('added');
+    history.count('added');
   }
 
   async function put(one: Changing, rule: Rule, isPaused: boolean): Promise<void> {
@@ -67,12 +66,11 @@ export function createChangingSubscriptions(options: ChangingOptions) {
     await subscriptions.remove(one.id, true);
     one.changes.push({ from, to: tick(), rule: undefined });
     one.isDeleted = true;
-    count('deleted');
+    history.count('deleted');
   }
 
   return {
     all,
-    counts,
     add,
     /** Changes one, or deletes it and adds another. */
     async changeOne(): Promise<void> {
@@ -82,10 +80,10 @@ export function createChangingSubscriptions(options: ChangingOptions) {
         await add();
       } else if (random.chance(0.5)) {
         await put(one, one.rule, !one.isPaused);
-        count(one.isPaused ? 'paused' : 'resumed');
+        history.count(one.isPaused ? 'paused' : 'resumed');
       } else if (!one.fromBeginning) {
-        await put(one, randomRule(random, tokens), one.isPaused);
-        count('filtered');
+        await put(one, randomRule(random), one.isPaused);
+        history.count('filtered');
       }
     },
     async resumeAll(): Promise<void> {

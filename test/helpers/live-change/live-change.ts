@@ -1,57 +1,59 @@
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../service/database/database';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { idOfBytes } from '../../../service/outbox/stored-events';
+import { newState, openState, type Engine, type State } from '../database/engines';
 import { eventually } from '../eventually';
-import { seededRandom } from '../seeded-random';
+import { serve, type TestServer } from '../http-server';
+import { checkEvent } from '../receiver/schema-problems';
+import { History, type Place } from '../scenario';
+import { seededRandom, type SeededRandom } from '../seeded-random';
 import { createChangingRegistries, type Recorded } from './changing-registries';
 import { createChangingSubscriptions, type Changing } from './changing-subscriptions';
-import { startSharedReceiver } from './receiver';
 import { expectationOf } from './rule';
 
-/** The size of a run. */
-export interface LiveChange {
-  seed: number;
-  subscriptions: number;
-  tokens: number;
-  /** Changes of subscriptions and registries. Events are recorded until the last of them. */
-  changes: number;
-  /** Events of each registry in one block. */
-  eventsPerBlock: number;
-  /** The pause between two blocks. */
-  blockEveryMs: number;
-}
+// A model test of subscriptions. Registries record events while subscriptions and registries are changed as
+// the seed chooses. Then the events that arrived are compared with the rules. Time is real: a seed repeats
+// the changes, not the timing.
 
+const SUBSCRIPTIONS = 8;
+/** Changes of subscriptions and registries. Events are recorded until the last of them. */
+const CHANGES = 40;
 /** The share of changes that concern registries. */
 const OF_REGISTRIES = 0.2;
+/** The share of deliveries that are answered with 500. */
+const REFUSED = 0.02;
 
-/**
- * Records events while subscriptions and registries are changed at random, and compares what arrived with the
- * rules.
- *
- * @returns the numbers of violations, and of the steps of the run. `repeated`: deliveries after one that was
- *   answered.
- */
-export async function runLiveChange(database: Database, change: LiveChange) {
-  const random = seededRandom(change.seed);
-  const receiver = await startSharedReceiver(seededRandom(change.seed + 1));
+/** Undefined if the engine is not installed. */
+export async function createLivePlace(engine: Engine): Promise<Place | undefined> {
+  await using state = await newState(engine);
+  if (state === undefined) return undefined;
+  return {
+    async run(seed) {
+      await using ownState = (await newState(engine)) as State;
+      await using database = await openState(ownState);
+      const history = new History(seed);
+      return await history.of(runOnce(history, database));
+    },
+  };
+}
+
+async function runOnce(history: History, database: Database): Promise<void> {
+  const { seed } = history;
+  const random = seededRandom(seed);
+  const accepted = new Map<string, CloudEvent[]>();
+  await using receiver = await startReceiver(accepted, seededRandom(seed + 1));
   let ticks = 0;
-  const tick = (): number => ++ticks;
+  const parts = { database, history, random, tick: () => ++ticks };
   // The events draw their own numbers, so that a seed makes the same changes whatever the timing.
-  const ofEvents = seededRandom(change.seed + 2);
-  const registries = createChangingRegistries({ ...change, database, random, ofEvents, tick });
-  const changing = createChangingSubscriptions({
-    database,
-    sinks: receiver.url,
-    tokens: change.tokens,
-    random,
-    tick,
-    onChanged: registries.refresh,
-  });
+  const registries = createChangingRegistries({ ...parts, ofEvents: seededRandom(seed + 2) });
+  const { refresh: onChanged } = registries;
+  const changing = createChangingSubscriptions({ ...parts, sinks: receiver.url, onChanged });
   try {
     await registries.add();
-    for (let added = 0; added < change.subscriptions; added++) await changing.add();
-    for (let changed = 0; changed < change.changes; changed++) {
+    for (let added = 0; added < SUBSCRIPTIONS; added++) await changing.add();
+    for (let changed = 0; changed < CHANGES; changed++) {
       await (random.chance(OF_REGISTRIES) ? registries : changing).changeOne();
       await sleep(random.below(20));
     }
@@ -61,21 +63,28 @@ export async function runLiveChange(database: Database, change: LiveChange) {
     await eventually('nothing waits', () => nothingWaits(database, changing.all), { withinMs: 900_000 });
   } finally {
     await registries.stop();
-    await receiver.close();
   }
-  const { recorded } = registries;
-  const counts: Record<string, number> & { delivered: number } = {
-    ...changing.counts,
-    ...registries.counts,
-    recorded: recorded.length,
-    delivered: 0,
-  };
-  const result = { missed: 0, outOfOrder: 0, againstTheRule: 0, repeated: 0, counts };
+  history.count('recorded', registries.recorded.length);
   for (const one of changing.all) {
-    const accepted = receiver.accepted.get(one.path) ?? [];
-    compare(one, accepted, await unansweredOf(database, one.id), recorded, result);
+    const arrived = accepted.get(one.path) ?? [];
+    history.count('delivered', arrived.length);
+    compare(one, arrived, await unansweredOf(database, one.id), registries.recorded, history);
   }
-  return result;
+  if (history.counts.delivered === 0) history.violation('nothing was delivered');
+}
+
+/** A receiver of all subscriptions, each of which has a path of its own. It refuses some deliveries. */
+function startReceiver(accepted: Map<string, CloudEvent[]>, random: SeededRandom): Promise<TestServer> {
+  return serve((request, response) => {
+    void text(request).then((body) => {
+      const event = JSON.parse(body) as CloudEvent;
+      checkEvent(event);
+      if (random.chance(REFUSED)) return void response.writeHead(500).end();
+      const path = request.url ?? '';
+      accepted.set(path, [...(accepted.get(path) ?? []), event]);
+      response.writeHead(204).end();
+    });
+  });
 }
 
 async function nothingWaits({ db }: Database, all: readonly Changing[]): Promise<boolean> {
@@ -109,35 +118,35 @@ async function unansweredOf({ db }: Database, id: string): Promise<ReadonlyMap<s
   return new Map(rows.map(({ event_id, count }) => [idOfBytes(event_id), Number(count)]));
 }
 
-/** Adds the violations of one subscription to the result. */
+/** Notes the violations of one subscription. */
 function compare(
   one: Changing,
   accepted: readonly CloudEvent[],
   unanswered: ReadonlyMap<string, number>,
   recorded: readonly Recorded[],
-  result: Awaited<ReturnType<typeof runLiveChange>>,
+  history: History,
 ): void {
   const order = new Map(recorded.map(({ event }, index) => [event.transactionHash, index]));
   const arrived = new Map<string, number>();
   const lastOfToken = new Map<string, number>();
+  const wrong = (what: string, hash: string) => history.violation(`${one.path} ${what} the event of ${hash}`);
   for (const { id, data, source, subject } of accepted) {
     const token = `${source} ${subject}`;
     const times = (arrived.get(data.transactionHash) ?? 0) + 1;
     arrived.set(data.transactionHash, times);
     if (times > 1) {
-      if (times > 1 + (unanswered.get(id) ?? 0) && !one.isDeleted) result.repeated++;
+      if (times > 1 + (unanswered.get(id) ?? 0) && !one.isDeleted) wrong('got again', data.transactionHash);
       continue;
     }
     const place = order.get(data.transactionHash) ?? NaN;
-    if (!(place > (lastOfToken.get(token) ?? -1))) result.outOfOrder++;
+    if (!(place > (lastOfToken.get(token) ?? -1))) wrong('got out of order', data.transactionHash);
     lastOfToken.set(token, place);
   }
-  result.counts.delivered += accepted.length;
   for (const { event, ...span } of recorded) {
     const expectation = expectationOf(one.changes, event, span);
     const hasArrived = arrived.has(event.transactionHash);
     // The deletion of a subscription removed its waiting events.
-    if (expectation === 'must' && !hasArrived && !one.isDeleted) result.missed++;
-    if (expectation === 'must not' && hasArrived) result.againstTheRule++;
+    if (expectation === 'must' && !hasArrived && !one.isDeleted) wrong('missed', event.transactionHash);
+    if (expectation === 'must not' && hasArrived) wrong('got against its rule', event.transactionHash);
   }
 }

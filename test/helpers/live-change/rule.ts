@@ -1,6 +1,8 @@
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { SeededRandom } from '../seeded-random';
 
+/** The number of tokens of each registry. */
+export const TOKENS = 50;
 /** The types of the recorded events. */
 export const TYPES = ['holder_transfer', 'nomination', 'shred'] as const;
 
@@ -11,8 +13,8 @@ export interface Rule {
 }
 
 /** A rule of a random kind: everything, some types, some tokens, all tokens but some. */
-export function randomRule(random: SeededRandom, tokens: number): Rule {
-  const some = new Set(Array.from({ length: Math.ceil(tokens / 2) }, () => BigInt(random.below(tokens))));
+export function randomRule(random: SeededRandom): Rule {
+  const some = new Set(Array.from({ length: TOKENS / 2 }, () => BigInt(random.below(TOKENS))));
   const ids = [...some].map(String);
   const types = TYPES.filter(() => random.chance(0.6));
   const rules: Rule[] = [

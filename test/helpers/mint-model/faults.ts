@@ -1,5 +1,6 @@
 import type { SeededRandom } from '../seeded-random';
 import type { UnsteadyChain } from './unsteady-chain';
+import type { History } from '../scenario';
 import type { VirtualTime } from './virtual-time';
 
 /**
@@ -15,36 +16,10 @@ import type { VirtualTime } from './virtual-time';
  * - Service: `journal away` before or after a change; `kill`.
  * - Signer of the wallet: `signer away`, `signer refuses`; `signature lost`, `signature wrong`,
  *   `signature slow`.
+ *
+ * Each with its highest probability in a scenario that has it, and in a spell of it.
  */
-export const FAULTS = [
-  'lost request',
-  'lost answer',
-  'gateway',
-  'slow',
-  'false refusal',
-  'swallowed',
-  'unknown hash',
-  'stale',
-  'forgotten',
-  'heard again',
-  'other sender',
-  'reorganisation',
-  'empty block',
-  'some left out',
-  'dear block',
-  'pause',
-  'journal away',
-  'kill',
-  'signer away',
-  'signer refuses',
-  'signature lost',
-  'signature wrong',
-  'signature slow',
-] as const;
-export type Fault = (typeof FAULTS)[number];
-
-/** The highest probability of a fault in a scenario that has it, and in a spell of the fault. */
-const CHANCES: Record<Fault, [usual: number, spell: number]> = {
+const CHANCES = {
   'lost request': [0.1, 0.8],
   'lost answer': [0.1, 0.8],
   gateway: [0.05, 0.6],
@@ -68,7 +43,8 @@ const CHANCES: Record<Fault, [usual: number, spell: number]> = {
   'signature lost': [0.4, 1],
   'signature wrong': [0.6, 1],
   'signature slow': [0.3, 0.8],
-};
+} satisfies Record<string, [usual: number, spell: number]>;
+export type Fault = keyof typeof CHANCES;
 
 /** The share of scenarios that have a given fault. */
 const SHARE = 0.5;
@@ -86,15 +62,12 @@ interface Spell {
  * each other.
  */
 export class FaultPlan {
-  /** The number of times that each fault occurred. */
-  readonly counts: Record<string, number> = {};
   readonly #usual = new Map<Fault, number>();
   readonly #spells = new Map<Fault, Spell[]>();
   #isOver = false;
 
   constructor(random: SeededRandom, lengthMs: number) {
-    for (const fault of FAULTS) {
-      const [usual, spell] = CHANCES[fault];
+    for (const [fault, [usual, spell]] of Object.entries(CHANCES) as [Fault, [number, number]][]) {
       // Every fault draws its numbers, so that a fault does not change those of the others.
       const isThere = random.chance(SHARE);
       const chance = random.fraction() ** 2 * usual;
@@ -119,50 +92,9 @@ export class FaultPlan {
     return Math.max(this.#usual.get(fault) ?? 0, ...spells.map(({ chance }) => chance));
   }
 
-  /** Draws whether a fault occurs now, and counts it. */
-  strikes(fault: Fault, now: number, random: SeededRandom): boolean {
-    const strikes = random.chance(this.chanceOf(fault, now));
-    if (strikes) this.count(fault);
-    return strikes;
-  }
-
   /** Ends all faults. */
   end(): void {
     this.#isOver = true;
-  }
-
-  count(what: string, times = 1): void {
-    this.counts[what] = (this.counts[what] ?? 0) + times;
-  }
-}
-
-/** The events of a scenario, in order and in few words, and the violations among them. */
-export class History {
-  readonly lines: string[] = [];
-  readonly violations: string[] = [];
-  readonly #names = new Map<string, string>();
-
-  constructor(private readonly time: VirtualTime) {}
-
-  /** Gives a token a shorter name for the lines that follow. */
-  name(tokenId: string, name: string): void {
-    this.#names.set(tokenId, name);
-  }
-
-  nameOf(tokenId: string | undefined): string {
-    return this.#names.get(tokenId ?? '') ?? 'other';
-  }
-
-  note(event: string): void {
-    let text = event.replaceAll(/0x[0-9a-f]{64,}/g, (long) => long.slice(0, 8));
-    for (const [tokenId, name] of this.#names) text = text.replaceAll(tokenId, name);
-    this.lines.push(`${(this.time.now() / 1_000).toFixed(3)} ${text}`);
-  }
-
-  /** Notes an event that must not occur. */
-  violation(what: string): void {
-    this.violations.push(what);
-    this.note(`WRONG: ${what}`);
   }
 }
 
@@ -172,4 +104,20 @@ export interface ScenarioParts {
   faults: FaultPlan;
   chain: UnsteadyChain;
   history: History;
+}
+
+/** A part of a scenario. It draws its own numbers, so that a change of one does not change the others. */
+export abstract class Part {
+  constructor(
+    protected readonly parts: ScenarioParts,
+    protected readonly random: SeededRandom,
+  ) {}
+
+  /** Draws whether a fault occurs now, and counts it. */
+  protected strikes(fault: Fault): boolean {
+    const { time, faults, history } = this.parts;
+    const strikes = this.random.chance(faults.chanceOf(fault, time.now()));
+    if (strikes) history.count(fault);
+    return strikes;
+  }
 }

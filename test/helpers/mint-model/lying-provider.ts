@@ -1,4 +1,4 @@
-import type { Fault, ScenarioParts } from './faults';
+import { Part, type ScenarioParts } from './faults';
 import type { Answerer, HttpAnswer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { DEPLOYER } from '../chain/local-setup';
 import type { SeededRandom } from '../seeded-random';
@@ -58,7 +58,7 @@ const GATEWAYS: HttpAnswer[] = [
 /**
  * Answers like a provider that has several nodes, loses connections and gives false answers.
  */
-export class LyingProvider {
+export class LyingProvider extends Part {
   /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
   #arrived: Arrived[] = [];
@@ -72,10 +72,11 @@ export class LyingProvider {
 
   /** @param nonceKeptFor the nonce under which the journal has a transaction. */
   constructor(
-    private readonly parts: ScenarioParts,
-    private readonly random: SeededRandom,
+    parts: ScenarioParts,
+    random: SeededRandom,
     private readonly nonceKeptFor: (hash: string) => Promise<number | undefined>,
   ) {
+    super(parts, random);
     const all = [...LIES, ...DENIALS];
     const few = Array.from({ length: 1 + random.below(3) }, () => random.pick(all));
     this.#lies = (random.chance(0.5) ? all : few).map((error) => ({ error }));
@@ -109,8 +110,8 @@ export class LyingProvider {
   async #serve(call: RpcCall, mortal: Mortal): Promise<Decision> {
     const { time } = this.parts;
     const random = this.random;
-    const isLost = { request: this.#strikes('lost request'), answer: this.#strikes('lost answer') };
-    const isGateway = this.#strikes('gateway');
+    const isLost = { request: this.strikes('lost request'), answer: this.strikes('lost answer') };
+    const isGateway = this.strikes('gateway');
     const isOnItsWay = random.chance(0.5);
     await time.sleep(this.#latency());
     if (call.method === 'eth_sendRawTransaction') {
@@ -127,13 +128,8 @@ export class LyingProvider {
     return isGateway ? random.pick(GATEWAYS) : answer;
   }
 
-  #strikes(fault: Fault): boolean {
-    const { faults, time } = this.parts;
-    return faults.strikes(fault, time.now(), this.random);
-  }
-
   #latency(): number {
-    return 1 + this.random.below(this.#strikes('slow') ? SLOW_MS : USUAL_MS);
+    return 1 + this.random.below(this.strikes('slow') ? SLOW_MS : USUAL_MS);
   }
 
   #lose({ method, params }: RpcCall, what: string): 'drop request' {
@@ -164,10 +160,10 @@ export class LyingProvider {
   #answer({ method, params }: RpcCall): Promise<RpcAnswer> {
     const { chain } = this.parts;
     if (method === 'eth_sendRawTransaction') return this.#take(String(params[0]));
-    if (method === 'eth_getTransactionByHash' && this.#strikes('unknown hash'))
+    if (method === 'eth_getTransactionByHash' && this.strikes('unknown hash'))
       return Promise.resolve({ result: null });
     if (method === 'eth_estimateGas') return chain.ask(method, [params[0], this.#estimatesAt]);
-    if (!this.#strikes('stale')) return chain.ask(method, params);
+    if (!this.strikes('stale')) return chain.ask(method, params);
     const last = Math.max(chain.head - 1 - this.random.below(MOST_BEHIND), chain.base);
     return answerUpTo(chain, last, { method, params }, () => this.random.chance(0.5));
   }
@@ -176,11 +172,11 @@ export class LyingProvider {
     const { chain, history } = this.parts;
     const random = this.random;
     const name = this.#mintIn(raw);
-    const lies = this.#strikes('false refusal');
+    const lies = this.strikes('false refusal');
     const lie = random.pick(this.#lies);
     const isDenial = 'error' in lie && DENIALS.includes(lie.error);
     const isPassedOn = random.chance(this.#passedOn) && !isDenial;
-    if (this.#strikes('swallowed')) {
+    if (this.strikes('swallowed')) {
       history.note(`swallowed: ${name}`);
       return { result: chain.read(raw).hash };
     }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { getAddress } from 'ethers';
 import { messageOf } from '../../../service/base/errors';
-import { type Issuance, scopeName, type SignedDocument } from '../../../service/journal/issuance';
+import { type Issuance, scopeName } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
 import type { MintTiming } from '../../../service/minting/mint';
-import { FaultPlan, History, type ScenarioParts } from './faults';
+import { FaultPlan, type ScenarioParts } from './faults';
 import { LyingProvider } from './lying-provider';
 import type { MintPlace } from './place';
 import { Service, type ServiceLife } from './service';
@@ -13,25 +12,16 @@ import { UnsteadyChain } from './unsteady-chain';
 import { BLOCK_MS, UnsteadyNetwork } from './unsteady-network';
 import { UnsteadySigner } from './unsteady-signer';
 import { VirtualTime } from './virtual-time';
+import { History, type ScenarioResult } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { DEPLOYER } from '../chain/local-setup';
+import { newIssuance } from '../processes/running-mint-queue';
 
 // A model test of the mint queue. A seed is a scenario: some callers want one document each, and the real
 // queue mints them with the real journal and a real node. The seed chooses the faults: a provider that lies,
 // a signer that lies too, a network that forgets and reorganises, a service that is killed. Then the faults
 // end, and within some time every caller must have exactly one token, and the journal must agree with the
 // chain. Time is virtual: a scenario takes little time, and its seed repeats it exactly.
-
-/** The result of one scenario. */
-export interface ScenarioResult {
-  seed: number;
-  /** The broken rules. Empty if all went well. */
-  violations: string[];
-  /** The number of occurrences of each fault and event. */
-  counts: Record<string, number>;
-  /** The events, in order. */
-  history: string[];
-}
 
 export const CONFIRMATIONS = 3;
 /** A public network, whose nodes may be behind one another, with the chain id of a local node. */
@@ -58,14 +48,8 @@ const LONGEST_MS = 45_000;
 /** The time in which everything must become final after the faults end. */
 const SETTLED_WITHIN_MS = 150_000;
 
-/** Runs the scenario of a seed. No other may run in this place at the same time. */
-export async function runScenario(place: MintPlace, seed: number): Promise<ScenarioResult> {
-  await place.reset();
-  const scenario = new Scenario(place, seed);
-  return scenario.run();
-}
-
-class Scenario {
+/** The scenario of a seed. No other may run in this place at the same time. */
+export class MintScenario {
   readonly #parts: ScenarioParts;
   readonly #provider: LyingProvider;
   readonly #local: UnsteadyNetwork;
@@ -79,7 +63,7 @@ class Scenario {
 
   constructor(
     private readonly place: MintPlace,
-    private readonly seed: number,
+    seed: number,
   ) {
     // Each part has its own random numbers, so that a change of one does not change the others.
     let drawn = 0;
@@ -91,7 +75,7 @@ class Scenario {
       time,
       faults: new FaultPlan(nextRandom(), this.#lengthMs),
       chain: new UnsteadyChain({ ...place, time, confirmations: CONFIRMATIONS }),
-      history: new History(time),
+      history: new History(seed, time),
     };
     this.#parts = parts;
     const journalScope = {
@@ -123,22 +107,11 @@ class Scenario {
   }
 
   async run(): Promise<ScenarioResult> {
-    const { time, faults, history } = this.#parts;
+    const { time, history } = this.#parts;
     time.onQuiet = () => this.#provider.admit();
-    const release = time.rule(this.#random);
-    try {
-      let isDone = false;
-      const play = this.#play().finally(() => (isDone = true));
-      await Promise.race([time.passUntil(() => isDone), play]);
-      await play;
-    } catch (error) {
-      history.violation(`the scenario broke off: ${error instanceof Error ? error.stack : String(error)}`);
-    } finally {
-      release();
-    }
+    await history.of(time.during(this.#random, () => this.#play()));
     await this.#service.close();
-    const { violations, lines } = history;
-    return { seed: this.seed, violations, counts: faults.counts, history: lines };
+    return history;
   }
 
   async #play(): Promise<void> {
@@ -213,8 +186,8 @@ class Scenario {
    * token.
    */
   async #judgeFailure(tokenId: string): Promise<void> {
-    const { chain, faults, history } = this.#parts;
-    faults.count('failed');
+    const { chain, history } = this.#parts;
+    history.count('failed');
     const name = history.nameOf(tokenId);
     if ((await chain.mints()).has(tokenId)) history.violation(`${name} failed, and its token exists`);
     const used = await chain.count(DEPLOYER, chain.settledBlock);
@@ -226,7 +199,7 @@ class Scenario {
   }
 
   async #judge(): Promise<void> {
-    const { chain, faults, history } = this.#parts;
+    const { chain, history } = this.#parts;
     for (const { key, told } of this.#callers)
       if (told === undefined) history.violation(`${key} was never told of a token`);
     // The network sends every transaction again that it ever had.
@@ -247,8 +220,8 @@ class Scenario {
       const tokens = [...mints.keys()].filter((tokenId) => caller.owns(tokenId));
       if (tokens.length !== 1) history.violation(`${caller.key} has ${tokens.length} tokens`);
     }
-    faults.count('token', mints.size);
-    faults.count('issuance', rows.length);
+    history.count('token', mints.size);
+    history.count('issuance', rows.length);
   }
 }
 
@@ -299,29 +272,19 @@ class Caller {
   }
 
   async #store(life: ServiceLife): Promise<Issuance> {
-    const { document, ...mint } = this.#newDocument();
+    const issuance = this.#newIssuance();
     const requestHash = createHash('sha256').update(this.key).digest('hex');
-    const earlier = await life.journal.add({ document, ...mint }, { key: this.key, requestHash });
-    const createdAt = this.parts.time.now();
-    return (
-      earlier ?? { ...mint, state: 'signed', txHash: undefined, failure: undefined, requestHash, createdAt }
-    );
+    const document = Buffer.from(issuance.tokenId);
+    const earlier = await life.journal.add({ ...issuance, document }, { key: this.key, requestHash });
+    return earlier ?? { ...issuance, requestHash };
   }
 
-  #newDocument(): SignedDocument {
+  #newIssuance(): Issuance {
     const tokenId = this.random.hex(32).slice(2);
-    const someone = getAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8');
     this.#tokenIds.add(tokenId);
     this.parts.history.name(tokenId, `${this.name}.${this.#tokenIds.size}`);
-    return {
-      tokenId,
-      credentialId: `urn:bnid:_:${tokenId.slice(0, 32)}`,
-      beneficiary: someone,
-      holder: someone,
-      // The gas of a mint depends on the length of its remark.
-      remark: this.random.chance(0.8) ? '0x' : this.random.hex(1 + this.random.below(100)),
-      blNumber: undefined,
-      document: Buffer.from(tokenId),
-    };
+    // The gas of a mint depends on the length of its remark.
+    const remark = this.random.chance(0.8) ? '0x' : this.random.hex(1 + this.random.below(100));
+    return newIssuance({ tokenId, remark, createdAt: this.parts.time.now() });
   }
 }

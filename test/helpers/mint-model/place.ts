@@ -1,15 +1,11 @@
-import { AbiCoder, type ContractDeployTransaction } from 'ethers';
+import { JsonRpcProvider, Wallet, type JsonRpcPayload, type JsonRpcResult } from 'ethers';
 import { createProvider } from 'hardhat/internal/core/providers/construction';
 import type { Database } from '../../../service/database/database';
-import { registryInterface } from '../../../service/registry/registry-contracts';
-import {
-  ERC1967Proxy__factory,
-  TitleEscrowFactory__factory,
-  TradeTrustTokenStandard__factory,
-} from '../../../typechain-types';
+import { TradeTrustTokenStandard__factory } from '../../../typechain-types';
+import { installContracts } from '../../../devnet/local-chain';
 import { hre } from '../chain/in-process-chain';
 import { DEPLOYER } from '../chain/local-setup';
-import type { RpcAnswer } from '../chain/rpc-proxy';
+import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { newState, openState } from '../database/engines';
 
 /** A real node with a registry, and a real database. Scenarios run in it one after the other. */
@@ -23,11 +19,6 @@ export interface MintPlace {
 
 /** The published key of the second account of every Hardhat node, which may pause the registry. */
 export const ADMIN_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
-const ADMIN = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const ADMIN_ROLE = `0x${'00'.repeat(32)}`;
-
-/** More than any deployment needs, and less than the limit of a transaction. */
-const GAS = '0xf00000';
 
 /** Creates a node that mines on request, deploys a registry and opens a database. */
 export async function createMintPlace(): Promise<MintPlace> {
@@ -49,31 +40,38 @@ export async function createMintPlace(): Promise<MintPlace> {
   };
 }
 
-/**
- * Deploys the registry without the deployer contract. The wallet of the service may mint; another account may
- * also pause.
- */
+/** Deploys the registry. The wallet of the service may mint; another account may also pause. */
 async function deployRegistry(node: NodeInProcess): Promise<string> {
-  const factory = await deploy(node, await new TitleEscrowFactory__factory().getDeployTransaction());
-  const implementation = await new TradeTrustTokenStandard__factory().getDeployTransaction();
-  const coder = AbiCoder.defaultAbiCoder();
-  const names = coder.encode(['string', 'string', 'address'], ['Bills', 'BL', DEPLOYER]);
-  const parameters = coder.encode(['bytes', 'address'], [names, factory]);
-  const initialize = registryInterface.encodeFunctionData('initialize', [parameters]);
-  const proxy = new ERC1967Proxy__factory();
-  const registryAddress = await deploy(
-    node,
-    await proxy.getDeployTransaction(await deploy(node, implementation), initialize),
-  );
-  const data = registryInterface.encodeFunctionData('grantRole', [ADMIN_ROLE, ADMIN]);
-  await node.call('eth_sendTransaction', { from: DEPLOYER, to: registryAddress, data, gas: GAS });
+  const client = new ClientOfNode(node);
+  const registryAddress = await (await installContracts(client))();
+  const signer = await client.getSigner(DEPLOYER);
+  const registry = TradeTrustTokenStandard__factory.connect(registryAddress, signer);
+  await registry.grantRole(await registry.DEFAULT_ADMIN_ROLE(), new Wallet(ADMIN_KEY).address);
+  client.destroy();
   return registryAddress;
 }
 
-async function deploy(node: NodeInProcess, { data }: ContractDeployTransaction): Promise<string> {
-  const hash = await node.call('eth_sendTransaction', { from: DEPLOYER, data, gas: GAS });
-  const receipt = await node.call('eth_getTransactionReceipt', hash);
-  return (receipt as { contractAddress: string }).contractAddress;
+/** A client whose calls are answered in this process. */
+export abstract class ClientInProcess extends JsonRpcProvider {
+  protected abstract answer(call: RpcCall): Promise<RpcAnswer>;
+
+  override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
+    const answers = [payload].flat().map(async ({ id, method, params }) => ({
+      id,
+      ...(await this.answer({ method, params: params as readonly unknown[] })),
+    }));
+    return (await Promise.all(answers)) as JsonRpcResult[];
+  }
+}
+
+class ClientOfNode extends ClientInProcess {
+  constructor(private readonly node: NodeInProcess) {
+    super(undefined, 31337, { staticNetwork: true, batchMaxCount: 1, cacheTimeout: -1 });
+  }
+
+  protected answer({ method, params }: RpcCall): Promise<RpcAnswer> {
+    return this.node.ask(method, params);
+  }
 }
 
 /**

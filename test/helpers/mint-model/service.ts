@@ -9,7 +9,8 @@ import type { MintTiming } from '../../../service/minting/mint';
 import { startRpcProxy, type RpcProxy } from '../chain/rpc-proxy';
 import { queueOptions } from '../processes/running-mint-queue';
 import type { SeededRandom } from '../seeded-random';
-import type { History, ScenarioParts } from './faults';
+import type { History } from '../scenario';
+import type { ScenarioParts } from './faults';
 import type { LyingProvider, Mortal } from './lying-provider';
 import type { VirtualTime } from './virtual-time';
 
@@ -61,7 +62,7 @@ export class Service {
       await time.sleep(LOOK_EVERY_MS);
       if (!isStopped || !faults.has('kill') || time.now() < stopsAt || life.isDead) continue;
       history.note('stopped');
-      faults.count('stop');
+      history.count('stop');
       await life.stop();
     }
   }
@@ -177,7 +178,7 @@ export class ServiceLife implements Mortal {
   #mayBeKilled(): void {
     const { faults, history } = this.parts;
     if (this.isDead || !faults.has('kill')) return;
-    faults.count('kill');
+    history.count('kill');
     history.note('killed');
     this.#die();
   }
@@ -240,7 +241,7 @@ function mortalJournal(
       requireAlive();
       mortal.step('before');
       requireAlive();
-      if (isAway) faults.count('journal away');
+      if (isAway) history.count('journal away');
       if (isAwayBefore) throw new Error('the database is away');
       const statements = journal as unknown as Record<string, Statement | undefined>;
       const result = await time.real(statements[name]?.(...given) ?? Promise.resolve());

@@ -1,6 +1,5 @@
-import type { SeededRandom } from '../seeded-random';
 import { DEPLOYER, DEPLOYER_KEY } from '../chain/local-setup';
-import type { Fault, ScenarioParts } from './faults';
+import { Part } from './faults';
 import { ADMIN_KEY } from './place';
 import { hex } from './unsteady-chain';
 
@@ -11,12 +10,7 @@ export const BLOCK_MS = 2_000;
  * Everything that happens to the chain without the service: blocks, reorganisations, transactions that the
  * network forgets and remembers, and those of other senders.
  */
-export class UnsteadyNetwork {
-  constructor(
-    private readonly parts: ScenarioParts,
-    private readonly random: SeededRandom,
-  ) {}
-
+export class UnsteadyNetwork extends Part {
   /** Runs the network with faults until the time `until`. */
   async goWrong(until: number): Promise<void> {
     const { time, chain } = this.parts;
@@ -24,7 +18,7 @@ export class UnsteadyNetwork {
       await time.sleep(BLOCK_MS * (0.25 + 1.5 * this.random.fraction()));
       await this.#forgetAndRemember();
       await this.#meddle();
-      if (this.#strikes('reorganisation') && chain.reversible > 0) await this.#reorganise();
+      if (this.strikes('reorganisation') && chain.reversible > 0) await this.#reorganise();
       else await this.#mine();
     }
   }
@@ -39,16 +33,11 @@ export class UnsteadyNetwork {
     } while (!(await isOver()));
   }
 
-  #strikes(fault: Fault): boolean {
-    const { faults, time } = this.parts;
-    return faults.strikes(fault, time.now(), this.random);
-  }
-
   async #forgetAndRemember(): Promise<void> {
     const { chain, faults, history } = this.parts;
     if (faults.has('forgotten'))
       for (const { hash } of await chain.waiting())
-        if (this.#strikes('forgotten')) {
+        if (this.strikes('forgotten')) {
           history.note(`forgotten: ${hash.slice(0, 8)}`);
           await chain.forget(hash);
         }
@@ -57,7 +46,7 @@ export class UnsteadyNetwork {
     const used = await chain.count(DEPLOYER, 'latest');
     for (const { hash, raw, nonce, from } of [...chain.heard.values()]) {
       if (waiting.includes(hash) || from !== DEPLOYER || nonce < used) continue;
-      if (!this.#strikes('heard again')) continue;
+      if (!this.strikes('heard again')) continue;
       history.note(`heard again: ${hash.slice(0, 8)}`);
       await chain.send(raw);
     }
@@ -65,13 +54,13 @@ export class UnsteadyNetwork {
 
   async #meddle(): Promise<void> {
     const { chain, history } = this.parts;
-    if (this.#strikes('other sender')) await this.#sendAsOther();
-    if (this.#strikes('pause')) {
+    if (this.strikes('other sender')) await this.#sendAsOther();
+    if (this.strikes('pause')) {
       const isPaused = await chain.isPaused();
       history.note(isPaused ? 'the pause ends' : 'the registry is paused');
       await chain.setPaused(ADMIN_KEY, !isPaused);
     }
-    if (!this.#strikes('dear block')) return;
+    if (!this.strikes('dear block')) return;
     const block = (await chain.call('eth_getBlockByNumber', 'latest', false)) as { baseFeePerGas: string };
     const fee = hex(Number(block.baseFeePerGas) * (2 + this.random.below(5)));
     history.note(`the base fee rises to ${Number(fee)}`);
@@ -88,11 +77,11 @@ export class UnsteadyNetwork {
   }
 
   async #mine(): Promise<void> {
-    const { chain, faults, history } = this.parts;
-    const isEmpty = this.#strikes('empty block');
-    const leftOut = isEmpty ? Infinity : this.#strikes('some left out') ? 1 + this.random.below(3) : 0;
+    const { chain, history } = this.parts;
+    const isEmpty = this.strikes('empty block');
+    const leftOut = isEmpty ? Infinity : this.strikes('some left out') ? 1 + this.random.below(3) : 0;
     const transactions = await chain.mine(leftOut);
-    faults.count('block');
+    history.count('block');
     history.note(`block ${chain.head}: ${this.#namesOf(transactions)}`);
   }
 

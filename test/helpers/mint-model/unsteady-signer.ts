@@ -7,8 +7,7 @@ import {
 } from '../../../service/keys/transaction-signer';
 import { DEPLOYER, DEPLOYER_KEY } from '../chain/local-setup';
 import { LIES } from '../chain/signer-lies';
-import type { SeededRandom } from '../seeded-random';
-import type { Fault, ScenarioParts } from './faults';
+import { Part } from './faults';
 
 const USUAL_MS = 100;
 /** A signer that takes longer counts as unreachable. */
@@ -20,14 +19,9 @@ const BELIEVABLE = ['another nonce', 'another recipient', 'another key', 'a high
  * The wallet behind a remote signer that is away, refuses, is slow, loses its answers and lies. Its answers
  * are checked like those of the real one.
  */
-export class UnsteadySigner implements TransactionSigner {
+export class UnsteadySigner extends Part implements TransactionSigner {
   readonly address = DEPLOYER;
   readonly #wallet = new Wallet(DEPLOYER_KEY);
-
-  constructor(
-    private readonly parts: ScenarioParts,
-    private readonly random: SeededRandom,
-  ) {}
 
   async sign(fields: TransactionFields): Promise<string> {
     const { time, history } = this.parts;
@@ -35,11 +29,11 @@ export class UnsteadySigner implements TransactionSigner {
       history.note(`the signer ${what}: nonce ${fields.nonce}`);
       return new SignerError(code, `The signer ${what}.`, { retryable: true });
     };
-    const isAway = this.#strikes('signer away');
-    const refuses = this.#strikes('signer refuses');
-    const isLost = this.#strikes('signature lost');
-    const isWrong = this.#strikes('signature wrong');
-    const ms = 1 + this.random.below(this.#strikes('signature slow') ? 2 * LONGEST_MS : USUAL_MS);
+    const isAway = this.strikes('signer away');
+    const refuses = this.strikes('signer refuses');
+    const isLost = this.strikes('signature lost');
+    const isWrong = this.strikes('signature wrong');
+    const ms = 1 + this.random.below(this.strikes('signature slow') ? 2 * LONGEST_MS : USUAL_MS);
     const lie = this.random.pick(BELIEVABLE);
     await time.sleep(Math.min(ms, LONGEST_MS));
     if (isAway || ms > LONGEST_MS) throw fail('SIGNER_UNREACHABLE', 'is away');
@@ -48,10 +42,5 @@ export class UnsteadySigner implements TransactionSigner {
     if (isLost) throw fail('SIGNER_UNREACHABLE', 'loses its answer');
     if (isWrong) history.note(`the signer answers with ${lie}: nonce ${fields.nonce}`);
     return requireSigned(isWrong ? await LIES[lie]?.(raw) : raw, fields, this.address);
-  }
-
-  #strikes(fault: Fault): boolean {
-    const { faults, time } = this.parts;
-    return faults.strikes(fault, time.now(), this.random);
   }
 }

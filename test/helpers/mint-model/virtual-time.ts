@@ -61,8 +61,18 @@ export class VirtualTime {
     return new Promise((resolve) => void this.#at(ms, resolve));
   }
 
+  /** Rules while a scenario plays. */
+  async during(random: SeededRandom, play: () => Promise<void>): Promise<void> {
+    const release = this.#rule(random);
+    let isOver = false;
+    const played = play().finally(() => (isOver = true));
+    await Promise.race([this.#passUntil(() => isOver), played])
+      .then(() => played)
+      .finally(release);
+  }
+
   /** Lets time pass until `isOver`, which is called after every piece of work. */
-  async passUntil(isOver: () => boolean): Promise<void> {
+  async #passUntil(isOver: () => boolean): Promise<void> {
     for (;;) {
       await this.#untilQuiet();
       if (isOver()) return;
@@ -75,7 +85,7 @@ export class VirtualTime {
   }
 
   /** Makes the process use this time; the result undoes it. */
-  rule(random: SeededRandom): () => void {
+  #rule(random: SeededRandom): () => void {
     const { setTimeout, clearTimeout } = globalThis;
     const { setTimeout: sleep } = timersPromises;
     const real = { performance: Object.getOwnPropertyDescriptor(performance, 'now'), random: Math.random };

@@ -1,17 +1,11 @@
-import {
-  AbiCoder,
-  JsonRpcProvider,
-  keccak256,
-  makeError,
-  type JsonRpcPayload,
-  type JsonRpcResult,
-} from 'ethers';
+import { AbiCoder, keccak256, makeError } from 'ethers';
 import { ethersOptionsOf, type RpcClient } from '../../../service/chain/rpc-client';
 import { mintTopics } from '../../../service/minting/mint-chain';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { answerUpTo } from '../mint-model/lying-provider';
 import { NETWORK } from '../mint-model/mint-model';
+import { ClientInProcess } from '../mint-model/place';
 import { hex, type UnsteadyChain } from '../mint-model/unsteady-chain';
 import type { VirtualTime } from '../mint-model/virtual-time';
 import type { SeededRandom } from '../seeded-random';
@@ -68,7 +62,7 @@ const ABSURD_COUNTS = [0, 1_000_000, 2 ** 40];
 const UNKNOWN_BLOCK: RpcAnswer = { error: { code: -32000, message: 'unknown block' } };
 
 /** A node of the simulated chain, which may lie or be away. */
-export class ModelNode extends JsonRpcProvider {
+export class ModelNode extends ClientInProcess {
   lie: Lie = 'honest';
   absence: Absence | undefined;
   readonly #delayMs: number;
@@ -109,15 +103,7 @@ export class ModelNode extends JsonRpcProvider {
     this.#absurdCount = isSteady ? random.pick(ABSURD_COUNTS) : undefined;
   }
 
-  override async _send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<JsonRpcResult[]> {
-    const answers = [payload].flat().map(async ({ id, method, params }) => ({
-      id,
-      ...(await this.#answer({ method, params: params as readonly unknown[] })),
-    }));
-    return (await Promise.all(answers)) as JsonRpcResult[];
-  }
-
-  async #answer(call: RpcCall): Promise<RpcAnswer> {
+  protected async answer(call: RpcCall): Promise<RpcAnswer> {
     const { time, random } = this.observed;
     await time.sleep(1 + random.below(LATENCY_MS));
     const lie = this.lie === 'wild' ? random.pick(LIES) : this.lie;

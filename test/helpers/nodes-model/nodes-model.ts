@@ -1,4 +1,4 @@
-import { getAddress, Wallet } from 'ethers';
+import { Wallet } from 'ethers';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../service/base/errors';
 import { createFinalBlockReading } from '../../../service/chain/finality';
@@ -16,14 +16,14 @@ import { createBlockAlarm, followChain, keepRead } from '../../../service/watche
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
 import { createMemoryJournal } from '../database/memory-journal';
-import { History } from '../mint-model/faults';
-import { CONFIRMATIONS, NETWORK, type ScenarioResult, TIMING } from '../mint-model/mint-model';
+import { CONFIRMATIONS, NETWORK, TIMING } from '../mint-model/mint-model';
 import { ADMIN_KEY, type MintPlace } from '../mint-model/place';
 import { loggerInto } from '../mint-model/service';
 import { UnsteadyChain } from '../mint-model/unsteady-chain';
 import { BLOCK_MS } from '../mint-model/unsteady-network';
 import { VirtualTime } from '../mint-model/virtual-time';
-import { queueOptions } from '../processes/running-mint-queue';
+import { newIssuance, queueOptions } from '../processes/running-mint-queue';
+import { History, type ScenarioResult } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { type Absence, LIES, type Lie, ModelNode } from './model-node';
 
@@ -46,16 +46,10 @@ const SHORT_BREAK_MS = 3_000;
 const LONGEST_BREAK_MS = 45_000;
 const FINALITY_DEPTH = 64;
 
-/** Runs the scenario of a seed. No other may run in this place at the same time. */
-export async function runNodesScenario(place: MintPlace, seed: number): Promise<ScenarioResult> {
-  await place.reset();
-  return new NodesScenario(place, seed).run();
-}
-
-class NodesScenario {
+/** The scenario of a seed. No other may run in this place at the same time. */
+export class NodesScenario {
   readonly #time = new VirtualTime();
-  readonly #history = new History(this.#time);
-  readonly #counts: Record<string, number> = {};
+  readonly #history: History;
   readonly #random: SeededRandom;
   readonly #chain: UnsteadyChain;
   readonly #nodes: ModelNode[];
@@ -81,6 +75,7 @@ class NodesScenario {
   ) {
     const random = seededRandom(seed * 32);
     this.#random = random;
+    this.#history = new History(seed, this.#time);
     this.#chain = new UnsteadyChain({ ...place, time: this.#time, confirmations: CONFIRMATIONS });
     this.#lengthMs = SHORTEST_MS + random.below(LONGEST_MS - SHORTEST_MS);
     const observed = (index: number) => ({
@@ -105,26 +100,16 @@ class NodesScenario {
   }
 
   async run(): Promise<ScenarioResult> {
-    const release = this.#time.rule(seededRandom(this.seed * 32 + 9));
-    try {
-      let isDone = false;
-      const play = this.#play().finally(() => (isDone = true));
-      await Promise.race([this.#time.passUntil(() => isDone), play]);
-      await play;
-    } catch (error) {
-      this.#wrong(`the scenario broke off: ${error instanceof Error ? error.stack : String(error)}`);
-    } finally {
-      release();
-    }
+    const random = seededRandom(this.seed * 32 + 9);
+    await this.#history.of(this.#time.during(random, () => this.#play()));
     for (const { client } of this.#connections) client.destroy();
-    const { violations, lines } = this.#history;
-    return { seed: this.seed, violations, counts: this.#counts, history: lines };
+    return this.#history;
   }
 
   async #play(): Promise<void> {
     await this.#chain.begin();
     this.#nextBlock = this.#chain.head + 1;
-    this.#note(`${this.#liar.name} lies: ${this.#liesOf.join(', ')}`);
+    this.#history.note(`${this.#liar.name} lies: ${this.#liesOf.join(', ')}`);
     const [reading, minting] = this.#connections;
     if (reading === undefined || minting === undefined) return;
     const logger = loggerInto(this.#history);
@@ -147,18 +132,6 @@ class NodesScenario {
     await this.#judge(mints);
   }
 
-  #note(event: string): void {
-    this.#history.note(event);
-  }
-
-  #wrong(what: string): void {
-    this.#history.violation(what);
-  }
-
-  #count(what: string): void {
-    this.#counts[what] = (this.#counts[what] ?? 0) + 1;
-  }
-
   get #isOver(): boolean {
     return this.#stopping.signal.aborted;
   }
@@ -175,14 +148,14 @@ class NodesScenario {
         this.#hasReorganisations && this.#chain.reversible > 0 && this.#random.chance(REORGANISED);
       const depth = isReorganised ? 1 + this.#random.below(Math.min(this.#chain.reversible, 2)) : 0;
       if (depth > 0) {
-        this.#count('reorganisation');
+        this.#history.count('reorganisation');
         await this.#chain.takeBack(depth, () => true);
       }
       for (let block = 0; block <= depth; block++) {
         await this.#chain.mine();
         this.#minedAt.set(this.#chain.head, this.#time.now());
       }
-      this.#note(`block ${this.#chain.head}${depth > 0 ? `, ${depth} were replaced` : ''}`);
+      this.#history.note(`block ${this.#chain.head}${depth > 0 ? `, ${depth} were replaced` : ''}`);
       await this.#transfer();
       const isLate = this.#time.now() > this.#lengthMs + SETTLED_WITHIN_MS;
       if (isLate || (this.#time.now() > this.#lengthMs && isSettled())) break;
@@ -217,8 +190,8 @@ class NodesScenario {
     while (!this.#isOver) {
       const lie = this.#random.pick(this.#liesOf);
       this.#liar.begin(lie);
-      this.#count(lie);
-      this.#note(`${this.#liar.name} begins: ${lie}`);
+      this.#history.count(lie);
+      this.#history.note(`${this.#liar.name} begins: ${lie}`);
       await this.#time.sleep(2_000 + this.#random.below(30_000));
     }
   }
@@ -230,12 +203,12 @@ class NodesScenario {
       await this.#time.sleep(this.#random.below(soon ? SHORT_BREAK_MS : LONGEST_BREAK_MS));
       const node = this.#random.pick(this.#nodes);
       node.absence = this.#random.pick<Absence>(['refused', 'hanging']);
-      this.#count(node.absence);
-      this.#note(`${node.name} is away: ${node.absence}`);
+      this.#history.count(node.absence);
+      this.#history.note(`${node.name} is away: ${node.absence}`);
       await this.#time.sleep(500 + this.#random.below(25_000));
       node.absence = undefined;
       if (node !== this.#liar) this.#honestSince = this.#time.now();
-      this.#note(`${node.name} is back`);
+      this.#history.note(`${node.name} is back`);
     }
   }
 
@@ -249,13 +222,13 @@ class NodesScenario {
       if (now - this.#honestSince < STANDS_STILL_MS) continue;
       const [waiting] = [...this.#waiting].filter(([, askedAt]) => now - askedAt >= STANDS_STILL_MS);
       if (waiting !== undefined) {
-        this.#wrong(`${this.#history.nameOf(waiting[0])} waits for ${now - waiting[1]} ms`);
+        this.#history.violation(`${this.#history.nameOf(waiting[0])} waits for ${now - waiting[1]} ms`);
         this.#honestSince = now;
         continue;
       }
       const finalAt = this.#minedAt.get(this.#nextBlock + CONFIRMATIONS) ?? Infinity;
       if (now - finalAt < STANDS_STILL_MS) continue;
-      this.#wrong(`block ${this.#nextBlock} is final for ${now - finalAt} ms and was not read`);
+      this.#history.violation(`block ${this.#nextBlock} is final for ${now - finalAt} ms and was not read`);
       this.#honestSince = now;
     }
   }
@@ -263,31 +236,19 @@ class NodesScenario {
   /** Asks for one document. */
   async #mint(mint: (issuance: Issuance) => Promise<string>): Promise<void> {
     await this.#time.sleep(this.#random.below(this.#lengthMs * 0.8));
-    const holder = getAddress(new Wallet(ADMIN_KEY).address);
     const tokenId = this.#random.hex(32).slice(2);
     this.#history.name(tokenId, `mint ${++this.#mintsAsked}`);
-    const issuance: Issuance = {
-      tokenId,
-      credentialId: `urn:bnid:_:${tokenId.slice(0, 32)}`,
-      beneficiary: holder,
-      holder,
-      remark: '0x',
-      blNumber: undefined,
-      state: 'signed',
-      txHash: undefined,
-      failure: undefined,
-      requestHash: undefined,
-      createdAt: this.#time.now(),
-    };
+    const issuance = newIssuance({ tokenId, createdAt: this.#time.now() });
     try {
-      this.#note(`${tokenId} is asked for`);
+      this.#history.note(`${tokenId} is asked for`);
       this.#waiting.set(tokenId, this.#time.now());
       const hash = await mint(this.#journal.add(issuance));
       this.#told.add(tokenId);
       this.#waiting.delete(tokenId);
-      this.#note(`${tokenId} was made by ${hash}`);
+      this.#history.note(`${tokenId} was made by ${hash}`);
     } catch (error) {
-      if (!this.#isOver) this.#wrong(`${this.#history.nameOf(tokenId)} failed: ${messageOf(error)}`);
+      if (!this.#isOver)
+        this.#history.violation(`${this.#history.nameOf(tokenId)} failed: ${messageOf(error)}`);
     }
   }
 
@@ -316,13 +277,14 @@ class NodesScenario {
             cursor = { nextBlock: sighting.nextBlock, kept };
             this.#nextBlock = sighting.nextBlock;
           }
-          if (sighting.kind === 'mismatch') this.#wrong('a block that was read is said to be gone');
+          if (sighting.kind === 'mismatch')
+            this.#history.violation('a block that was read is said to be gone');
           if (sighting.kind === 'reorganised') break;
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#count('reading failed');
-        this.#note(`cannot read: ${messageOf(error)}`);
+        this.#history.count('reading failed');
+        this.#history.note(`cannot read: ${messageOf(error)}`);
         await this.#time.sleep(Math.min(500 * 2 ** failures++, 15_000));
       }
     }
@@ -344,24 +306,26 @@ class NodesScenario {
       this.#nextBlock - 1 > first.number ? (await readRange(honest, contracts, first, last)).events : [];
     for (const [index, event] of expected.entries())
       if (!isDeepStrictEqual(event, this.#events[index])) {
-        this.#wrong(`event ${index} is ${inShort(this.#events[index])} instead of ${inShort(event)}`);
+        this.#history.violation(
+          `event ${index} is ${inShort(this.#events[index])} instead of ${inShort(event)}`,
+        );
         break;
       }
     if (this.#events.length !== expected.length)
-      this.#wrong(`${this.#events.length} events were read instead of ${expected.length}`);
+      this.#history.violation(`${this.#events.length} events were read instead of ${expected.length}`);
     const made = await this.#chain.mints();
     for (const [tokenId, { state, failure }] of this.#journal.issuances) {
       const name = this.#history.nameOf(tokenId);
       const times = made.get(tokenId)?.length ?? 0;
-      if (times !== 1) this.#wrong(`${name} has ${times} tokens`);
-      if (state !== 'final') this.#wrong(`${name} is ${state} ${failure?.message ?? ''}`);
+      if (times !== 1) this.#history.violation(`${name} has ${times} tokens`);
+      if (state !== 'final') this.#history.violation(`${name} is ${state} ${failure?.message ?? ''}`);
     }
-    if (this.#told.size !== mints) this.#wrong(`${this.#told.size} of ${mints} mints were made`);
+    if (this.#told.size !== mints) this.#history.violation(`${this.#told.size} of ${mints} mints were made`);
     if (this.#nextBlock <= this.#chain.head - CONFIRMATIONS - 10)
-      this.#wrong(`block ${this.#nextBlock} of ${this.#chain.head} was not read`);
-    for (const violation of this.#journal.violations) this.#wrong(`journal: ${violation}`);
-    this.#counts.events = expected.length;
-    this.#counts.tokens = made.size;
+      this.#history.violation(`block ${this.#nextBlock} of ${this.#chain.head} was not read`);
+    for (const violation of this.#journal.violations) this.#history.violation(`journal: ${violation}`);
+    this.#history.count('events', expected.length);
+    this.#history.count('tokens', made.size);
     honest.destroy();
   }
 }

@@ -145,21 +145,22 @@ export function first(method: string, times: number, answerer: Answerer): Answer
     called === method && left-- > 0 ? answerer(called, params, forward) : 'none';
 }
 
-/** The issuance of a new document, with a remark of this many bytes. */
-export function newIssuance(remarkBytes = 0): Issuance {
+/** The issuance of a new document. */
+export function newIssuance(members: Partial<Issuance> = {}): Issuance {
   const someone = getAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8');
   return {
     tokenId: randomBytes(32).toString('hex'),
     credentialId: `urn:bnid:_:${randomBytes(16).toString('hex')}`,
     beneficiary: someone,
     holder: someone,
-    remark: `0x${randomBytes(remarkBytes).toString('hex')}`,
+    remark: '0x',
     blNumber: undefined,
     state: 'signed',
     txHash: undefined,
     failure: undefined,
     requestHash: undefined,
     createdAt: Date.now(),
+    ...members,
   };
 }
 

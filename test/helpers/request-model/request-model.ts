@@ -9,24 +9,12 @@ import { rawRequest } from '../processes/raw-request';
 import { startServiceProcess } from '../processes/service-process';
 import { startRawReceiver } from '../receiver/raw-receiver';
 import { stopLater } from '../resources';
+import { History, type Place } from '../scenario';
 import { requestsTo, type ChosenRequest } from './requests';
 
 // A model test of bad input. The seed chooses requests from the description of the API: right ones, requests
 // with one thing wrong, rubbish, and bytes that are no HTTP. Every answer must be one that is described, none
 // may be an error without a code of its own, and the service must go on with bounded memory.
-
-/** The result of the requests of one seed. */
-export interface RequestRun {
-  seed: number;
-  violations: string[];
-  counts: Record<string, number>;
-  history: string[];
-}
-
-/** A service in a process of its own, to which seeds send requests one after the other. */
-export interface RequestPlace {
-  run(this: void, seed: number): Promise<RequestRun>;
-}
 
 /** Requests of a seed. */
 const REQUESTS = 100;
@@ -38,8 +26,11 @@ const MOST_MEGABYTES = 500;
 const API_KEY = 'key-of-the-requests';
 const ADMIN_API_KEY = 'admin-key-of-the-requests-0123456789';
 
-/** Starts the service. Undefined if the engine is not installed. */
-export async function createRequestPlace(engine: Engine): Promise<RequestPlace | undefined> {
+/**
+ * Starts a service in a process of its own, to which seeds send requests one after the other. Undefined if
+ * the engine is not installed.
+ */
+export async function createRequestPlace(engine: Engine): Promise<Place | undefined> {
   const state = await newState(engine);
   if (state === undefined) return undefined;
   const local = await createLocalSetup();
@@ -61,12 +52,12 @@ export async function createRequestPlace(engine: Engine): Promise<RequestPlace |
     registry: local.registryAddress,
   });
 
-  async function run(seed: number): Promise<RequestRun> {
-    const result: RequestRun = { seed, violations: [], counts: {}, history: [] };
+  async function run(seed: number): Promise<History> {
+    const history = new History(seed);
     const note = (answered: string, problem: string | undefined, asked: string): void => {
-      result.history.push(`${asked} → ${answered}`);
-      result.counts[answered] = (result.counts[answered] ?? 0) + 1;
-      if (problem !== undefined) result.violations.push(`${asked} → ${answered}: ${problem}`);
+      history.count(answered);
+      if (problem === undefined) history.note(`${asked} → ${answered}`);
+      else history.violation(`${asked} → ${answered}: ${problem}`);
     };
     for (const chosen of fc.sample(requests, { seed, numRuns: REQUESTS })) {
       const asked = shown(chosen);
@@ -81,8 +72,8 @@ export async function createRequestPlace(engine: Engine): Promise<RequestPlace |
     }
     await removeSubscriptions(pool);
     const megabytes = residentMegabytes(service.pid) ?? 0;
-    if (megabytes > MOST_MEGABYTES) result.violations.push(`the service has ${megabytes.toFixed(0)} MB`);
-    return result;
+    if (megabytes > MOST_MEGABYTES) history.violation(`the service has ${megabytes.toFixed(0)} MB`);
+    return history;
   }
 
   return { run };

@@ -14,6 +14,7 @@ import { newState, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
 import { stopLater } from '../resources';
+import { History, type Place } from '../scenario';
 import { seededRandom } from '../seeded-random';
 import { temporaryFolder } from '../temporary-folder';
 import { BranchingChain } from './branching-chain';
@@ -25,22 +26,6 @@ import { UnreliableReceiver } from './unreliable-receiver';
 // The states that follow from what a receiver stored must be those of the contracts, and the events that hold
 // must be those of the chain. Threads and sockets are real: a seed repeats the choices, not the timing.
 
-/** The result of one run. */
-export interface RetractionRun {
-  seed: number;
-  /** The differences. Empty if all went well. */
-  violations: string[];
-  /** How often each thing happened. */
-  counts: Record<string, number>;
-  /** The steps of the run, in order. */
-  history: string[];
-}
-
-/** A node with a registry. Runs use it one after the other. */
-export interface RetractionPlace {
-  run(this: void, seed: number): Promise<RetractionRun>;
-}
-
 const FINALITY_DEPTH = 8;
 const SUBSCRIBERS = ['0192f3c8-5a00-7000-8000-000000000001', '0192f3c8-5a00-7000-8000-000000000002'] as const;
 const FEWEST_STEPS = 10;
@@ -51,8 +36,8 @@ const SETTLED_WITHIN_MS = 180_000;
 /** Token 0 has the subject of the registry's events. */
 const TOKENS = [0n, 7n, 2n ** 255n + 5n];
 
-/** Takes a node. */
-export async function createRetractionPlace(): Promise<RetractionPlace> {
+/** Takes a node with a registry. */
+export async function createRetractionPlace(): Promise<Place> {
   const chain = await takeChain();
   stopLater('the chain of the model', () => giveChainBack(chain));
   const { client } = chain;
@@ -60,27 +45,28 @@ export async function createRetractionPlace(): Promise<RetractionPlace> {
   let snapshot = (await client.send('evm_snapshot', [])) as string;
   return {
     async run(seed) {
-      const result = await runOnce(seed, { ...chain, rpcUrl: chain.node.url });
+      const history = new History(seed);
+      await history.of(runOnce(history, { ...chain, rpcUrl: chain.node.url }));
       if ((await client.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
       snapshot = (await client.send('evm_snapshot', [])) as string;
-      return result;
+      return history;
     },
   };
 }
 
 type Chain = Pick<Awaited<ReturnType<typeof takeChain>>, 'client' | 'registryAddress'> & { rpcUrl: string };
 
-async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain): Promise<RetractionRun> {
+async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain): Promise<void> {
+  const { seed } = run;
   // Each part has its own random numbers: what one draws does not depend on the timing of another.
   let drawn = 0;
   const nextRandom = () => seededRandom(seed * 16 + drawn++);
   const random = nextRandom();
   await using folder = temporaryFolder();
   await using state = await stateFor(seed);
-  const run: RetractionRun = { seed, violations: [], counts: {}, history: [] };
   const note = (what: string, times = 1): void => {
-    run.counts[what] = (run.counts[what] ?? 0) + times;
-    run.history.push(times === 1 ? what : `${what}: ${times}`);
+    run.count(what, times);
+    run.note(times === 1 ? what : `${what}: ${times}`);
   };
   const startBlock = (await client.getBlockNumber()) + 1;
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -134,22 +120,18 @@ async function runOnce(seed: number, { client, registryAddress, rpcUrl }: Chain)
 
     const expected = await expectedEvents(client, registryAddress, startBlock);
     const usual = receivers.get(DEFAULT_SUBSCRIPTION)?.stored() ?? [];
-    run.violations.push(...deliveredOtherwiseThanOnce(usual, expected));
+    deliveredOtherwiseThanOnce(usual, expected).forEach((one) => run.violation(one));
     for (const name of SUBSCRIBERS) {
       const stored = receivers.get(name)?.stored() ?? [];
       note('events', stored.length);
       note('retractions', stored.filter(isRetraction).length);
-      run.violations.push(
-        ...(await differences(name, stored, expected, { client, registryAddress, rpcUrl })),
-      );
+      const chain = { client, registryAddress, rpcUrl };
+      (await differences(name, stored, expected, chain)).forEach((one) => run.violation(one));
     }
-  } catch (error) {
-    run.violations.push(`the run broke off: ${error instanceof Error ? error.stack : String(error)}`);
   } finally {
     await service.stop();
     for (const receiver of receivers.values()) await receiver.stop();
   }
-  return run;
 }
 
 /** Even seeds run on SQLite, odd ones on PostgreSQL if it is installed. */
