@@ -59,21 +59,15 @@ describeOnEngines('the outbox', (on, engine) => {
     expect(waiting).to.include({ waiting: 2 });
   });
 
-  it('stores nothing twice when the same events are read again', async () => {
-    expect(await store(1, [eventIn(1, 7n)])).to.equal(1);
-    expect(await store(1, [eventIn(1, 7n)])).to.equal(0);
-    expect(await outbox.waiting()).to.have.length(1);
-  });
-
   it('stores a range with thousands of events, all of them or none', async () => {
     const events = Array.from({ length: 1_500 }, (_, index) =>
       eventIn(1, BigInt(index % 50), { logIndex: index }),
     );
     const broken = { ...eventIn(1, 1n), logIndex: 9_999, blockHash: null as unknown as string };
-    const failure = await store(1, [...events, broken]).catch((error: unknown) => error);
-    expect(failure).to.be.instanceOf(Error);
+    expect(await store(1, [...events, broken]).catch(() => 'failed')).to.equal('failed');
     expect(await outbox.waiting()).to.have.length(0);
     expect(await store(1, events)).to.equal(1_500);
+    expect(await store(1, events), 'read again').to.equal(0);
     const waiting = await outbox.waiting();
     expect(waiting.map((stream) => stream.waiting)).to.deep.equal(Array<number>(50).fill(30));
   });
@@ -90,34 +84,19 @@ describeOnEngines('the outbox', (on, engine) => {
     const [slow] = (await claim()) as [ClaimedHead];
     outbox.now += LEASE_MS;
     const [again] = (await claim()) as [ClaimedHead];
-    expect(again).to.include({
-      eventId: slow.eventId,
-      attempt: 2,
-      firstAttemptedAt: slow.firstAttemptedAt,
-    });
+    const { eventId, firstAttemptedAt } = slow;
+    expect(again).to.include({ eventId, attempt: 2, firstAttemptedAt });
     expect(await settle(delivered(slow, outbox.now))).to.have.length(1);
     expect(await claim()).to.deep.equal([]);
-    expect(await settle(delivered(again, outbox.now))).to.deep.equal([]);
-    expect(await claim()).to.have.length(1);
-  });
-
-  it('ignores a dead letter from an ended lease that is settled with the second claim', async () => {
-    await store(1, [eventIn(1, 7n), eventIn(1, 7n, { logIndex: 8 })]);
-    const [stale] = (await claim()) as [ClaimedHead];
-    outbox.now += LEASE_MS;
-    const [again] = (await claim()) as [ClaimedHead];
-    const givenUp = dead(stale, outbox.now);
-    const lost = await settle(givenUp, delivered(again, outbox.now));
-    expect(lost).to.deep.equal([givenUp]);
+    const givenUp = dead(slow, outbox.now);
+    expect(await settle(givenUp, delivered(again, outbox.now))).to.deep.equal([givenUp]);
     expect(await outbox.deadLetters()).to.deep.equal([]);
     const [next] = (await claim()) as [ClaimedHead];
     expect(next.eventId).not.to.equal(again.eventId);
   });
 
   it('makes only those deliveries due that a clock postponed before it was set back', async () => {
-    const fail = async (delivery: ClaimedHead): Promise<void> => {
-      await settle(failed(delivery, outbox.now, outbox.now + 500));
-    };
+    const fail = (head: ClaimedHead) => settle(failed(head, outbox.now, outbox.now + 500));
     const before = outbox.now;
     outbox.now += 365 * 86_400_000;
     await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
@@ -129,11 +108,8 @@ describeOnEngines('the outbox', (on, engine) => {
     const [nine] = (await claim()) as [ClaimedHead];
     await fail(nine);
     expect(await claim()).to.deep.equal([]);
-    await makeDue(outbox.database.db, {
-      channel: outbox.channel,
-      now: outbox.now,
-      longestWaitMs: LEASE_MS,
-    });
+    const { channel, now } = outbox;
+    await makeDue(outbox.database.db, { channel, now, longestWaitMs: LEASE_MS });
     expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
     outbox.now += 500;
     expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
@@ -164,12 +140,12 @@ describeOnEngines('the outbox', (on, engine) => {
     const HOUR_MS = 3_600_000;
     await store(1, [eventIn(1, 7n)]);
     const [head] = (await claim()) as [ClaimedHead];
-    const ask = async (): Promise<unknown> => outbox.redeliver({ eventId: head.eventId });
-    expect(await ask(), 'while an attempt is under way').to.deep.equal({ enqueued: 0, waiting: 1 });
-    expect(await claim()).to.deep.equal([]);
-    await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
-    expect(await claim()).to.deep.equal([]);
-    expect(await ask()).to.deep.equal({ enqueued: 0, waiting: 1 });
+    for (const isUnderWay of [true, false]) {
+      if (!isUnderWay) await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
+      expect(await claim()).to.deep.equal([]);
+      expect(await outbox.redeliver({ eventId: head.eventId })).to.deep.equal({ enqueued: 0, waiting: 1 });
+      if (isUnderWay) expect(await claim()).to.deep.equal([]);
+    }
     const [again] = (await claim()) as [ClaimedHead];
     expect(again).to.include({ eventId: head.eventId, attempt: 2 });
   });
@@ -247,12 +223,11 @@ describeOnEngines('the outbox', (on, engine) => {
         const heads = await claim(7);
         for (const head of heads)
           seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
-        if (heads.length > 0)
-          expect(await settle(...heads.reverse().map((head) => delivered(head, outbox.now)))).to.deep.equal(
-            [],
-          );
-        else if (!isAdding) return;
-        else await new Promise((resolve) => setTimeout(resolve, 2));
+        const lost = await settle(...heads.reverse().map((head) => delivered(head, outbox.now)));
+        expect(lost).to.deep.equal([]);
+        if (heads.length > 0) continue;
+        if (!isAdding) return;
+        await new Promise((resolve) => setTimeout(resolve, 2));
       }
     };
     await Promise.all([add(), work(), work(), work(), work()]);
@@ -267,9 +242,8 @@ describeOnEngines('the outbox', (on, engine) => {
     const tokens = Array.from({ length: 300 }, (_, index) => BigInt(index + 1));
     const eventsIn = (block: number): RegistryEvent[] => tokens.map((token) => eventIn(block, token));
     await store(1, eventsIn(1));
-    const [first, ...others] = (await db.selectFrom('queues').select('token').orderBy('token').execute()).map(
-      ({ token }) => token,
-    );
+    const queues = await db.selectFrom('queues').select('token').orderBy('token').execute();
+    const [first, ...others] = queues.map(({ token }) => token);
     const backwards = eventsIn(2).reverse();
     let recording: Promise<number> | undefined;
     await db.transaction().execute(async (transaction) => {

@@ -19,20 +19,13 @@ describeOnEngines('rewinding a feed', (on, engine) => {
   const outbox = emptyOutbox(on);
   const { claim, deliverAll, rewind, rewound: rewoundTo, settle, store } = outbox;
 
-  it('withdraws undelivered events, and keeps older ones', async () => {
+  it('withdraws undelivered events, keeps older ones, and delivers those of the new branch', async () => {
     await store(3, [eventIn(1, 7n), eventIn(2, 7n), eventIn(3, 7n), eventIn(3, 8n)]);
     expect(await rewind(1)).to.deep.equal({ withdrawn: 3, orphaned: [] });
     expect(blocksOf(await deliverAll())).to.deep.equal([1]);
-    await store(2, [eventIn(2, 8n, {}, 'b')], 'b');
-    expect(blocksOf(await deliverAll())).to.deep.equal([2]);
-  });
-
-  it('delivers an undelivered event that is mined again once, from its new block', async () => {
-    const event = eventIn(2, 7n);
-    await store(2, [event]);
-    await rewind(1);
-    await store(3, [{ ...event, blockNumber: 3, blockHash: hashOf(3, 'b'), logIndex: 9 }], 'b');
-    expect(blocksOf(await deliverAll())).to.deep.equal([3]);
+    const again = { ...eventIn(2, 7n), blockNumber: 3, blockHash: hashOf(3, 'b'), logIndex: 9 };
+    await store(3, [eventIn(2, 8n, {}, 'b'), again], 'b');
+    expect(blocksOf(await deliverAll()).sort(), 'one was mined again').to.deep.equal([2, 3]);
   });
 
   it('records a delivered event as an orphan, and does not repeat it when it is mined again', async () => {
@@ -74,37 +67,28 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
   });
 
-  it('delivers another log at the position of a delivered one', async () => {
-    const old = eventIn(2, 7n);
-    await store(2, [old]);
-    const [first] = (await deliverAll()) as [ClaimedHead];
-    await rewind(1);
-    const other = eventIn(2, 7n, { type: 'shred', payload: { remark: '0x' } }, 'b');
-    await store(2, [{ ...other, transactionHash: old.transactionHash, logIndex: old.logIndex }], 'b');
-    const [deliveries] = (await deliverAll()) as [ClaimedHead];
-    expect(deliveries.type).to.equal('com.service.etr.shred');
-    expect(deliveries.eventId).not.to.equal(first.eventId);
-  });
-
-  it('gives another log at an attempted position a new id, the attempted event its old id', async () => {
-    const [one, two] = [eventIn(2, 7n), eventIn(2, 8n)];
-    await store(2, [one, two]);
+  it('gives another log at a known position a new id, and an attempted event its old id', async () => {
+    const [one, two, three] = [eventIn(2, 7n), eventIn(2, 8n), eventIn(2, 9n)];
+    await store(2, [one, two, three]);
     const ids = new Map<string, string>();
-    for (const delivery of await claim()) {
-      ids.set(delivery.tokenId, delivery.eventId);
-      await settle(failed(delivery, outbox.now, outbox.now));
+    for (const head of await claim()) {
+      ids.set(head.tokenId, head.eventId);
+      await settle((head.tokenId === '9' ? delivered : failed)(head, outbox.now));
     }
     await rewind(1);
-    const other = { ...one, type: 'shred' as const, payload: { remark: '0x' } };
+    const other = { type: 'shred' as const, payload: { remark: '0x' } };
+    const again = [{ ...one, ...other }, two, { ...three, ...other }];
     await store(
       2,
-      [other, two].map((event) => ({ ...event, blockHash: hashOf(2, 'b') })),
+      again.map((event) => ({ ...event, blockHash: hashOf(2, 'b') })),
       'b',
     );
     const deliveries = await deliverAll();
-    const idOf = (token: string) => deliveries.find(({ tokenId }) => tokenId === token)?.eventId;
-    expect(idOf('7')).to.be.a('string').and.not.equal(ids.get('7'));
-    expect(idOf('8')).to.equal(ids.get('8'));
+    expect(deliveries.map(({ tokenId }) => tokenId)).to.have.members(['7', '8', '9']);
+    for (const { tokenId, eventId, type } of deliveries) {
+      expect(eventId === ids.get(tokenId), tokenId).to.equal(tokenId === '8');
+      expect(type.endsWith('.shred'), tokenId).to.equal(tokenId !== '8');
+    }
   });
 
   it('separates an attempted event from a log that took its position, by id and by pair', async () => {
@@ -130,12 +114,8 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     const [head] = (await claim()) as [ClaimedHead];
     await settle(delivered(head, outbox.now));
     expect(await rewind(1)).to.include({ withdrawn: 1 });
-    const again = [one, two].map((event) => ({
-      ...event,
-      blockNumber: 3,
-      blockHash: hashOf(3, 'b'),
-      logIndex: event.logIndex + 10,
-    }));
+    const inB = { blockNumber: 3, blockHash: hashOf(3, 'b') };
+    const again = [one, two].map((event) => ({ ...event, ...inB, logIndex: event.logIndex + 10 }));
     expect(await store(3, again, 'b')).to.equal(1);
     expect(await deliverAll()).to.have.length(1);
   });

@@ -5,6 +5,7 @@ import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import type { WebhookClient } from '../../../service/delivery/attempt-delivery';
+import { owned } from '../resources';
 import { startDeliveryWorker, type DeliveryWorker } from '../../../service/delivery/worker';
 
 /** Starts the worker of a channel whose requests are answered by `post`, with a status. */
@@ -13,9 +14,9 @@ export function startWorker(
   channel: number,
   post: (body: string) => number | Promise<number>,
   { clock = systemClock, concurrency = 2 }: { clock?: Clock; concurrency?: number } = {},
-): DeliveryWorker {
+): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
-  return startDeliveryWorker({
+  const worker = startDeliveryWorker({
     database,
     channel,
     sentTo: { changedAt: 1, sinkHash: 'a sink' },
@@ -30,6 +31,7 @@ export function startWorker(
     logger,
     onAttempt: () => undefined,
   });
+  return owned(`delivery worker of channel ${channel}`, worker, 'stop');
 }
 
 /** A webhook client whose requests are answered by `post`, with a status. */
