@@ -8,11 +8,9 @@ import { codeOf } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { MANDATORY_POINTERS, type SignedCredential } from '../../service/issuance/sign';
-import { readProofValue } from '../../service/verification/proof-value';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { withoutProof } from '../helpers/credentials/statements';
 import type { TestIssuer } from '../helpers/credentials/test-issuer';
-import { seededRandom } from '../helpers/seeded-random';
 import {
   failuresOf,
   outcomesOf,
@@ -87,107 +85,55 @@ describe('the proofValue of a proof', () => {
     },
     'with the labels in another order': () => withLabels(map(entries(labels).reverse())),
     'with byte strings that are tagged as typed arrays': () =>
-      withBytes(
-        derived,
-        DERIVED,
-        array(components.map((component, index) => (index < 2 ? tagged(component) : component))),
-      ),
+      withBytes(derived, DERIVED, array(components.map((one, index) => (index < 2 ? tagged(one) : one)))),
   })) {
     it(`is valid ${name}`, async () => {
       expect(await judge(changed())).to.deep.equal({ outcome: 'valid', failures: '' });
     });
   }
 
-  const valueOf = (credential: JsonObject): string => proofOf(credential).proofValue as string;
   const withValue = (credential: JsonObject, change: (value: string) => string): JsonObject =>
-    withProof(credential, { proofValue: change(valueOf(credential)) });
+    withProof(credential, { proofValue: change(proofOf(credential).proofValue as string) });
+  const padded = (credential: JsonObject): JsonObject => withValue(credential, (value) => `${value}=`);
   const sixth = (): Buffer[] => [...components, integer(0)];
-  const LABELS = 'labelMap is not a map of integers to 32 bytes each';
-  const ENCODING = 'not base64url without padding';
-  const malformed: [name: string, changed: () => JsonObject, problem: string][] = [
-    ['with a sixth component', () => withBytes(derived, DERIVED, array(sixth())), 'has 6 components, not 5'],
-    [
-      'with an open-ended sixth',
-      () => withBytes(derived, DERIVED, openEnded(4, sixth())),
-      'has 6 components, not 5',
+  /** Credentials whose proof value has this problem. */
+  const malformed: Record<string, () => JsonObject[]> = {
+    'has 6 components, not 5': () => [
+      withBytes(derived, DERIVED, array(sixth())),
+      withBytes(derived, DERIVED, openEnded(4, sixth())),
+      withBytes(parts.base, BASE, head(4, 6), bytesOf(parts.base).subarray(BASE.length + 1), integer(0)),
     ],
-    [
-      'with four components',
-      () => withBytes(derived, DERIVED, array(components.slice(0, 4))),
-      'has 4 components, not 5',
+    'has 4 components, not 5': () => [withBytes(derived, DERIVED, array(components.slice(0, 4)))],
+    'something follows it': () => [withBytes(derived, DERIVED, array(components), integer(0))],
+    'it ends too early': () => [withBytes(derived, bytesOf(derived).subarray(0, -1))],
+    'labelMap is not a map of integers to 32 bytes each': () => [
+      withLabels(array(labels.map(([, label]) => bytes(label)))),
+      withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
+      withLabels(map(entries([...labels, [100, Buffer.alloc(31)]]))),
     ],
-    [
-      'if something follows it',
-      () => withBytes(derived, DERIVED, array(components), integer(0)),
-      'something follows it',
+    'has a key twice': () => [withLabels(map(entries([...labels, ...labels.slice(0, 1)])))],
+    'not base64url without padding': () => [
+      padded(derived),
+      padded(parts.base),
+      withValue(derived, (value) => `${value} `),
+      withValue(derived, (value) => `${value.slice(0, 41)} ${value.slice(41)}`),
+      withValue(derived, (value) => value.replaceAll('-', '+').replaceAll('_', '/')),
     ],
-    ['if it is cut off', () => withBytes(derived, bytesOf(derived).subarray(0, -1)), 'it ends too early'],
-    ['with labels in an array', () => withLabels(array(labels.map(([, label]) => bytes(label)))), LABELS],
-    [
-      'with text as the keys of labels',
-      () => withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
-      LABELS,
-    ],
-    [
-      'with a label of 31 bytes',
-      () => withLabels(map(entries([...labels, [100, Buffer.alloc(31)]]))),
-      LABELS,
-    ],
-    [
-      'with a label twice',
-      () => withLabels(map(entries([...labels, ...labels.slice(0, 1)]))),
-      'has a key twice',
-    ],
-    ['with padding', () => withValue(derived, (value) => `${value}=`), ENCODING],
-    ['with a space at its end', () => withValue(derived, (value) => `${value} `), ENCODING],
-    [
-      'with a space inside',
-      () => withValue(derived, (value) => `${value.slice(0, 41)} ${value.slice(41)}`),
-      ENCODING,
-    ],
-    [
-      'in base64',
-      () => withValue(derived, (value) => value.replaceAll('-', '+').replaceAll('_', '/')),
-      ENCODING,
-    ],
-    [
-      'with a sixth component in a base proof',
-      () =>
-        withBytes(parts.base, BASE, head(4, 6), bytesOf(parts.base).subarray(BASE.length + 1), integer(0)),
-      'has 6 components, not 5',
-    ],
-    ['with padding in a base proof', () => withValue(parts.base, (value) => `${value}=`), ENCODING],
-  ];
-  for (const [name, changed, problem] of malformed) {
-    it(`is invalid ${name}`, async () => {
-      const { outcome, failures } = await judge(changed());
-      expect(outcome).to.equal('invalid');
-      expect(failures)
-        .to.match(/^proof: it has a proofValue that /)
-        .and.to.contain(problem);
+  };
+  for (const [problem, changed] of Object.entries(malformed)) {
+    it(`is invalid: ${problem}`, async () => {
+      for (const credential of changed()) {
+        const { outcome, failures } = await judge(credential);
+        expect(outcome).to.equal('invalid');
+        expect(failures)
+          .to.match(/^proof: it has a proofValue that /)
+          .and.to.contain(problem);
+      }
     });
   }
 
-  it('is never accepted if the library cannot read it', () => {
-    const random = seededRandom(5);
-    let right = 0;
-    for (let run = 0; run < 3_000; run++) {
-      const changed = Buffer.from(bytesOf(derived));
-      for (let change = 0; change <= run % 3; change++) {
-        const at = DERIVED.length + random.below(random.chance(0.5) ? 8 : changed.length - DERIVED.length);
-        changed[at] = random.below(256);
-      }
-      const proof = { proofValue: `u${changed.toString('base64url')}` };
-      if (readProofValue(proof.proofValue)?.problem !== undefined) continue;
-      right += 1;
-      expect(() => encoding.parseDisclosureProofValue({ proof }), proof.proofValue).not.to.throw();
-    }
-    expect(right).to.be.within(300, 2_700);
-  });
-
   it('is checked before a credential is derived', async () => {
-    const padded = withValue(parts.base, (value) => `${value}=`);
-    const error: unknown = await parts.derive(padded, ['']).catch((thrown: unknown) => thrown);
+    const error: unknown = await parts.derive(padded(parts.base), ['']).catch((thrown: unknown) => thrown);
     expect(codeOf(error)).to.equal('PROOF_UNSUPPORTED');
   });
 });
