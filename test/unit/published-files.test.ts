@@ -20,16 +20,12 @@ const NEVER_CHANGED: Record<string, string> = {
 };
 
 describe('the context files', () => {
-  for (const [file, hash] of Object.entries(NEVER_CHANGED)) {
-    it(`keep every byte of ${file}`, () => {
-      expect(createHash('sha256').update(readContextFile(file)).digest('hex')).to.equal(hash);
-    });
-  }
-
-  it('are all pinned by their hash', () => {
-    expect(readdirSync(join(PROJECT_ROOT, 'contexts')).sort()).to.deep.equal(
-      Object.keys(NEVER_CHANGED).sort(),
-    );
+  it('are these, and keep every byte', () => {
+    const hashed = readdirSync(join(PROJECT_ROOT, 'contexts')).map((file) => [
+      file,
+      createHash('sha256').update(readContextFile(file)).digest('hex'),
+    ]);
+    expect(Object.fromEntries(hashed)).to.deep.equal(NEVER_CHANGED);
   });
 
   it('are published under versioned names only, and stay published', () => {
@@ -48,39 +44,5 @@ describe('a context at an unknown URL', () => {
     const url = 'https://cdn.example/bill-of-lading-v2.json';
     const failure = await createDocumentLoader(url)(url).catch((error: unknown) => error);
     expect(failure).to.have.property('code', 'CONTEXT_UNKNOWN');
-  });
-});
-
-describe('the Bill of Lading context', () => {
-  const NAMESPACE = 'https://example.com/terms#';
-  const { '@context': context } = JSON.parse(readContextFile('bill-of-lading-v1.json').toString()) as {
-    '@context': Record<string, unknown>;
-  };
-  const mapped = (terms: string): Record<string, string> =>
-    Object.fromEntries(terms.split(' ').map((term) => [term, NAMESPACE + term]));
-
-  it('equals the specification: protected, nested, all terms in the namespace, no datatype', () => {
-    const strings =
-      'billOfLadingName scac blNumber vessel voyageNo portOfLoading portOfDischarge carrierName ' +
-      'placeOfReceipt placeOfDelivery shipperName shipperAddressStreet shipperAddressCountry ' +
-      'consigneeName notifyPartyName links';
-    const ofPackages = 'packagesDescription packagesWeight packagesMeasurement';
-    expect(context).to.deep.equal({
-      '@version': 1.1,
-      '@protected': true,
-      BillOfLading: {
-        '@id': `${NAMESPACE}BillOfLading`,
-        '@type': '@id',
-        '@context': {
-          '@protected': true,
-          ...mapped(strings),
-          packages: {
-            '@id': `${NAMESPACE}packages`,
-            '@container': '@set',
-            '@context': { '@protected': true, ...mapped(ofPackages) },
-          },
-        },
-      },
-    });
   });
 });

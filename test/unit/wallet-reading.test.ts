@@ -51,20 +51,6 @@ describe("the wallet's balance", () => {
     });
   });
 
-  it('is read again when it is requested after a minute, not earlier', async () => {
-    const wallet = start();
-    await eventually('it was read', wallet);
-    balance = async () => 0n;
-    now += 59_999;
-    expect(await wallet()).to.include({ balanceWei: parseEther('1') });
-    expect(asked).to.equal(1);
-    now += 1;
-    expect(await wallet()).to.include({ balanceWei: parseEther('1') });
-    await eventually('it was read again', async () => (await wallet())?.balanceWei === 0n);
-    expect(await wallet()).to.include({ mintsAffordable: 0, readAt: 61_000 });
-    expect(asked).to.equal(2);
-  });
-
   it('does not delay callers while the node hangs, and is unknown after five minutes', async () => {
     const wallet = start();
     await eventually('it was read', wallet);
@@ -76,22 +62,6 @@ describe("the wallet's balance", () => {
     now += 120_001;
     expect(await wallet()).to.equal(undefined);
     expect(asked).to.equal(2);
-  });
-
-  it('stays the same when the node fails, and is read again after ten seconds', async () => {
-    const wallet = start();
-    await eventually('it was read', wallet);
-    balance = async () => Promise.reject(new Error('the node is away'));
-    now += 60_000;
-    await wallet();
-    await sleep(2 * ANSWER_MS);
-    now += 9_999;
-    expect(await wallet()).to.include({ readAt: 1_000 });
-    expect(asked).to.equal(2);
-    balance = async () => 7n;
-    now += 1;
-    await wallet();
-    await eventually('it was read again', async () => (await wallet())?.balanceWei === 7n);
   });
 
   it('has no number of affordable mints where gas is free', async () => {
