@@ -62,126 +62,83 @@ const withSigner = (since: number, code = 'SIGNER_UNREACHABLE'): Sight => {
   const failing = { state: 'failing', code, wrongAnswers: 0, since } as const;
   return ofIssuing({ signers: [{ key: 'wallet', at: 'http://signer.example', ...failing }] });
 };
-const ofSubscription = (what: ConditionKind, since = NOW): Sight => ({
-  conditions: [{ what, subject: 'subscription/a b', since, detail: { subscription: 'a b' } }],
+const having = (what: ConditionKind, detail: Condition['detail'], since = NOW): Sight => ({
+  conditions: [{ what, subject: 'a', since, detail }],
 });
-const ofRegistry = (what: ConditionKind, detail: Condition['detail']): Sight => ({
-  conditions: [{ what, subject: 'feed/1:0x1', since: NOW, detail: { registry: '1:0x1', ...detail } }],
-});
+const OF_SUBSCRIPTION = { subscription: 'a b' };
 const catchUp = (ms: number) => ({ catchUp: { fromBlock: 1, toBlock: 100, since: NOW - ms } });
 
 describe('what is wrong', () => {
-  const none: [string, Sight][] = [
-    ['a feed is read', ofFeed({})],
-    ['a catch-up began a moment ago', ofFeed(catchUp(1_000))],
-    ['a node began to fail a moment ago', ofFeed({ state: 'failing', since: NOW - MINUTE + 1 })],
-    ['a feed starts', ofFeed({ state: 'starting', since: NOW - 1_000 })],
-    ['issuing is well', ofIssuing({})],
-    ['nothing is known of issuing', ofIssuing({ mints: undefined, wallet: undefined })],
-    ['gas is free', withWallet(undefined)],
-    ['the wallet has enough', withWallet(20)],
-    ['a mint failed long ago', withMints({ lastFailure: { code: 'X', at: NOW - 61 * MINUTE } })],
-  ];
-  for (const [what, { conditions }] of none)
+  const none = {
+    'a feed is read': ofFeed({}),
+    'a catch-up began a moment ago': ofFeed(catchUp(1_000)),
+    'a node began to fail a moment ago': ofFeed({ state: 'failing', since: NOW - MINUTE + 1 }),
+    'a feed starts': ofFeed({ state: 'starting', since: NOW - 1_000 }),
+    'issuing is well': ofIssuing({}),
+    'nothing is known of issuing': ofIssuing({ mints: undefined, wallet: undefined }),
+    'gas is free': withWallet(undefined),
+    'the wallet has enough': withWallet(20),
+    'a mint failed long ago': withMints({ lastFailure: { code: 'X', at: NOW - 61 * MINUTE } }),
+  };
+  for (const [what, { conditions }] of Object.entries(none))
     it(`is nothing if ${what}`, () => expect(conditions).to.deep.equal([]));
 
   const ahead = { state: 'starting', code: 'START_BLOCK_AHEAD', reason: 'Too high.' } as const;
   /** Each with its kind, its severity, its message and, if it has one, its link. */
-  const kinds: [what: string, sight: Sight, shown: RegExp][] = [
+  const kinds: [shown: RegExp, sight: Sight][] = [
+    [/^feed_stopped error: .*no longer read: none\.$/, ofFeed({ state: 'stopped', reason: 'none.' })],
     [
-      'a feed that stopped',
-      ofFeed({ state: 'stopped', reason: 'no registry.' }),
-      /^feed_stopped error: .*no longer read: no registry\.$/,
-    ],
-    [
-      'a reorganisation that was too deep',
-      ofFeed({ state: 'stopped', code: 'CHAIN_REORGANISED', reason: 'too deep' }),
       /^reorganisation_too_deep error: .*no longer read: too deep\.$/,
+      ofFeed({ state: 'stopped', code: 'CHAIN_REORGANISED', reason: 'too deep' }),
     ],
     [
-      'a feed that fails for a minute',
-      ofFeed({ state: 'failing', reason: 'no node.', since: NOW - MINUTE }),
       /^feed_behind error: .*cannot be read: no node\.$/,
+      ofFeed({ state: 'failing', reason: 'no node.', since: NOW - MINUTE }),
+    ],
+    [/^feed_behind error: .*its node does not answer\.$/, ofFeed({ state: 'starting' })],
+    [/^feed_ahead warning: .*read yet: Too high\.$/, ofFeed(ahead)],
+    [/^feed_behind warning: .*is behind the chain.*\.$/, ofFeed(catchUp(2 * MINUTE))],
+    [
+      /^node_away warning: .*example is left out: it is gone\.$/,
+      ofFeed({}, { state: 'away', reason: 'it is gone' }),
     ],
     [
-      'a feed that does not start',
-      ofFeed({ state: 'starting' }),
-      /^feed_behind error: .*its node does not answer\.$/,
+      /^node_differing warning: The node .* than two others: no logs\.$/,
+      ofFeed({}, { lastDifference: { at: NOW, block: '7', difference: 'no logs' } }),
     ],
-    ['a feed whose start is above the head', ofFeed(ahead), /^feed_ahead warning: .*read yet: Too high\.$/],
-    ['a feed that lags', ofFeed(catchUp(2 * MINUTE)), /^feed_behind warning: .*is behind the chain.*\.$/],
+    [/^wallet_low warning: .*for 19 more mints only\.$/, withWallet(19)],
+    [/^wallet_low error: .*cannot pay for a mint\.$/, withWallet(0)],
+    [/^signer_away warning: .* does not sign \(SIGNER_UNREACHABLE\)\.$/, withSigner(NOW - 1)],
+    [/^signer_away error: Mints wait: .*\.$/, withSigner(NOW - MINUTE)],
+    [/^mint_deferred warning: .*for 11 minutes\.$/, withMints({ oldestSeconds: 660 })],
     [
-      'a node that is away',
-      ofFeed({}, { state: 'away', reason: 'it cannot be reached' }),
-      /^node_away warning: The node http:\/\/node\.example is left out: it cannot be reached\.$/,
-    ],
-    [
-      'a node that differed from two others',
-      ofFeed({}, { lastDifference: { at: NOW, block: '7', difference: '0 logs instead of 5 logs' } }),
-      /^node_differing warning: The node .* than two others: 0 logs instead of 5 logs\.$/,
-    ],
-    ['a wallet with few mints left', withWallet(19), /^wallet_low warning: .*for 19 more mints only\.$/],
-    ['an empty wallet', withWallet(0), /^wallet_low error: .*cannot pay for a mint\.$/],
-    [
-      'a signer that fails',
-      withSigner(NOW - 1),
-      /^signer_away warning: Mints wait: .* does not sign \(SIGNER_UNREACHABLE\)\.$/,
-    ],
-    ['a signer that fails for a minute', withSigner(NOW - MINUTE), /^signer_away error: Mints wait: .*\.$/],
-    [
-      'a mint that takes long',
-      withMints({ oldestSeconds: 660 }),
-      /^mint_deferred warning: .*for 11 minutes\.$/,
-    ],
-    [
-      'a mint that failed',
-      withMints({ lastFailure: { code: 'MINT_REVERTED', at: NOW } }),
       /^mint_failed warning: .*2027-01-01T00:00:00.000Z with MINT_REVERTED\.$/,
+      withMints({ lastFailure: { code: 'MINT_REVERTED', at: NOW } }),
     ],
     [
-      'events of a registry that is not followed',
-      ofRegistry('feed_unfollowed', { undelivered: 1, nextBlock: 1 }),
       /^feed_unfollowed warning: .*events of 1:0x1 are not delivered.*\.$/,
+      having('feed_unfollowed', { registry: '1:0x1', undelivered: 1, nextBlock: 1 }),
     ],
     [
-      'documents of another issuer',
-      ofRegistry('documents_unfollowed', { issuer: 'did:web:x', unfinished: 1 }),
       /^documents_unfollowed warning: 1 document of did:web:x.* waits.*\.$/,
+      having('documents_unfollowed', { registry: '1:0x1', issuer: 'did:web:x', unfinished: 1 }),
     ],
     [
-      'a subscription that is slow',
-      ofSubscription('subscription_slow', NOW - 5 * MINUTE),
       /warning: .*a b has succeeded for 5 minutes\. #\/deliveries\?state=failed&subscription=a%20b$/,
+      having('subscription_slow', OF_SUBSCRIPTION, NOW - 5 * MINUTE),
     ],
     [
-      'a subscription that fails',
-      ofSubscription('subscription_failing', NOW - 90 * MINUTE),
       /error: .*for 90 minutes\. #\/deliveries\?state=failed&subscription=a%20b$/,
+      having('subscription_failing', OF_SUBSCRIPTION, NOW - 90 * MINUTE),
     ],
-    [
-      'a subscription that is paused',
-      ofSubscription('subscription_paused'),
-      /warning: .*is paused.*\. #\/subscriptions$/,
-    ],
-    [
-      'a subscription that is gone',
-      ofSubscription('subscription_gone'),
-      /error: .*is gone\. #\/subscriptions$/,
-    ],
-    ['dead letters', ofSubscription('dead_letters'), /error: .*dead letters.*\. #\/deliveries\?state=dead$/],
-    [
-      'events that nobody receives',
-      { conditions: [{ what: 'feed_unreceived', subject: 'feed/1:0x1', since: NOW, detail: {} }] },
-      /warning: Nothing receives .*\. #\/subscriptions$/,
-    ],
-    [
-      'a database that is missing',
-      { conditions: [{ what: 'database_missing', subject: 'database', since: NOW, detail: {} }] },
-      /^database_missing error: .*removed.*\.$/,
-    ],
+    [/warning: .*is paused.*\. #\/subscriptions$/, having('subscription_paused', OF_SUBSCRIPTION)],
+    [/error: .*is gone\. #\/subscriptions$/, having('subscription_gone', OF_SUBSCRIPTION)],
+    [/error: .*dead letters.*\. #\/deliveries\?state=dead$/, having('dead_letters', OF_SUBSCRIPTION)],
+    [/warning: Nothing receives .*\. #\/subscriptions$/, having('feed_unreceived', {})],
+    [/^database_missing error: .*removed.*\.$/, having('database_missing', {})],
   ];
-  for (const [what, { conditions }, shown] of kinds)
-    it(`is ${what}, with a remedy`, () => {
+  for (const [shown, { conditions }] of kinds)
+    it(`is ${String(shown)}, with a remedy`, () => {
       const [condition, ...others] = shownConditions(conditions, NOW);
       expect(others).to.deep.equal([]);
       const { what: kind, severity, message, href = '', remedy } = condition ?? {};
@@ -190,7 +147,7 @@ describe('what is wrong', () => {
     });
 
   it('is shown with the errors first', () => {
-    const all = [...ofSubscription('subscription_paused').conditions, ...withWallet(0).conditions];
+    const all = [...having('subscription_paused', OF_SUBSCRIPTION).conditions, ...withWallet(0).conditions];
     expect(shownConditions(all, NOW).map(({ severity }) => severity)).to.deep.equal(['error', 'warning']);
   });
 

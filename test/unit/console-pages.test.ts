@@ -5,16 +5,20 @@ import type { RequestProblem } from '../../service/validation/problems';
 
 describe("pages of the console's page", () => {
   it('reads a page, its event and its query from the hash', () => {
-    expect(routeOf('')).to.deep.equal({ page: 'overview', id: '', query: {} });
-    expect(routeOf('#/nowhere')).to.deep.equal({ page: 'overview', id: '', query: {} });
-    expect(routeOf('#/deliveries?state=dead&subscription=a%26b')).to.deep.equal({
-      page: 'deliveries',
-      id: '',
-      query: { state: 'dead', subscription: 'a&b' },
-    });
-    expect(routeOf('#/events/a%2Fb')).to.deep.equal({ page: 'events', id: 'a/b', query: {} });
-    expect(routeOf('#/events/%')).to.deep.equal({ page: 'events', id: '%', query: {} });
-    expect(routeOf('#/events')).to.deep.equal({ page: 'overview', id: '', query: {} });
+    for (const [hash, page, id, query] of [
+      ['', 'overview', '', {}],
+      ['#/nowhere', 'overview', '', {}],
+      [
+        '#/deliveries?state=dead&subscription=a%26b',
+        'deliveries',
+        '',
+        { state: 'dead', subscription: 'a&b' },
+      ],
+      ['#/events/a%2Fb', 'events', 'a/b', {}],
+      ['#/events/%', 'events', '%', {}],
+      ['#/events', 'overview', '', {}],
+    ] as const)
+      expect(routeOf(hash), hash).to.deep.equal({ page, id, query });
   });
 
   it('writes a hash that it reads again', () => {
@@ -47,24 +51,17 @@ describe('problems of a document in the form', () => {
       '/credentialSubject/packages',
       '/credentialSubject/packages/1/packagesWeight',
     ]);
-    const pointers = [
-      '/owner',
-      '/credentialSubject/scac/0/x',
-      '/credentialSubject/packages/1/packagesWeight',
-      '/credentialSubject/packages/10',
-      '/credentialSubject/scacs',
-      '',
-    ];
-    const found = problemsByField(pointers.map(problem), fields);
-    expect(Object.fromEntries(found)).to.deep.equal({
-      '/owner': [problem('/owner')],
-      '/credentialSubject/scac': [problem('/credentialSubject/scac/0/x')],
-      '/credentialSubject/packages/1/packagesWeight': [
-        problem('/credentialSubject/packages/1/packagesWeight'),
-      ],
-      '/credentialSubject/packages': [problem('/credentialSubject/packages/10')],
-      [WHOLE_FORM]: [problem('/credentialSubject/scacs'), problem('')],
-    });
+    for (const [pointer, field] of Object.entries({
+      '/owner': '/owner',
+      '/credentialSubject/scac/0/x': '/credentialSubject/scac',
+      '/credentialSubject/packages/1/packagesWeight': '/credentialSubject/packages/1/packagesWeight',
+      '/credentialSubject/packages/10': '/credentialSubject/packages',
+      '/credentialSubject/scacs': WHOLE_FORM,
+      '': WHOLE_FORM,
+    })) {
+      const found = problemsByField([problem(pointer)], fields);
+      expect(Object.fromEntries(found)).to.deep.equal({ [field]: [problem(pointer)] });
+    }
   });
 
   it('stop the form where a required term is missing, although the service would not', () => {

@@ -14,25 +14,6 @@ const MINTED = 'com.service.etr.minted';
 const RETRACTED = 'com.service.etr.retracted';
 
 describe('a request for a subscription', () => {
-  it('gets the default of every member that it leaves out', () => {
-    expect(subscriptionWith()).to.deep.equal({
-      id: ID,
-      sink: 'https://subscriber.example/webhook',
-      protocol: 'HTTP',
-      protocolsettings: { method: 'POST' },
-      config: {
-        startFrom: 'now',
-        state: 'active',
-        timeoutMs: 15_000,
-        maxConcurrentDeliveries: 16,
-        retry: { initialDelayMs: 1_000, maxDelayMs: 900_000, giveUpAfterMs: 259_200_000 },
-        contentType: 'application/json',
-        standardWebhooks: false,
-        retractions: false,
-      },
-    });
-  });
-
   it('keeps what it gives', () => {
     const given = {
       source: `urn:service:80002:${CHECKSUMMED.toLowerCase()}`,
@@ -65,13 +46,12 @@ describe('a request for a subscription', () => {
     expect(subscriptionWith({ id: 7 }).id).to.equal(ID);
   });
 
-  it('may write the address of its source with the checksum', () => {
-    const { source } = subscriptionWith({ source: `urn:service:1:${CHECKSUMMED}` });
+  it('may write the address of its source with the checksum, and the same header name in any case', () => {
+    const { source, protocolsettings } = subscriptionWith({
+      source: `urn:service:1:${CHECKSUMMED}`,
+      protocolsettings: { headers: { 'X-Tenant': 'acme' } },
+    });
     expect(source).to.equal(`urn:service:1:${CHECKSUMMED.toLowerCase()}`);
-  });
-
-  it('may have the same header name in any case', () => {
-    const { protocolsettings } = subscriptionWith({ protocolsettings: { headers: { 'X-Tenant': 'acme' } } });
     expect(protocolsettings?.headers).to.deep.equal({ 'x-tenant': 'acme' });
   });
 
@@ -100,14 +80,8 @@ describe('a request for a subscription', () => {
     [{ sink: undefined }, '/sink must be a string, but it is missing.'],
     [{ sink: null }, '/sink must be a string, but it is null.'],
     [{ sink: 'subscriber.example' }, '/sink is not a URL of http or https.'],
-    [{ sink: 'ftp://subscriber.example/' }, '/sink is not a URL of http or https.'],
-    [{ sink: 'https:subscriber.example' }, '/sink is not a URL of http or https.'],
-    [{ sink: 'https://subscriber.example:99999/' }, '/sink is not a URL of http or https.'],
-    [{ sink: ' https://subscriber.example/' }, '/sink is not a URL of http or https.'],
     [{ sink: 'https://user:password@subscriber.example/' }, '/sink has a user or a password. Send them in'],
-    [{ sink: 'https://user@subscriber.example/' }, '/sink has a user or a password.'],
     [{ sink: 'https://subscriber.example/#part' }, '/sink has a fragment, which is never sent.'],
-    [{ sink: 'https://subscriber.example/#' }, '/sink has a fragment'],
     [{ sink: 'https://subscriber.example/\ud800' }, '/sink contains half of a surrogate pair.'],
 
     [{ protocol: undefined }, '/protocol must be `HTTP`, but it is missing.'],
@@ -214,26 +188,22 @@ describe('a replacement of a subscription', () => {
     const { id, config } = parseReplacement(bodyWith({ id: 'other' }), stored);
     expect(id).to.equal(ID);
     expect(config).to.include({ state: 'active', timeoutMs: 15_000 });
-  });
-
-  it('keeps the value of a header that it leaves out or masks', () => {
     expect(parseReplacement(bodyWith(), stored).protocolsettings?.headers).to.deep.equal(headers);
-    expect(put({})).to.deep.equal(headers);
-    expect(put({ Authorization: '***' })).to.deep.equal(headers);
   });
 
-  it('sets and adds headers', () => {
-    expect(put({ 'X-Tenant': 'other', 'x-new': 'one' })).to.deep.equal({
-      ...headers,
-      'x-tenant': 'other',
-      'x-new': 'one',
+  for (const [given, kept] of [
+    [{}, headers],
+    [{ Authorization: '***' }, headers],
+    [
+      { 'X-Tenant': 'other', 'x-new': 'one' },
+      { ...headers, 'x-tenant': 'other', 'x-new': 'one' },
+    ],
+    [{ 'X-Tenant': null, 'x-none': null }, { authorization: 'Bearer key' }],
+    [{ authorization: null, 'x-tenant': null }, undefined],
+  ])
+    it(`keeps, sets, adds and removes headers: ${JSON.stringify(given)}`, () => {
+      expect(put(given ?? {})).to.deep.equal(kept);
     });
-  });
-
-  it('removes a header that is null, and one that is not there', () => {
-    expect(put({ 'X-Tenant': null, 'x-none': null })).to.deep.equal({ authorization: 'Bearer key' });
-    expect(put({ authorization: null, 'x-tenant': null })).to.equal(undefined);
-  });
 
   it('cannot mask a header that is not stored', () => {
     const message = refusalOfPut(stored, { protocolsettings: { headers: { 'x-none': '***' } } });
