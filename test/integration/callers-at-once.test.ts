@@ -1,14 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
-import {
-  accepting,
-  mintedDocument,
-  REQUEST,
-  startHttpApp,
-  type RunningHttpApp,
-} from '../helpers/processes/http-app';
+import { accepting, mintedDocument, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
-import { rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
+import { createRequest, rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
 
 const MOST = 3;
 
@@ -32,17 +26,12 @@ describe('POST /create with the maximum number of waiting callers', () => {
     await eventually('all are being issued', () => finish.length === MOST);
   });
 
-  afterEach(async () => {
+  afterEach(() => {
     for (const { socket } of waiting) socket.destroy();
     for (const one of finish) one();
-    await app.close();
   });
 
-  async function create(): Promise<RawRequest> {
-    const request = await rawCreate(app.url, { 'Content-Length': REQUEST.length });
-    request.socket.write(REQUEST);
-    return request;
-  }
+  const create = (): Promise<RawRequest> => rawRequest(app.url, createRequest());
 
   it('answers 503 before any of the body has come; other paths answer as usual', async () => {
     const late = await rawCreate(app.url, { 'Content-Length': 60 * 1024, Connection: 'close' });
@@ -73,9 +62,7 @@ describe('POST /create with the maximum number of waiting callers', () => {
 
   it('counts requests, not connections', async () => {
     waiting[0]?.socket.destroy();
-    const head = `POST /create/BILL_OF_LADING HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
-    const request = `${head}Content-Length: ${REQUEST.length}\r\n\r\n${REQUEST}`;
-    const piped = await rawRequest(app.url, request.repeat(5));
+    const piped = await rawRequest(app.url, createRequest().repeat(5));
     waiting.push(piped);
     await eventually('one is let in', () => finish.length === MOST + 1);
     finish[MOST]?.();
@@ -92,29 +79,24 @@ describe('POST /create with Prefer: respond-async while no block is mined', () =
     const mine: (() => void)[] = [];
     await using app = await startHttpApp({
       apiKey: API_KEY,
-      issuedDocuments: { find: none, documentOf: none, list: () => Promise.reject(new Error('not asked')) },
+      issuedDocuments: { find: none, documentOf: none, list: () => expect.fail('it is not asked') },
       acceptDocument: accepting(async () => {
         const mint = new Promise<string>((resolve) => mine.push(() => resolve('0x01')));
         return mintedDocument(undefined, mint);
       }),
     });
-    const post = async (): Promise<Response> =>
-      fetch(`${app.url}/create/BILL_OF_LADING`, {
-        method: 'POST',
-        headers: { ...AUTHORIZATION, 'Content-Type': 'application/json', Prefer: 'respond-async' },
-        body: REQUEST,
-      });
-    for (let count = 0; count < MOST_UNMINED; count++) {
-      const { status, body } = await post();
-      expect(status).to.equal(202);
-      await body?.cancel();
-    }
-    const busy = await post();
-    expect(busy.status).to.equal(503);
-    expect(busy.headers.get('X-Error-Code')).to.equal('BUSY');
-    expect(Number(busy.headers.get('Retry-After'))).to.be.above(0);
+    const request = createRequest({ ...AUTHORIZATION, Prefer: 'respond-async' });
+    const piped = await rawRequest(app.url, request.repeat(MOST_UNMINED + 1));
+    const answered = (status: number): number => piped.answer().split(`HTTP/1.1 ${status} `).length - 1;
+    await eventually('one is refused', () => answered(503) === 1);
+    expect(answered(202)).to.equal(MOST_UNMINED);
+    expect(piped.answer())
+      .to.match(/X-Error-Code: BUSY/i)
+      .and.match(/503 [^]*Retry-After: [1-9]/i);
     mine[0]?.();
-    expect((await post()).status).to.equal(202);
-    expect(app.log.filter(({ msg }) => msg === 'document issued')).to.have.length(1);
+    await eventually('one is mined', () => app.log.some(({ msg }) => msg === 'document issued'));
+    piped.socket.write(request);
+    await eventually('the next is accepted', () => answered(202) === MOST_UNMINED + 1);
+    piped.socket.destroy();
   });
 });

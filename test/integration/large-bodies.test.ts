@@ -46,8 +46,6 @@ describe('bodies of POST /create', () => {
     });
   });
 
-  afterEach(() => app.close());
-
   const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${app.url}/create/BILL_OF_LADING`, { method: 'POST', headers: { ...json, ...headers }, body });
   const atWork = (count: number): Promise<unknown> =>
@@ -134,18 +132,16 @@ describe('bodies of POST /create', () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     expect(await finishAll(large)).to.deep.equal([200, 200]);
-    await eventually('three are said to have gone', () => {
-      const gone = app.log.filter(({ code }) => code === 'BODY_ABORTED');
-      return gone.length === 3;
-    });
+    const gone = () => app.log.filter(({ code }) => code === 'BODY_ABORTED').length;
+    await eventually('three are said to have gone', () => gone() === 3);
   });
 
   it('give their permit back when they fail', async () => {
+    const packed = new Uint8Array(gzipSync('[]'));
     for (let count = 0; count < 5; count++) {
       expect((await post(`[${bodyOf(LARGE)}`)).status).to.equal(400);
-      expect((await post(new Uint8Array(gzipSync('[]')), { 'Content-Encoding': 'gzip' })).status).to.equal(
-        400,
-      );
+      expect((await post(packed, { 'Content-Encoding': 'gzip' })).status).to.equal(400);
+      expect((await post(packed, { 'Content-Encoding': 'zstd' })).status).to.equal(415);
     }
   });
 
@@ -153,6 +149,7 @@ describe('bodies of POST /create', () => {
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     expect((await post(bodyOf(LARGE), { 'Content-Type': 'text/plain' })).status).to.equal(415);
+
     expect((await post(bodyOf(LARGE), { 'Idempotency-Key': 'a b' })).status).to.equal(400);
     const tooLong = await rawCreate(app.url, { 'Content-Length': 51 * MEGABYTE });
     await eventually('it is refused', () => /^HTTP\/1\.1 413 /.test(tooLong.answer()), { withinMs: 300 });
@@ -165,7 +162,7 @@ describe('bodies of POST /create', () => {
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
     ['GZIP', gzipSync],
-  ] as const) {
+  ] as const)
     it(`may be encoded with ${encoding}`, async () => {
       const headers = { 'Content-Encoding': encoding };
       const answer = post(new Uint8Array(encode('{"remarks":"Zürich"}')), headers);
@@ -177,7 +174,6 @@ describe('bodies of POST /create', () => {
       expect(cut.status).to.equal(400);
       expect((await post('{}', headers)).status).to.equal(400);
     });
-  }
 
   it('may have 50 MB decoded, and no byte more', async () => {
     const most = bodyOf(50 * MEGABYTE);
@@ -189,10 +185,6 @@ describe('bodies of POST /create', () => {
     expect(await tooLarge.json()).to.deep.equal({ error: { message: 'The body is larger than 50 MB.' } });
     const bomb = new Uint8Array(gzipSync(Buffer.alloc(51 * MEGABYTE, ' '), { level: 1 }));
     expect((await post(bomb, { 'Content-Encoding': 'gzip' })).status).to.equal(413);
-  });
-
-  it('are refused in an unknown encoding', async () => {
-    expect((await post('{}', { 'Content-Encoding': 'zstd' })).status).to.equal(415);
   });
 });
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { HttpError } from '../../service/http/middleware/errors';
+import { codeOf } from '../../service/base/errors';
 import { readBody } from '../../service/http/read-body';
 import { listen, type HttpServer } from '../../service/http/server';
 
@@ -13,10 +13,13 @@ const LENGTH = 10;
 describe('a late or malformed request', () => {
   let server: HttpServer;
   let client: Socket;
-  let outcome: string | undefined;
+  /** The code of the error with which the reading of the body failed. */
+  let outcome: unknown;
 
   beforeEach(async () => {
     outcome = undefined;
+    const read = (request: IncomingMessage): Promise<unknown> =>
+      readBody(request, LENGTH).catch((error: unknown) => (outcome = codeOf(error)));
     server = await listen((request) => void read(request), '127.0.0.1', 0, PATIENCE);
     // This client keeps its end open whatever the server does, as an attacker can.
     client = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true });
@@ -27,15 +30,6 @@ describe('a late or malformed request', () => {
     client.destroy();
     await server.close();
   });
-
-  async function read(request: IncomingMessage): Promise<void> {
-    try {
-      await readBody(request, LENGTH);
-      outcome = 'read';
-    } catch (error) {
-      outcome = error instanceof HttpError ? error.code : 'failed';
-    }
-  }
 
   /** Returns what the server sends until it ends the connection. */
   async function answer(): Promise<string> {

@@ -2,25 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
-import {
-  accepting,
-  mintedDocument,
-  REQUEST,
-  startHttpApp,
-  type RunningHttpApp,
-} from '../helpers/processes/http-app';
-import { rawCreate, rawRequest } from '../helpers/processes/raw-request';
+import { accepting, mintedDocument, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
+import { createRequest, rawRequest } from '../helpers/processes/raw-request';
+import { stopLater } from '../helpers/resources';
 
 const AFTERWARDS_MS = 100;
-const LENGTH = { 'Content-Length': REQUEST.length };
-const WITH_HEADERS = [
-  'POST /create/BILL_OF_LADING HTTP/1.1',
-  'Host: x',
-  'Content-Type: application/json',
-  `Content-Length: ${REQUEST.length}`,
-  '',
-  REQUEST,
-].join('\r\n');
 /** More listeners than Node.js accepts without a warning. */
 const ON_ONE_CONNECTION = 20;
 
@@ -30,11 +16,15 @@ describe('POST /create when its caller leaves', () => {
   /** The signals of the requests that reached the use case. */
   let signals: AbortSignal[];
   const warnings: Error[] = [];
-  const onWarning = (warning: Error): void => void warnings.push(warning);
+
+  before(() => {
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    stopLater('listening to warnings', () => process.off('warning', onWarning));
+  });
 
   beforeEach(async () => {
     signals = [];
-    process.on('warning', onWarning);
     app = await startHttpApp({ acceptDocument: accepting((request) => issueDocument(request)) });
     issueDocument = ({ left }) => {
       signals.push(left);
@@ -44,16 +34,10 @@ describe('POST /create when its caller leaves', () => {
     };
   });
 
-  afterEach(async () => {
-    process.off('warning', onWarning);
-    await app.close();
-  });
-
   const linesWith = (code: string) => app.log.filter((line) => line.code === code);
 
   it('gives the document up, with one line in the log that is no error', async () => {
-    const { socket } = await rawCreate(app.url, LENGTH);
-    socket.write(REQUEST);
+    const { socket } = await rawRequest(app.url, createRequest());
     await eventually('it is worked on', () => signals.length === 1);
     await sleep(AFTERWARDS_MS);
     expect(signals[0]?.aborted, 'while the caller waits').to.equal(false);
@@ -67,7 +51,7 @@ describe('POST /create when its caller leaves', () => {
   });
 
   it("gives up all requests of the caller's connection", async () => {
-    const { socket } = await rawRequest(app.url, WITH_HEADERS.repeat(ON_ONE_CONNECTION));
+    const { socket } = await rawRequest(app.url, createRequest().repeat(ON_ONE_CONNECTION));
     await eventually('all are worked on', () => signals.length === ON_ONE_CONNECTION);
     socket.destroy();
     await eventually('all are given up', () => linesWith('CALLER_LEFT').length === ON_ONE_CONNECTION);
@@ -80,8 +64,7 @@ describe('POST /create when its caller leaves', () => {
       await new Promise((resolve) => left.addEventListener('abort', resolve, { once: true }));
       return mintedDocument();
     };
-    const { socket } = await rawCreate(app.url, LENGTH);
-    socket.write(REQUEST);
+    const { socket } = await rawRequest(app.url, createRequest());
     await eventually('it is worked on', () => signals.length === 1);
     socket.destroy();
     await eventually('it is said to have left', () => linesWith('CALLER_LEFT').length === 1);
@@ -96,7 +79,7 @@ describe('POST /create when its caller leaves', () => {
       await new Promise<void>((resolve) => goOn.push(resolve));
       return mintedDocument();
     };
-    const request = await rawRequest(app.url, WITH_HEADERS.repeat(2));
+    const request = await rawRequest(app.url, createRequest().repeat(2));
     await eventually('both are worked on', () => goOn.length === 2);
     goOn[0]?.();
     await eventually('the first is answered', () => request.answer().includes('0x01'));

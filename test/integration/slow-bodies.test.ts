@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import type { IssueDocument } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
@@ -21,21 +20,15 @@ const MEDIUM_BYTES = 100 * 1024;
 describe('a body that arrives slowly', () => {
   let app: RunningHttpApp;
   let issued: number;
-  const issueDocument: IssueDocument = async () => {
-    issued++;
-    return mintedDocument();
-  };
 
   beforeEach(async () => {
     issued = 0;
     const few = { permits: PLACES };
     app = await startHttpApp({
-      acceptDocument: accepting(issueDocument),
+      acceptDocument: accepting(async () => (issued++, mintedDocument())),
       bodyLimits: { large: few, medium: few, least: LEAST },
     });
   });
-
-  afterEach(() => app.close());
 
   const begin = (length: number, headers = {}): Promise<RawRequest> =>
     rawCreate(app.url, { 'Content-Length': length, ...headers });
@@ -58,16 +51,13 @@ describe('a body that arrives slowly', () => {
       for (const one of stalled) {
         expect(one.answer())
           .to.match(/^HTTP\/1\.1 408 /)
-          .and.match(/\r\nConnection: close\r\n/i);
-        const { error } = JSON.parse(one.answer().split('\r\n\r\n')[1] ?? '') as { error: object };
-        expect(error).to.have.keys('message');
+          .and.match(/\r\nConnection: close\r\n/i)
+          .and.match(/\r\n\r\n\{"error":\{"message":"[^"]+"\}\}$/);
       }
       expect(issued).to.equal(1);
       const lines = app.log.filter(({ code }) => code === 'BODY_TOO_SLOW');
-      expect(lines.map(({ level, status }) => [level, status])).to.deep.equal([
-        ['warn', 408],
-        ['warn', 408],
-      ]);
+      expect(lines).to.have.length(PLACES);
+      for (const line of lines) expect(line).to.include({ level: 'warn', status: 408 });
     });
 
   it('is measured as it arrives, not as it decodes', async () => {
@@ -90,7 +80,7 @@ describe('a body that arrives slowly', () => {
     slow.socket.destroy();
   });
 
-  it('must be complete in time when it is small', async () => {
+  it('must be complete in time when it is small, and may arrive in pieces within that time', async () => {
     const stalled = await begin(2);
     stalled.socket.write('{');
     await stalled.ended();
@@ -98,9 +88,6 @@ describe('a body that arrives slowly', () => {
       .to.match(/^HTTP\/1\.1 408 /)
       .and.contain('X-Error-Code: BODY_TOO_SLOW');
     expect(issued).to.equal(0);
-  });
-
-  it('may arrive in pieces within that time when it is small', async () => {
     const slow = await begin(REQUEST.length);
     for (const piece of [REQUEST.slice(0, 1), REQUEST.slice(1)]) {
       await sleep(LEAST.withinMs / 4);

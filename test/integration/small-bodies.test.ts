@@ -45,12 +45,7 @@ describe('a body of POST /create of up to 64 KB', () => {
       body: typeof body === 'string' ? body : new Uint8Array(body),
     });
 
-  async function refused(
-    answer: Promise<Response>,
-    status: number,
-    code: string,
-    message: RegExp,
-  ): Promise<void> {
+  async function refused(answer: Promise<Response>, status: number, code: string, message: RegExp) {
     const response = await answer;
     const { error } = (await response.json()) as { error: { message: string } };
     expect([response.status, response.headers.get('X-Error-Code')]).to.deep.equal([status, code]);
@@ -71,48 +66,29 @@ describe('a body of POST /create of up to 64 KB', () => {
     it(`is refused when it is ${JSON.stringify(body.toString())}`, () =>
       refused(post(body), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
 
-  it('is refused when it is missing', async () => {
-    const request = await rawCreate(app.url, { Connection: 'close' });
-    await request.ended();
-    expect(request.answer())
-      .to.match(/^HTTP\/1\.1 400 /)
-      .and.contain('X-Error-Code: BODY_NOT_JSON');
-  });
-
-  it('may have any JSON content type, and no other', async () => {
+  it('may have any JSON content type and the encoding identity, in any case', async () => {
     for (const type of ['application/ld+json', 'APPLICATION/JSON;charset=utf-8', 'application/vnd.acme+json'])
-      expect((await post(REQUEST, { 'Content-Type': type })).status, type).to.equal(200);
+      for (const encoding of ['identity', 'IDENTITY'])
+        expect((await post(REQUEST, { 'Content-Type': type, 'Content-Encoding': encoding })).status).to.equal(
+          200,
+        );
     issued = [];
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])
+    for (const type of ['text/plain', 'multipart/form-data; boundary=x', 'application/jsonx'])
       await refused(post(REQUEST, { 'Content-Type': type }), 415, 'CONTENT_TYPE_WRONG', /application\/json/);
-    await refused(post(REQUEST, { 'Content-Type': 'application/jsonx' }), 415, 'CONTENT_TYPE_WRONG', /json/);
-  });
-
-  it('may have the content encoding "identity" in upper or lower case', async () => {
-    for (const encoding of ['identity', 'IDENTITY'])
-      expect((await post(REQUEST, { 'Content-Encoding': encoding })).status).to.equal(200);
   });
 
   it('is refused at once when its shape is wrong; larger ones are left to the thread', async () => {
     const ofSize = (bytes: number): string => `{"owner":"${'x'.repeat(bytes - '{"owner":""}'.length)}"}`;
-    await refused(
-      post(ofSize(SMALL)),
-      400,
-      'REQUEST_FIELD_INVALID',
-      /^\/credentialSubject must be an object/,
-    );
+    const problem = /^\/credentialSubject must be an object/;
+    await refused(post(ofSize(SMALL)), 400, 'REQUEST_FIELD_INVALID', problem);
     expect((await post(ofSize(SMALL + 1))).status).to.equal(200);
     expect(issued).to.have.length(1);
   });
 
   it('is refused with more values than a document may have, and read when it is nested deeply', async () => {
     const subject = (inside: string): string => REQUEST.replace('{}', `{"name":${inside}}`);
-    await refused(
-      post(subject(`[${'[],'.repeat(20_000)}1]`)),
-      400,
-      'BODY_TOO_COMPLEX',
-      /more than 20000 values/,
-    );
+    const many = post(subject(`[${'[],'.repeat(20_000)}1]`));
+    await refused(many, 400, 'BODY_TOO_COMPLEX', /more than 20000 values/);
     const deep = subject(`${'['.repeat(19_000)}${']'.repeat(19_000)}`);
     expect((await post(deep)).status).to.equal(200);
   });
@@ -130,12 +106,8 @@ describe('a body of POST /create of up to 64 KB', () => {
     accept = () => {
       throw new ConfigurationError('NOT_CONFIGURED', 'Nothing is configured.');
     };
-    const headers = {
-      'Content-Type': 'text/plain',
-      'Content-Length': 60 * 1024 * 1024,
-      'Idempotency-Key': 'a b',
-    };
-    const request = await rawCreate(app.url, headers);
+    const headers = { 'Content-Type': 'text/plain', 'Idempotency-Key': 'a b' };
+    const request = await rawCreate(app.url, { 'Content-Length': 60 * 1024 * 1024, ...headers });
     await eventually('it is answered', () => request.answer() !== '', { withinMs: AT_ONCE_MS });
     expect(request.answer())
       .to.match(/^HTTP\/1\.1 500 /)

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { REQUEST } from './http-app';
 
 /** A request whose bytes a test sends itself. */
 export interface RawRequest {
@@ -10,11 +11,22 @@ export interface RawRequest {
   ended(): Promise<void>;
 }
 
+type Headers = Record<string, string | number>;
+
 /** Connects and sends the head of a POST /create. */
-export async function rawCreate(url: string, headers: Record<string, string | number>): Promise<RawRequest> {
+export async function rawCreate(url: string, headers: Headers): Promise<RawRequest> {
+  return rawRequest(url, textOf('POST /create/BILL_OF_LADING', headers));
+}
+
+/** The text of a POST /create with its body. */
+export function createRequest(headers: Headers = {}): string {
+  return textOf('POST /create/BILL_OF_LADING', { 'Content-Length': REQUEST.length, ...headers }, REQUEST);
+}
+
+/** A request as text. */
+export function textOf(line: string, headers: Headers, body = ''): string {
   const lines = Object.entries({ Host: 'x', 'Content-Type': 'application/json', ...headers });
-  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return rawRequest(url, `POST /create/BILL_OF_LADING HTTP/1.1\r\n${head}\r\n`);
+  return `${line} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
 }
 
 /** Connects and sends the text. */
