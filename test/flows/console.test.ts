@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
-import type { Issued } from '../../devnet/service';
 import type { Devnet } from '../../devnet/start-devnet';
 import { newDeferred } from '../../service/base/waiting';
 import { check as checkEvidence } from '../../service/evidence/evidence';
@@ -22,6 +21,9 @@ import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 const HOSTILE = `<script>alert(1)</script>\u202egnp.exe ${'x'.repeat(10_000)}`;
 /** Narrow, as a telephone is. */
 const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 720 };
+/** A page asks for the overview four times as often as for users. */
+const LONGER_THAN_A_POLL_MS = 400;
 /** The width of a page that its window does not show. A part of the window is kept for the scroll bar. */
 const HIDDEN_WIDTH = 'document.documentElement.scrollWidth - document.documentElement.offsetWidth';
 /** More than any page has before its content. */
@@ -29,28 +31,74 @@ const MOST_TABS = 40;
 
 describe('the console in a browser', function () {
   this.timeout(60_000);
-  let inBrowser: ConsoleInBrowser | undefined;
   let own: ConsoleInBrowser;
   let devnet: Devnet;
   let page: Page;
+  /** A page that gets keys only. */
+  let typist: Page;
 
   before(async function () {
-    inBrowser = await startConsoleInBrowser();
+    const inBrowser = await startConsoleInBrowser();
     if (inBrowser === undefined) return this.skip();
     own = inBrowser;
     devnet = own.devnet;
     page = await own.logIn(devnet.adminApiKey);
+    typist = await own.newPage();
   });
 
-  const open = (hash: string, to = page): Promise<void> => own.open(to, hash);
+  /** Opens a page, and waits for its content. */
+  async function show(hash: string, content: Locator): Promise<void> {
+    await own.open(page, hash);
+    await content.first().waitFor();
+  }
 
-  it('issues a document with an attachment, and gives the credential', async () => {
-    await open('issue');
-    await page.getByLabel('Bill of Lading number').fill('BROWSER-1');
+  /** Checks what a page shows in a narrow window, light and dark. */
+  async function expectGood(shown = page): Promise<void> {
+    await shown.setViewportSize(NARROW);
+    expect(await seriousFindings(shown)).to.deep.equal([]);
+    expect(await shown.evaluate(HIDDEN_WIDTH)).to.equal(0);
+    for (const dialog of await shown.getByRole('dialog').all()) {
+      const { x, width } = (await dialog.boundingBox()) ?? { x: 0, width: 0 };
+      expect([x >= 0, x + width <= NARROW.width]).to.deep.equal([true, true]);
+    }
+    await shown.setViewportSize(WIDE);
+  }
+
+  const press = (key: string): Promise<void> => typist.keyboard.press(key);
+  const link = (name: string): Locator => typist.getByRole('link', { name, exact: true });
+  const focused = (element: Locator): Locator => element.and(typist.locator(':focus'));
+  /** Moves the focus to an element. Keys then go to it. */
+  async function tabTo(element: Locator, key = 'Tab'): Promise<void> {
+    await element.waitFor();
+    for (let count = 0; count < MOST_TABS; count++) {
+      if ((await focused(element).count()) === 1) return;
+      await press(key);
+    }
+    throw new Error(`${MOST_TABS} times ${key} do not reach ${String(element)}`);
+  }
+
+  /** Opens a page by its link, and waits until the page has the focus. */
+  async function follow(name: string, key: string): Promise<void> {
+    await tabTo(link(name), key);
+    await press('Enter');
+    await focused(typist.getByRole('main')).waitFor();
+  }
+
+  it('issues a document with an attachment, after its problems, and gives the credential', async () => {
+    const number = page.getByLabel('Bill of Lading number');
+    const issue = page.getByRole('button', { name: 'Issue', exact: true });
+    await show('issue', number);
+    await number.fill('');
+    await page.getByLabel('Vessel').fill('PO_:123');
+    await issue.click();
+    await page.getByText('2 problems to solve first').waitFor();
+    await expectGood();
+    await page.getByLabel('Vessel').fill('Ever Given');
+    await number.fill('BROWSER-1');
     const file = { name: 'invoice.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.7 test') };
     await page.getByLabel('Add files').setInputFiles(file);
     await page.getByText('invoice.pdf').waitFor();
-    await page.getByRole('button', { name: 'Issue', exact: true }).click();
+    await issue.click();
     await page.getByText('Its block is final').waitFor();
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download the credential' }).click();
@@ -68,7 +116,6 @@ describe('the console in a browser', function () {
   });
 
   it('issues a document once if the first answer is lost', async () => {
-    await open('issue');
     await page.getByRole('button', { name: 'Issue another document' }).click();
     own.errors.provoke(abortedError('/create/BILL_OF_LADING'));
     const keys: (string | undefined)[] = [];
@@ -92,9 +139,9 @@ describe('the console in a browser', function () {
 
   it('finds the newest document again after a reload', async () => {
     await page.reload();
-    await open('token');
-    const documents = page.getByRole('table', { name: 'Documents, the newest first' });
-    await documents.getByRole('link').first().click();
+    const documents = page.getByRole('table', { name: 'Documents, the newest first' }).getByRole('link');
+    await show('token', documents);
+    await documents.first().click();
     await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
     const downloading = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download the credential' }).click();
@@ -103,8 +150,7 @@ describe('the console in a browser', function () {
 
   it('follows a transfer of a token live, and gives the evidence of it', async () => {
     const { tokenId } = await devnet.issue();
-    await open(`token?id=${tokenId}`);
-    await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    await show(`token?id=${tokenId}`, page.getByRole('heading', { name: 'Endorsement chain' }));
     const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
     const transfer = page.getByRole('listitem').filter({ hasText: 'Holder transferred' });
     await transfer.first().waitFor();
@@ -117,57 +163,150 @@ describe('the console in a browser', function () {
     expect(report.operations.map(({ operation }) => operation)).to.deep.equal(['mint', 'transferHolder']);
   });
 
-  it('delivers a dead letter again when the receiver is back', async () => {
+  it('logs in and shows a token with the keyboard alone', async () => {
     const { tokenId } = await devnet.issue();
+    await tabTo(typist.getByLabel('Key'));
+    await typist.keyboard.type(devnet.adminApiKey);
+    await press('Enter');
+    await typist.getByText('Mined, not final').waitFor();
+    await follow('Token', 'Tab');
+    const id = typist.getByLabel('Token id');
+    await press('Tab');
+    await focused(id).waitFor();
+    await typist.keyboard.type(tokenId);
+    await press('Enter');
+    await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    await focused(id).waitFor();
+  });
+
+  it('skips the navigation with the keyboard alone', async () => {
+    await typist.reload();
+    await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    await press('Tab');
+    await focused(link('Skip to the content')).waitFor();
+    await press('Enter');
+    await focused(typist.getByRole('main')).waitFor();
+    await press('Tab');
+    await focused(typist.getByLabel('Token id')).waitFor();
+  });
+
+  it('delivers a dead letter again, with the keyboard alone, when the receiver is back', async () => {
+    const { tokenId, document } = await devnet.issue(undefined, { remarks: 'shipped on board' });
     await devnet.webhooks.next({ tokenId, type: 'token_received' });
     devnet.receiver.refuse(500);
     await devnet.nominate(tokenId, { to: 3 });
-    await open('deliveries?state=dead');
-    await page.getByRole('link', { name: 'nomination' }).first().click();
+    await show('token', page.getByText('Hexadecimal or decimal digits.'));
+    await chooseCredential(page, document);
+    await page.getByText('shipped on board').waitFor();
+    const nomination = page.getByRole('listitem').filter({ hasText: 'Nominee' });
+    await nomination.getByText('dead letter').first().waitFor();
+    await expectGood();
+    const event = page.getByRole('link', { name: 'nomination' });
+    await show('deliveries?state=dead', event);
+    await expectGood();
+    await event.click();
     const attempts = page.getByRole('table', { name: 'Attempts for the subscription default' });
     await attempts.getByText('500', { exact: true }).first().waitFor();
+    await expectGood();
     devnet.receiver.accept();
-    await page.getByRole('button', { name: 'Deliver again' }).click();
+    await follow('Deliveries', 'Shift+Tab');
+    await tabTo(typist.getByLabel('State'));
+    for (const value of ['waiting', 'failed', 'dead']) {
+      await press('ArrowDown');
+      await typist.waitForURL(`**#/deliveries?state=${value}`);
+    }
+    await tabTo(link('nomination'));
+    await press('Enter');
+    await tabTo(typist.getByRole('button', { name: 'Deliver again' }));
+    await press('Enter');
     const { data } = await devnet.webhooks.next({ tokenId, type: 'nomination' });
     expect(data.payload.nominee).to.equal(devnet.accounts[3]?.toLowerCase());
   });
 
   it('creates a filtered subscription, which gets what it selects', async () => {
     const sink = await startRawReceiver();
-    try {
-      await open('subscriptions');
-      await page.getByRole('button', { name: 'Create a subscription' }).click();
-      own.errors.provoke(answeredError('/subscriptions', '400 (Bad Request)'));
-      await page.getByLabel('Sink').fill('ftp://sink.example');
-      await page.getByRole('button', { name: 'Create', exact: true }).click();
-      await page.locator('[name=sink][aria-invalid=true]:focus').waitFor();
-      await page.getByLabel('Sink').fill(sink.url);
-      await page.getByLabel('nomination', { exact: true }).check();
-      await page.getByRole('button', { name: 'Create', exact: true }).click();
-      await page.getByText(sink.url).first().waitFor();
-      const { tokenId } = await devnet.issue();
-      await devnet.nominate(tokenId, { to: 3 });
-      await eventually('the nomination', () => sink.deliveries.length > 0);
-      expect(
-        sink.deliveries.map(({ body }) => (JSON.parse(body.toString()) as { type: string }).type),
-      ).to.deep.equal(['com.service.etr.nomination']);
-    } finally {
-      // Later dead letters are those of the devnet's own subscription.
-      const { serviceUrl: url, adminApiKey } = devnet;
-      const client = createClient({ url, adminApiKey });
-      const { data = [] } = await client.GET('/subscriptions');
-      for (const { id } of data.filter((one) => one.sink === sink.url))
-        await client.DELETE('/subscriptions/{id}', { params: { path: { id } } });
-      await sink.close();
+    await show('subscriptions', page.getByRole('link', { name: 'Show its deliveries' }));
+    await expectGood();
+    await page.getByRole('button', { name: 'Create a subscription' }).click();
+    await page.getByRole('dialog').getByLabel('Sink').waitFor();
+    await expectGood();
+    own.errors.provoke(answeredError('/subscriptions', '400 (Bad Request)'));
+    await page.getByLabel('Sink').fill('ftp://sink.example');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.locator('[name=sink][aria-invalid=true]:focus').waitFor();
+    await page.getByLabel('Sink').fill(sink.url);
+    await page.getByLabel('nomination', { exact: true }).check();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText(sink.url).first().waitFor();
+    const { tokenId } = await devnet.issue();
+    await devnet.nominate(tokenId, { to: 3 });
+    await eventually('the nomination', () => sink.deliveries.length > 0);
+    expect(
+      sink.deliveries.map(({ body }) => (JSON.parse(body.toString()) as { type: string }).type),
+    ).to.deep.equal(['com.service.etr.nomination']);
+    // Later dead letters are those of the devnet's own subscription.
+    const { serviceUrl: url, adminApiKey } = devnet;
+    const client = createClient({ url, adminApiKey });
+    const { data = [] } = await client.GET('/subscriptions');
+    for (const { id } of data.filter((one) => one.sink === sink.url))
+      await client.DELETE('/subscriptions/{id}', { params: { path: { id } } });
+  });
+
+  it('opens a dialog with the keyboard alone, and closes it with Escape', async () => {
+    await follow('Subscriptions', 'Shift+Tab');
+    const button = typist.getByRole('button', { name: 'Create a subscription' });
+    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+    for (const key of ['Enter', 'Space']) {
+      await tabTo(button);
+      await press(key);
+      await focused(dialog.getByLabel('Sink')).waitFor();
+      const nomination = dialog.getByLabel('nomination', { exact: true });
+      await tabTo(nomination);
+      await press('Space');
+      expect(await nomination.isChecked()).to.equal(true);
+      await press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      await focused(button).waitFor();
     }
+  });
+
+  it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
+    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
+    const released = newDeferred<void>();
+    const path = /\/subscriptions(\?|$)/;
+    own.errors.provoke(abortedError('/subscriptions'));
+    await typist.route(path, async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      await released.promise;
+      await route.abort();
+    });
+    await tabTo(typist.getByRole('button', { name: 'Create a subscription' }));
+    await press('Enter');
+    await focused(dialog.getByLabel('Sink')).waitFor();
+    await typist.keyboard.type('http://127.0.0.1:1/');
+    await press('Enter');
+    await dialog.getByRole('button', { name: 'Creating …' }).waitFor();
+    for (let count = 0; count < 3; count++) await press('Escape');
+    released.resolve();
+    await dialog.getByText('CONNECTION_LOST').waitFor();
+    await typist.unroute(path);
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  });
+
+  it('leaves the focus on the button of an action', async () => {
+    await tabTo(typist.getByRole('button', { name: 'Pause default' }));
+    await press('Enter');
+    await focused(typist.getByRole('button', { name: 'Resume default' })).waitFor();
+    await press('Enter');
+    await focused(typist.getByRole('button', { name: 'Pause default' })).waitFor();
   });
 
   it('keeps the rows of deliveries at their places while somebody points at them', async () => {
     const { tokenId } = await devnet.issue();
-    await open('deliveries');
     await page.mouse.move(0, 0);
     const first = page.getByRole('row').nth(1);
-    await first.getByText(tokenId.slice(0, 8)).waitFor();
+    await show('deliveries', first.getByText(tokenId.slice(0, 8)));
     await first.hover();
     const newest = await first.getByRole('link').first().innerText();
     await devnet.transferHolder(tokenId, { to: 2 });
@@ -191,8 +330,7 @@ describe('the console in a browser', function () {
 
   it('shows the token of the last credential file that was chosen', async () => {
     const [one, other] = [await devnet.issue(), await devnet.issue()];
-    await open(`token?id=${one.tokenId}`);
-    await page.getByTitle(one.tokenId).waitFor();
+    await show(`token?id=${one.tokenId}`, page.getByTitle(one.tokenId));
     await chooseCredential(page, other.document);
     await page.getByTitle(other.tokenId).waitFor();
     await chooseCredential(page, { ...one.document, credentialStatus: {} });
@@ -204,32 +342,32 @@ describe('the console in a browser', function () {
   it('shows that a credential was changed, and its texts as texts', async () => {
     const subject = { type: ['BillOfLading'], scac: 'SGPU', blNumber: '1', vessel: HOSTILE };
     const { document } = await devnet.issue(subject);
-    const upload = async (credential: unknown): Promise<void> => {
-      await open('verify');
+    const verify = async (credential: unknown, outcome: string): Promise<void> => {
+      await show('verify', page.getByLabel('Or paste the credential'));
       await chooseCredential(page, credential);
-      await page.getByRole('heading', { name: 'Looked up outside' }).waitFor();
+      const integrity = page.getByRole('region', { name: 'Document integrity' });
+      await integrity.getByText(outcome, { exact: true }).first().waitFor();
+      await expectGood();
     };
-    await upload(document);
-    const integrity = page.getByRole('region', { name: 'Document integrity' });
-    await integrity.getByText('valid', { exact: true }).first().waitFor();
+    await verify(document, 'valid');
     await page.getByText('<script>alert(1)</script>').first().waitFor();
     await page.getByText('\\u202e').first().waitFor();
-    await upload({ ...document, credentialSubject: { ...document.credentialSubject, blNumber: '2' } });
-    await integrity.getByText('invalid', { exact: true }).first().waitFor();
+    await verify({ ...document, credentialSubject: { ...subject, blNumber: '2' } }, 'invalid');
     expect(own.alerts).to.deep.equal([]);
   });
 
   it('says that the service is lost, and goes on when it is back', async () => {
     const { tokenId } = await devnet.issue();
-    await open(`token?id=${tokenId}`);
-    await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
+    await show('overview', page.getByText('All is well.'));
     own.errors.provoke(abortedError('/console/api/overview'));
     // The page may ask while the service ends.
     own.errors.tolerate(/^\/(console\/api\/overview|tokens\/\w+): Failed to load resource: net::ERR_/);
     // A restart may be over before anybody has to know.
     await page.route('**/console/api/overview', (route) => route.abort());
-    await devnet.restartService();
-    const banner = page.getByText('The service does not answer.');
+    await page.getByText('Not known: the service does not answer.').waitFor();
+    await Promise.all([expectGood(), devnet.restartService()]);
+    await show(`token?id=${tokenId}`, page.getByRole('heading', { name: 'Endorsement chain' }));
+    const banner = page.getByText('The service does not answer.', { exact: true });
     await banner.waitFor();
     await page.unrouteAll();
     await banner.waitFor({ state: 'detached' });
@@ -247,7 +385,7 @@ describe('the console in a browser', function () {
         location.hash = '#/verify';
       }).observe(document, { childList: true, subtree: true });
     `);
-    await open('subscriptions', hasty);
+    await own.open(hasty, 'subscriptions');
     await hasty.getByRole('heading', { name: 'Verify' }).waitFor();
     await hasty.close();
   });
@@ -256,10 +394,6 @@ describe('the console in a browser', function () {
     const { tokenId } = await devnet.issue();
     const { id } = await devnet.webhooks.next({ tokenId, type: 'token_received' });
     const reader = await own.logIn(CONSOLE_READ_KEY);
-    const look = async (hash: string, content: Locator): Promise<void> => {
-      await open(hash, reader);
-      await content.first().waitFor();
-    };
     const buttons = new Set<string>();
     for (const [hash, content] of [
       ['overview', reader.getByText('Mined, not final')],
@@ -271,7 +405,8 @@ describe('the console in a browser', function () {
       ['deliveries?state=dead&subscription=default', reader.getByText('There are no such deliveries.')],
       ['verify', reader.getByLabel('Or paste the credential')],
     ] as const) {
-      await look(hash, content);
+      await own.open(reader, hash);
+      await content.first().waitFor();
       for (const name of await reader.getByRole('button').allInnerTexts()) buttons.add(name);
     }
     // A long list has it.
@@ -294,249 +429,32 @@ describe('the console in a browser', function () {
   it('asks to log in again after the log-out, and gets nothing from another host', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).origin));
-    await open('overview');
+    await show('overview', page.getByText('Mined, not final'));
+    await expectGood();
     await page.reload();
     // While the session ends, the page does not ask for more.
     let asksMeanwhile = 0;
     await page.route('**/console/api/session', async (route) => {
       const before = asked.length;
-      await sleep(1_500);
+      await sleep(LONGER_THAN_A_POLL_MS);
       asksMeanwhile = asked.length - before;
       await route.continue();
     });
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Key').waitFor();
     expect(asksMeanwhile).to.equal(0);
+    await page.unrouteAll();
+    await expectGood();
+    own.errors.provoke(answeredError('/console/api/session', '401 (Unauthorized)'));
+    await page.getByLabel('Key').fill('wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('CONSOLE_KEY_WRONG').waitFor();
+    await expectGood();
     expect(new Set(asked)).to.deep.equal(new Set([new URL(devnet.serviceUrl).origin]));
   });
 
-  describe('for everybody', () => {
-    /** A page that gets keys only. */
-    let typist: Page;
-    let issued: Issued;
-
-    before(async () => {
-      await page.unrouteAll();
-      await own.logIn(devnet.adminApiKey, page);
-      await page.setViewportSize(NARROW);
-      typist = await own.newPage();
-      issued = await devnet.issue(undefined, { remarks: 'shipped on board' });
-      await devnet.transferHolder(issued.tokenId, { to: 2, remark: 'for collection' });
-      await devnet.webhooks.next({ tokenId: issued.tokenId, type: 'holder_transfer' });
-      devnet.receiver.refuse(500);
-      await devnet.nominate(issued.tokenId, { to: 3 });
-    });
-
-    const show = async (hash: string, content: Locator): Promise<void> => {
-      await own.open(page, hash);
-      await content.first().waitFor();
-    };
-    const verify = async (credential: unknown, outcome: string): Promise<void> => {
-      await show('verify', page.getByLabel('Or paste the credential'));
-      await chooseCredential(page, credential);
-      const integrity = page.getByRole('region', { name: 'Document integrity' });
-      await integrity.getByText(outcome, { exact: true }).first().waitFor();
-    };
-
-    const press = (key: string): Promise<void> => typist.keyboard.press(key);
-    const link = (name: string): Locator => typist.getByRole('link', { name, exact: true });
-    const focused = (element: Locator): Locator => element.and(typist.locator(':focus'));
-    /** Moves the focus to an element. Keys then go to it. */
-    async function tabTo(element: Locator, key = 'Tab'): Promise<void> {
-      await element.waitFor();
-      for (let count = 0; count < MOST_TABS; count++) {
-        if ((await focused(element).count()) === 1) return;
-        await press(key);
-      }
-      throw new Error(`${MOST_TABS} times ${key} do not reach ${String(element)}`);
-    }
-
-    /** Opens a page by its link, and waits until the page has the focus. */
-    async function follow(name: string, key: string): Promise<void> {
-      await tabTo(link(name), key);
-      await press('Enter');
-      await focused(typist.getByRole('main')).waitFor();
-    }
-
-    /** How each page comes to its content. */
-    const PAGES: Readonly<Record<string, () => Promise<void>>> = {
-      'the overview': () => show('overview', page.getByText('Mined, not final')),
-      async 'the form with problems'() {
-        await show('issue', page.getByLabel('Bill of Lading number'));
-        await page.getByLabel('Bill of Lading number').fill('');
-        await page.getByLabel('Vessel').fill('PO_:123');
-        await page.getByRole('button', { name: 'Issue', exact: true }).click();
-        await page.getByText('2 problems to solve first').waitFor();
-      },
-      async 'a token with remarks and deliveries'() {
-        await show('token', page.getByText('Hexadecimal or decimal digits.'));
-        await chooseCredential(page, issued.document);
-        await page.getByText('shipped on board').waitFor();
-        const nomination = page.getByRole('listitem').filter({ hasText: 'Nominee' });
-        await nomination.getByText('dead letter').first().waitFor();
-      },
-      // Few: axe takes seconds for a long list.
-      'the deliveries': () => show('deliveries?state=dead', page.getByText('Last answer')),
-      async 'an event with its attempts'() {
-        await show('deliveries?state=dead', page.getByRole('link', { name: 'nomination' }));
-        await page.getByRole('link', { name: 'nomination' }).click();
-        const attempts = page.getByRole('table', { name: 'Attempts for the subscription default' });
-        await attempts.getByText('500', { exact: true }).first().waitFor();
-      },
-      'the subscriptions': () =>
-        show('subscriptions', page.getByRole('link', { name: 'Show its deliveries' })),
-      async 'the dialog of a new subscription'() {
-        await show('subscriptions', page.getByRole('link', { name: 'Show its deliveries' }));
-        await page.getByRole('button', { name: 'Create a subscription' }).click();
-        await page.getByRole('dialog').getByLabel('Sink').waitFor();
-      },
-      'a valid credential': () => verify(issued.document, 'valid'),
-      'an invalid credential': () =>
-        verify(
-          { ...issued.document, credentialSubject: { ...issued.document.credentialSubject, blNumber: '2' } },
-          'invalid',
-        ),
-    };
-
-    /** Checks what a page shows, light and dark. */
-    async function expectGood(shown: Page): Promise<void> {
-      expect(await seriousFindings(shown)).to.deep.equal([]);
-      expect(await shown.evaluate(HIDDEN_WIDTH)).to.equal(0);
-      for (const dialog of await shown.getByRole('dialog').all()) {
-        const { x, width: own } = (await dialog.boundingBox()) ?? { x: 0, width: 0 };
-        expect([x >= 0, x + own <= NARROW.width]).to.deep.equal([true, true]);
-      }
-    }
-
-    for (const [name, show] of Object.entries(PAGES))
-      it(`has no serious finding of axe, and fits a narrow window: ${name}`, async () => {
-        await show();
-        await expectGood(page);
-        await page.reload();
-      });
-
-    it('has no serious finding of axe, and fits a narrow window: the log-in', async () => {
-      const stranger = await own.newPage();
-      await stranger.setViewportSize(NARROW);
-      await expectGood(stranger);
-      own.errors.provoke(answeredError('/console/api/session', '401 (Unauthorized)'));
-      await stranger.getByLabel('Key').fill('wrong');
-      await stranger.getByRole('button', { name: 'Log in' }).click();
-      await stranger.getByText('CONSOLE_KEY_WRONG').waitFor();
-      await expectGood(stranger);
-      await stranger.context().close();
-    });
-
-    it('has no serious finding of axe, and fits a narrow window: a lost service', async () => {
-      let isLost = false;
-      await page.route('**/console/api/overview', async (route) => {
-        if (isLost) return route.abort();
-        // A 304 would leave the problems of an earlier answer on the page.
-        const response = await route.fetch({
-          headers: { ...route.request().headers(), 'if-none-match': '' },
-        });
-        return route.fulfill({ response, json: { ...((await response.json()) as object), problems: [] } });
-      });
-      await show('overview', page.getByText('All is well.'));
-      own.errors.provoke(abortedError('/console/api/overview'));
-      isLost = true;
-      await page.getByText('Not known: the service does not answer.').waitFor();
-      await expectGood(page);
-      await page.unrouteAll();
-      await page.reload();
-    });
-
-    it('logs in and shows a token with the keyboard alone', async () => {
-      await tabTo(typist.getByLabel('Key'));
-      await typist.keyboard.type(devnet.adminApiKey);
-      await press('Enter');
-      await typist.getByText('Mined, not final').waitFor();
-      await follow('Token', 'Tab');
-      const id = typist.getByLabel('Token id');
-      await press('Tab');
-      await focused(id).waitFor();
-      await typist.keyboard.type(issued.tokenId);
-      await press('Enter');
-      await typist.getByRole('listitem').filter({ hasText: 'Holder transferred' }).first().waitFor();
-      await focused(id).waitFor();
-    });
-
-    it('skips the navigation with the keyboard alone', async () => {
-      await typist.reload();
-      await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
-      await press('Tab');
-      await focused(link('Skip to the content')).waitFor();
-      await press('Enter');
-      await focused(typist.getByRole('main')).waitFor();
-      await press('Tab');
-      await focused(typist.getByLabel('Token id')).waitFor();
-    });
-
-    it('shows the dead letters with the keyboard alone', async () => {
-      await follow('Deliveries', 'Shift+Tab');
-      await tabTo(typist.getByLabel('State'));
-      for (const value of ['waiting', 'failed', 'dead']) {
-        await press('ArrowDown');
-        await typist.waitForURL(`**#/deliveries?state=${value}`);
-      }
-      await tabTo(link('nomination'));
-      await press('Enter');
-      await typist.getByRole('button', { name: 'Deliver again' }).waitFor();
-    });
-
-    it('opens a dialog with the keyboard alone, and closes it with Escape', async () => {
-      await follow('Subscriptions', 'Shift+Tab');
-      const button = typist.getByRole('button', { name: 'Create a subscription' });
-      const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
-      for (const key of ['Enter', 'Space']) {
-        await tabTo(button);
-        await press(key);
-        await focused(dialog.getByLabel('Sink')).waitFor();
-        const nomination = dialog.getByLabel('nomination', { exact: true });
-        await tabTo(nomination);
-        await press('Space');
-        expect(await nomination.isChecked()).to.equal(true);
-        await press('Escape');
-        await dialog.waitFor({ state: 'detached' });
-        await focused(button).waitFor();
-      }
-    });
-
-    it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
-      const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
-      const released = newDeferred<void>();
-      const path = /\/subscriptions(\?|$)/;
-      own.errors.provoke(abortedError('/subscriptions'));
-      await typist.route(path, async (route) => {
-        if (route.request().method() !== 'POST') return route.continue();
-        await released.promise;
-        await route.abort();
-      });
-      await tabTo(typist.getByRole('button', { name: 'Create a subscription' }));
-      await press('Enter');
-      await focused(dialog.getByLabel('Sink')).waitFor();
-      await typist.keyboard.type('http://127.0.0.1:1/');
-      await press('Enter');
-      await dialog.getByRole('button', { name: 'Creating …' }).waitFor();
-      for (let count = 0; count < 3; count++) await press('Escape');
-      released.resolve();
-      await dialog.getByText('CONNECTION_LOST').waitFor();
-      await typist.unroute(path);
-      await press('Escape');
-      await dialog.waitFor({ state: 'detached' });
-    });
-
-    it('leaves the focus on the button of an action', async () => {
-      await tabTo(typist.getByRole('button', { name: 'Pause default' }));
-      await press('Enter');
-      await focused(typist.getByRole('button', { name: 'Resume default' })).waitFor();
-      await press('Enter');
-      await focused(typist.getByRole('button', { name: 'Pause default' })).waitFor();
-    });
-
-    // The last: it is about all tests before.
-    it('had no other errors than those of the tests before, and violated no policy', () => {
-      expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
-    });
+  // The last: it is about all tests before.
+  it('had no other errors than those of the tests before, and violated no policy', () => {
+    expect([own.errors.unexpected(), own.errors.missing()]).to.deep.equal([[], []]);
   });
 });

@@ -62,19 +62,15 @@ describe('startDevnet with other options', () => {
     const receiver = await startRawReceiver();
     const free = { network: 'stability', blockTime: 0.1, confirmations: 0 };
     const devnet = await runningDevnet({ ...free, receiver: receiver.url });
-    try {
-      await devnet.issue();
-      await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-      expect(() => devnet.webhooks).to.throw('its events go to http');
-      expect(() => devnet.receiver).to.throw('your own receiver');
-    } finally {
-      const restarting = errorOf(devnet.restartService());
-      await Promise.race([devnet.stop(), devnet.stop()]);
-      expect(existsSync(devnet.folder)).to.equal(false);
-      expect((await restarting).message).to.contain('The devnet was stopped');
-      expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
-      await receiver.close();
-    }
+    await devnet.issue();
+    await eventually('five webhooks', () => receiver.deliveries.length >= 5);
+    expect(() => devnet.webhooks).to.throw('its events go to http');
+    expect(() => devnet.receiver).to.throw('your own receiver');
+    const restarting = errorOf(devnet.restartService());
+    await Promise.race([devnet.stop(), devnet.stop()]);
+    expect(existsSync(devnet.folder)).to.equal(false);
+    expect((await restarting).message).to.contain('The devnet was stopped');
+    expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
   });
 
   it('refuses a folder with an earlier run whose chain was not kept', async () => {
@@ -87,7 +83,6 @@ describe('startDevnet with other options', () => {
     rmdirSync(join(folder.path, 'data'));
     writeFileSync(join(folder.path, 'service.env'), '');
     expect((await errorOf(startDevnet({ folder: folder.path }))).code).to.equal('ARGUMENT_INVALID');
-    folder.remove();
   });
 
   it('removes its temporary folder with its keys when the process ends without stop', async () => {
@@ -104,7 +99,6 @@ describe('startDevnet with other options', () => {
     const error = await errorOf(startDevnet({ keep: true, folder: folder.path }));
     expect(error.message).to.contain('is of chain 80002, not of localhost (31337)');
     expect(readdirSync(folder.path)).to.deep.equal(['chain.jsonl']);
-    folder.remove();
   });
 
   for (const [what, options, code, problem] of [

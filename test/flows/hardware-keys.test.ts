@@ -20,7 +20,7 @@ import { openModule } from '../../service/keys/pkcs11';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenedProcess } from '../helpers/eventually';
 import {
   createSoftHsm,
   hasServer,
@@ -67,11 +67,9 @@ describe('PKCS11_MODULE', function () {
     const { SOFTHSM2_CONF, P11_KIT_SERVER_ADDRESS } = settings;
     Object.assign(env, { SOFTHSM2_CONF, P11_KIT_SERVER_ADDRESS });
   });
-  after(async () => {
+  after(() => {
     delete env.SOFTHSM2_CONF;
     delete env.P11_KIT_SERVER_ADDRESS;
-    await server?.kill();
-    hsm?.remove();
   });
 
   const document = () => ({ ...minimal, owner, holder: owner });
@@ -80,12 +78,11 @@ describe('PKCS11_MODULE', function () {
 
   describe('in a service', () => {
     let service: ServiceProcess;
-    const start = async () => (service = await startServiceProcess({ ...settings, ...dataOf('data') }));
+    // A module that hangs is waited for ten seconds.
+    const own = () => ({ ...settings, ...dataOf('data'), ...hastenedProcess(5) });
+    const start = async () => (service = await startServiceProcess(own()));
 
     before(start);
-    after(async () => {
-      await server?.start();
-    });
 
     it('signs a document and its mint with keys that the process does not have', async () => {
       const { status, text } = await create(service.url, document());
@@ -105,11 +102,11 @@ describe('PKCS11_MODULE', function () {
 
     it('mints what was accepted when the module is back, and accepts nothing meanwhile', async () => {
       await server.kill();
+      const asked = create(service.url, document());
       await eventually('health names both signers', async () => {
         const { signers } = (await healthOf(service.url)).issuing ?? {};
         return signers?.every(({ state, code }) => state === 'failing' && code === 'SIGNER_UNREACHABLE');
       });
-      const asked = create(service.url, document());
       await server.start();
       const { status, text } = await asked;
       expect(status, text).to.equal(200);
@@ -131,14 +128,11 @@ describe('PKCS11_MODULE', function () {
     it('ends although the module hangs', async () => {
       await eventually('the module was asked', async () => (await signers()).join() === BOTH_UP);
       server.signal('SIGSTOP');
-      try {
-        void create(service.url, document()).catch(() => undefined);
-        // The request was read before that of health, which looks at the module too.
-        await healthOf(service.url);
-        await service.end('SIGTERM');
-      } finally {
-        server.signal('SIGCONT');
-      }
+      void create(service.url, document()).catch(() => undefined);
+      // The request was read before that of health, which looks at the module too.
+      await healthOf(service.url);
+      await service.end('SIGTERM');
+      server.signal('SIGCONT');
     });
 
     const BOTH_UP = 'wallet up,issuer up';
@@ -179,26 +173,25 @@ describe('PKCS11_MODULE', function () {
     expect(existsSync(refusedPinFile)).to.equal(false);
   });
 
-  const FAULTS: Record<string, { own: Record<string, string>; told: string[] }> = {
-    'a library that is not there': { own: { PKCS11_MODULE: '/nowhere.so' }, told: ['cannot be loaded'] },
-    'a token that is not there': { own: { PKCS11_TOKEN: 'none' }, told: ['has no token "none"'] },
-    'a key that is not there, and one of another curve': {
-      own: { WALLET_PKCS11_KEY: 'other', DID_PKCS11_KEY: 'carrier-wallet' },
-      told: ['has no private key "other"', 'of another curve than P-256'],
-    },
-    'several keys of one label, and a key that did.json does not have': {
-      own: { WALLET_PKCS11_KEY: 'twin', DID_PKCS11_KEY: 'unpublished' },
-      told: [
-        'has several private keys "twin"',
-        `has no verification method with the module's key "unpublished"`,
-      ],
-    },
-    'another key than that of WALLET_ADDRESS': {
-      own: { WALLET_ADDRESS: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
-      told: ['is another key than that of WALLET_ADDRESS'],
-    },
+  const FAULTS: Record<string, [own: Record<string, string>, ...told: string[]]> = {
+    'a library that is not there': [{ PKCS11_MODULE: '/nowhere.so' }, 'cannot be loaded'],
+    'a token that is not there': [{ PKCS11_TOKEN: 'none' }, 'has no token "none"'],
+    'a key that is not there, and one of another curve': [
+      { WALLET_PKCS11_KEY: 'other', DID_PKCS11_KEY: 'carrier-wallet' },
+      'has no private key "other"',
+      'of another curve than P-256',
+    ],
+    'several keys of one label, and a key that did.json does not have': [
+      { WALLET_PKCS11_KEY: 'twin', DID_PKCS11_KEY: 'unpublished' },
+      'has several private keys "twin"',
+      `has no verification method with the module's key "unpublished"`,
+    ],
+    'another key than that of WALLET_ADDRESS': [
+      { WALLET_ADDRESS: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
+      'is another key than that of WALLET_ADDRESS',
+    ],
   };
-  for (const [fault, { own, told }] of Object.entries(FAULTS))
+  for (const [fault, [own, ...told]] of Object.entries(FAULTS))
     it(`names ${fault}`, async () => {
       const { code, stdout } = await askTdocInProcess(['keys'], { ...settings, ...own });
       for (const part of told) expect(stdout).to.contain(part);
@@ -208,7 +201,6 @@ describe('PKCS11_MODULE', function () {
   describe('with keys that `tdoc setup` made inside the module', () => {
     let own: Record<string, string>;
     let label: string;
-    let service: RunningService | undefined;
 
     before(async () => {
       const port = await freePort(0);
@@ -225,11 +217,6 @@ describe('PKCS11_MODULE', function () {
         SIGNING_THREADS: '1',
       };
     });
-    afterEach(async () => {
-      await server?.start();
-      await service?.stop();
-      service = undefined;
-    });
 
     const run = async (ask: typeof askTdocInProcess, ...args: string[]): Promise<string> => {
       const { code, stdout, stderr } = await ask(args, own);
@@ -242,9 +229,8 @@ describe('PKCS11_MODULE', function () {
       return stdout + stderr;
     };
     /** Issues a document into a file. Returns the name of the key that signed it. */
-    const issued = async (name: string): Promise<string> => {
-      service ??= await startService(own);
-      const { status, text } = await create(service.url, document());
+    const issued = async ({ url }: RunningService, name: string): Promise<string> => {
+      const { status, text } = await create(url, document());
       expect(status, text).to.equal(200);
       writeFileSync(join(local.folder, name), text);
       return /"verificationMethod":"[^"#]*#([^"]*)"/.exec(text)?.[1] ?? '';
@@ -274,14 +260,16 @@ describe('PKCS11_MODULE', function () {
     it('makes the next key in the module, which signs after a restart', async () => {
       // A run that was interrupted left a key, which nobody knows.
       hsm.importKey(`${label}-2`, { curve: 'prime256v1', bytes: randomBytes(32) });
-      expect(await issued('first.json')).to.equal('keys-1');
+      await using service = await startService(own);
+      expect(await issued(service, 'first.json')).to.equal('keys-1');
       expect(await did(0, '--rotate')).to.contain(`${label}-3, in token`);
       expect(await did(0, '--check')).to.match(/ok +DID_PKCS11_KEY\n/);
-      expect(await issued('before-restart.json')).to.equal('keys-1');
+      expect(await issued(service, 'before-restart.json')).to.equal('keys-1');
     });
 
     it('revokes the key before', async () => {
-      expect(await issued('second.json')).to.equal('keys-3');
+      await using service = await startService(own);
+      expect(await issued(service, 'second.json')).to.equal('keys-3');
       expect([await verified('first.json'), await verified('second.json')]).to.deep.equal([0, 0]);
       expect(await did(1, '--revoke', 'keys-3', '--yes')).to.contain('KEY_IN_USE');
       await did(0, '--revoke', 'keys-1', '--yes');

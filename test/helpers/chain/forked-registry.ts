@@ -3,7 +3,6 @@ import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../..
 import { takeOverMining, type ForkableChain, type SignedCall } from './forkable-chain';
 import { mintDirectly, newTokenId } from './direct-mint';
 import { createLocalSetup, type LocalSetup } from './local-setup';
-import type { NodeProgram } from './prepared-chain';
 
 /** A local setup whose chain can be forked, and calls of its registry to mine on any branch. */
 export interface ForkedRegistry extends ForkableChain {
@@ -27,8 +26,8 @@ export const MINTERS = [0, 4] as const;
 const BENEFICIARY = 1;
 
 /** Makes the setup, lets a second account mint, and takes mining over from the node. */
-export async function createForkedRegistry(program?: NodeProgram): Promise<ForkedRegistry> {
-  const local = await createLocalSetup({ program });
+export async function createForkedRegistry(): Promise<ForkedRegistry> {
+  const local = await createLocalSetup();
   const [beneficiary, holder] = [await local.account(BENEFICIARY), await local.account(2)];
   const registry = TradeTrustTokenStandard__factory.connect(
     local.registryAddress,

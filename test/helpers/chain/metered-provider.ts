@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { forwardTo } from '../processes/https-front';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from './rpc-proxy';
+import { startRpcProxy, THROUGH, type Answerer } from './rpc-proxy';
 
 /** Infura's price of a call in credits (docs.metamask.io, "Credit costs"); 80 for other methods. */
 const CREDITS: Record<string, number> = {
@@ -24,7 +24,6 @@ export interface MeteredProvider {
   refused(): number;
   /** Ends the limit. */
   lift(): void;
-  close(): Promise<void>;
 }
 
 /** The credits that this many calls of each method cost. */
@@ -43,7 +42,7 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
     const error = { code: -32005, message: 'Too Many Requests' };
     return { status: 429, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error }) };
   };
-  const proxy: RpcProxy = await startRpcProxy(nodeUrl, answerer);
+  const proxy = await startRpcProxy(nodeUrl, answerer);
   const forward = forwardTo(() => proxy.url);
   return {
     refused: () => refused,
@@ -52,7 +51,6 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
       if (request.url === `/v3/${key}`) forward(request, response);
       else response.writeHead(401, { 'Content-Type': 'text/plain' }).end('invalid project id\n');
     },
-    close: () => proxy.close(),
   };
 }
 

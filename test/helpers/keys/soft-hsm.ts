@@ -1,5 +1,5 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { createPrivateKey, randomBytes } from 'node:crypto';
+import { createECDH, createPrivateKey, randomBytes, type JsonWebKey } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -53,7 +53,6 @@ export interface SoftHsm {
   addToken(label: string): void;
   /** Puts a key pair in, whose private key is known. */
   importKey(label: string, secret: { curve: 'secp256k1' | 'prime256v1'; bytes: Buffer }): void;
-  remove(): void;
 }
 
 /** Makes a token with the label `etr`. */
@@ -78,32 +77,26 @@ export function createSoftHsm(): SoftHsm {
       util('--import', file, '--token', 'etr', '--label', label, '--id', id, '--pin', PIN);
       rmSync(file);
     },
-    remove: () => folder.remove(),
   };
   hsm.addToken('etr');
   return hsm;
 }
 
-/** SEC 1, C.4, with the curve's object identifier; node:crypto adds the public key. */
 function pemOf(curve: 'secp256k1' | 'prime256v1', bytes: Buffer): string {
-  const oid = curve === 'secp256k1' ? '06052b8104000a' : '06082a8648ce3d030107';
-  const parameters = Buffer.from(`a0${(oid.length / 2).toString(16).padStart(2, '0')}${oid}`, 'hex');
-  const content = Buffer.concat([Buffer.from('0201010420', 'hex'), bytes, parameters]);
-  const key = Buffer.concat([Buffer.from([0x30, content.length]), content]);
-  return createPrivateKey({ key, format: 'der', type: 'sec1' })
-    .export({ format: 'pem', type: 'pkcs8' })
-    .toString();
+  const pair = createECDH(curve);
+  pair.setPrivateKey(bytes);
+  const point = pair.getPublicKey();
+  const parts = [bytes, point.subarray(1, 33), point.subarray(33)];
+  const [d, x, y] = parts.map((part) => part.toString('base64url'));
+  const key = { kty: 'EC', crv: curve === 'secp256k1' ? curve : 'P-256', d, x, y } as JsonWebKey;
+  return createPrivateKey({ key, format: 'jwk' }).export({ format: 'pem', type: 'pkcs8' }).toString();
 }
 
-/** The keys of a setup, and the settings that name them in the token instead. */
-export interface MovedKeys {
-  settings: Record<string, string>;
-  /** The private keys: 32 bytes each. */
-  secrets: { wallet: Buffer; issuer: Buffer };
-}
-
-/** Puts the keys of a setup into the token, and takes the issuer's out of the setup's file. */
-export function moveKeys(hsm: SoftHsm, { settings: { ENV_FILE = '' } }: LocalSetup): MovedKeys {
+/**
+ * Puts the keys of a setup into the token, and takes the issuer's out of the setup's file. Returns the
+ * settings that name them in the token, and the private keys, of 32 bytes each.
+ */
+export function moveKeys(hsm: SoftHsm, { settings: { ENV_FILE = '' } }: LocalSetup) {
   const { DID_KEY_PAIRS = '' } = readSettings({ ENV_FILE }).settings;
   const parsed = parseDidKeyPair(DID_KEY_PAIRS);
   if ('problem' in parsed) throw new Error(parsed.problem);
@@ -124,28 +117,23 @@ export function moveKeys(hsm: SoftHsm, { settings: { ENV_FILE = '' } }: LocalSet
 }
 
 /** The token in a process of its own, which can be killed. */
-export interface HsmServer {
-  /** Settings for the library that asks the server. */
-  settings: Record<string, string>;
-  start(): Promise<void>;
-  /** Ends it, and every session in it. */
-  kill(this: void): Promise<void>;
-  /** Makes it hang, or go on. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
-}
+export type HsmServer = Awaited<ReturnType<typeof startHsmServer>>;
 
 /** Starts p11-kit's server for a token. */
-export async function startHsmServer(hsm: SoftHsm, folder: string): Promise<HsmServer> {
+export async function startHsmServer(hsm: SoftHsm, folder: string) {
   const socket = join(folder, 'p11.sock');
   let running: ChildProcess | undefined;
-  const server: HsmServer = {
+  const signal = (name: NodeJS.Signals): void => {
+    if (running?.pid !== undefined) process.kill(-running.pid, name);
+  };
+  const server = {
+    /** For the library that asks the server. */
     settings: {
       ...hsm.settings,
       PKCS11_MODULE: CLIENT ?? '',
       P11_KIT_SERVER_ADDRESS: `unix:path=${socket}`,
     },
-    async start() {
-      if (running !== undefined) return;
+    async start(): Promise<void> {
       rmSync(socket, { force: true });
       const args = ['-f', '-n', socket, '-p', hsm.settings.PKCS11_MODULE ?? '', 'pkcs11:'];
       const env = { ...hsm.settings, XDG_RUNTIME_DIR: folder };
@@ -153,17 +141,16 @@ export async function startHsmServer(hsm: SoftHsm, folder: string): Promise<HsmS
       running = spawn(SERVER ?? '', args, { env, detached: true, stdio: 'ignore' });
       await eventually("the token's server listens", () => existsSync(socket));
     },
-    async kill() {
+    /** Ends it, and every session in it. */
+    async kill(this: void): Promise<void> {
       const ended = running && once(running, 'close');
-      signalGroup('SIGCONT');
-      signalGroup('SIGKILL');
+      signal('SIGCONT');
+      signal('SIGKILL');
       await ended;
       running = undefined;
     },
-    signal: (signal) => signalGroup(signal),
-  };
-  const signalGroup = (signal: NodeJS.Signals): void => {
-    if (running?.pid !== undefined) process.kill(-running.pid, signal);
+    /** Makes it hang with SIGSTOP, and go on with SIGCONT. */
+    signal,
   };
   await server.start();
   stopLater("the token's server", server.kill);
