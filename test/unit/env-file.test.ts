@@ -20,36 +20,26 @@ const JSON_VALUE = '{"id":"did:web:localhost%3A3000#keys-1","note":"a # b"}';
 
 describe('setting a variable of an env file', () => {
   describe('the text', () => {
-    for (const [what, before, expected] of [
+    for (const [before, expected] of [
       [
-        'keeps comments, blank lines, order and every other variable',
-        '# head\n\nA=1 # one\nNAME=old\n\n# tail\nB="two words"\n',
-        '# head\n\nA=1 # one\nNAME=new\n\n# tail\nB="two words"\n',
+        '# head\n\nA=1 # one\nNAME=old\n\n# tail\nB="2 3"\n',
+        '# head\n\nA=1 # one\nNAME=new\n\n# tail\nB="2 3"\n',
       ],
-      ['keeps the comment after a replaced value', 'NAME=old   # why\n', 'NAME=new   # why\n'],
-      ['keeps `export`', '  export NAME=old\n', '  export NAME=new\n'],
-      ['appends a missing variable on its own line', 'A=1', 'A=1\nNAME=new\n'],
-      ['is the variable if it was empty', '', 'NAME=new\n'],
-      ['fills an empty assignment', 'NAME=\nB=2\n', 'NAME=new\nB=2\n'],
-      [
-        'leaves commented assignments and longer names alone',
-        '#NAME=x\nMY_NAME=y\n',
-        '#NAME=x\nMY_NAME=y\nNAME=new\n',
-      ],
-      ['leaves names alone that begin alike', 'NAME_2=z\n', 'NAME_2=z\nNAME=new\n'],
-      [
-        'keeps one of several assignments: another may hold a secret',
-        'NAME=a\nB=1\nNAME=b\n',
-        'B=1\nNAME=new\n',
-      ],
-      [
-        'replaces the whole of a multi-line value',
-        'NAME="-----BEGIN\nX=1\n-----END"\nB=2\n',
-        'NAME=new\nB=2\n',
-      ],
-      ['keeps Windows line endings', 'A=1\r\nNAME=old\r\n', 'A=1\r\nNAME=new\r\n'],
+      ['NAME=old   # why\n', 'NAME=new   # why\n'],
+      ['  export NAME=old\n', '  export NAME=new\n'],
+      ['A=1', 'A=1\nNAME=new\n'],
+      ['', 'NAME=new\n'],
+      ['NAME=\nB=2\n', 'NAME=new\nB=2\n'],
+      ['#NAME=x\nMY_NAME=y\n', '#NAME=x\nMY_NAME=y\nNAME=new\n'],
+      ['NAME_2=z\n', 'NAME_2=z\nNAME=new\n'],
+      // One of several assignments stays: another may hold a secret.
+      ['NAME=a\nB=1\nNAME=b\n', 'B=1\nNAME=new\n'],
+      ['NAME="-----BEGIN\nX=1\n-----END"\nB=2\n', 'NAME=new\nB=2\n'],
+      ['A=1\r\nNAME=old\r\n', 'A=1\r\nNAME=new\r\n'],
     ] as const)
-      it(what, () => expect(withValue(before, 'NAME', 'new')).to.equal(expected));
+      it(`becomes ${JSON.stringify(expected)}`, () => {
+        expect(withValue(before, 'NAME', 'new')).to.equal(expected);
+      });
 
     it('does not mistake text inside another value for the variable', () => {
       const before = "PEM='first\nNAME=inside\nlast'\n";

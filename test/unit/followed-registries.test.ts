@@ -73,29 +73,32 @@ describe('followed registries', () => {
   });
 
   const entry = { network: 'localhost', address: ADDRESS };
-  const refused: [file: object, problem: RegExp, settings?: Record<string, string>][] = [
+  const listing = (changes: object): object => ({ registries: [{ ...entry, ...changes }] });
+  for (const [problem, file, settings] of [
     [
-      { registries: [entry, { ...entry, network: '31337' }] },
       /registries\.1 is the same registry as registries\.0/,
+      { registries: [entry, { ...entry, network: '31337' }] },
     ],
+    [/registries\.0\.network: is not a known network: use one of .*amoy/, listing({ network: 'mars' })],
+    [/registries\.0\.address: is not an address/, listing({ address: '0x12' })],
+    [/registries\.0\.startBlock: /, listing({ startBlock: 2 ** 53 })],
+    [/startblock/, listing({ startblock: 1 })],
+    [/PROVIDER_API_KEY/, listing({ network: 'amoy' })],
     [
-      { registries: [{ ...entry, network: 'mars' }] },
-      /registries\.0\.network: is not a known network: use one of .*amoy/,
-    ],
-    [{ registries: [{ ...entry, address: '0x12' }] }, /registries\.0\.address: is not an address/],
-    [{ registries: [{ ...entry, startBlock: 2 ** 53 }] }, /registries\.0\.startBlock: /],
-    [{ registries: [{ ...entry, startblock: 1 }] }, /startblock/],
-    [{ registries: [{ network: 'amoy', address: ADDRESS }] }, /PROVIDER_API_KEY/],
-    [
+      /webhook\.headers\.Content-Type: .*set by the service/,
       { webhook: { headers: { 'Content-Type': 'x' } } },
-      /webhook\.headers\.Content-Type: .*set by the service itself/,
     ],
-    [{ webhook: { headers: { 'X-A': 'a\nb' } } }, /not a header value/],
-    [{}, /^DATABASE_URL is not a URL/, { DATABASE_URL: 'mysql://x/y' }],
-    [{}, /^FINALITY_DEPTH "0" is not a whole number/, { FINALITY_DEPTH: '0' }],
-  ];
-  for (const [file, problem, settings] of refused)
-    it(`are refused: ${String(problem)}`, () => expect(problemOf(file, settings)).to.match(problem));
+    [/not a header value/, { webhook: { headers: { 'X-A': 'a\nb' } } }],
+    [
+      /service\.config\.json: webhook\.uri: is not a member of webhook\. Leave it out/,
+      { webhook: { uri: 'x' } },
+    ],
+    [/^DATABASE_URL is not a URL/, {}, { DATABASE_URL: 'mysql://x/y' }],
+    [/^FINALITY_DEPTH "0" is not a whole number/, {}, { FINALITY_DEPTH: '0' }],
+  ] as [RegExp, object, Record<string, string>?][])
+    it(`are refused: ${String(problem)}`, () => {
+      expect(problemOf(file, settings)).to.match(problem);
+    });
 
   it('have the keys in their URLs and headers treated as secrets, like the database password', () => {
     const key = '0123456789abcdef0123';

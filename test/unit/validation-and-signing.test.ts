@@ -4,38 +4,27 @@ import { createDocumentPreparer, type PrepareDocument } from '../../service/issu
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { HOLDER, OWNER, preparationOf, settingsOf } from '../helpers/credentials/preparations';
 import { createTestIssuer } from '../helpers/credentials/test-issuer';
-import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 
-/** A random subject with up to three changes, of which about half are valid. */
-function subjectOf(random: SeededRandom): JsonObject {
-  const subject: JsonObject = {
-    type: ['BillOfLading'],
-    scac: 'SGPU',
-    blNumber: 'SG1',
-    vessel: 'x',
-    packages: [{}],
-  };
-  const odd: [string, unknown][] = [
-    ['type', ['BillOfLading', 'Invoice']],
-    ['type', []],
-    ['id', 'urn:x:1'],
-    ['id', 'relative'],
-    ['name', 'Köln'],
-    ['links', { href: 'x' }],
-    ['links', 'PO_:1'],
-    ['links', '\ud800'],
-    ['links', 2 ** 70],
-    ['vesel', 'x'],
-    ['@context', 'https://other.example/context.json'],
-    ['packages', [{ packagesWeight: '1' }, { scac: 'x' }]],
-    ['packages', [{ packagesWeight: '1', packagesDescription: '提单' }]],
-    ['attachments', [{ data: 'AA==', filename: 'a', mimeType: 'b' }]],
-    ['attachments', [{ data: 'AA==', size: '1' }]],
-    ['vessel', ''],
-  ];
-  const changes = Array.from({ length: random.below(4) }, () => random.pick(odd));
-  return { ...subject, ...Object.fromEntries(changes) };
-}
+const SUBJECT = { type: ['BillOfLading'], scac: 'SGPU', blNumber: 'SG1', vessel: 'x', packages: [{}] };
+const CHANGES: JsonObject[] = [
+  {},
+  { type: ['BillOfLading', 'Invoice'] },
+  { type: [] },
+  { id: 'urn:x:1' },
+  { id: 'relative' },
+  { name: 'Köln' },
+  { links: { href: 'x' } },
+  { links: 'PO_:1' },
+  { links: '\ud800' },
+  { links: 2 ** 70 },
+  { vesel: 'x' },
+  { '@context': 'https://other.example/context.json' },
+  { packages: [{ packagesWeight: '1' }, { scac: 'x' }] },
+  { packages: [{ packagesWeight: '1', packagesDescription: '提单' }] },
+  { attachments: [{ data: 'AA==', filename: 'a', mimeType: 'b' }] },
+  { attachments: [{ data: 'AA==', size: '1' }] },
+  { vessel: '' },
+];
 
 describe('strict validation compared with signing', () => {
   let prepare: PrepareDocument;
@@ -52,17 +41,16 @@ describe('strict validation compared with signing', () => {
     );
 
   it('finds a problem in every subject that signing refuses', async () => {
-    const random = seededRandom(11);
     const seen = { valid: 0, refused: 0 };
-    for (let round = 0; round < 80; round++) {
-      const subject = subjectOf(random);
+    for (const changes of CHANGES) {
+      const subject = { ...SUBJECT, ...changes };
       const isValid = (await validateBillOfLading(subject)).length === 0;
       const signed = await isSigned(subject);
       if (isValid) expect(signed, JSON.stringify(subject)).to.equal(true);
       seen.valid += Number(isValid);
       seen.refused += Number(!signed);
     }
-    expect(seen.valid).to.be.greaterThan(15);
-    expect(seen.refused).to.be.greaterThan(20);
+    expect(seen.valid).to.be.greaterThan(3);
+    expect(seen.refused).to.be.greaterThan(5);
   });
 });
