@@ -1,16 +1,12 @@
 import { expect } from 'chai';
 import { HDNodeWallet } from 'ethers';
-import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
-import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import type { TokenView } from '../../service/answers/views';
-import { readTokenHistory } from '../../service/token/read-token-history';
 import {
   BatchAccount__factory,
   TradeTrustTokenStandard__factory,
   type BatchAccount,
 } from '../../typechain-types';
-import { escrowOf, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
+import { escrowOf, historyOf, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
 import { PHRASE } from '../helpers/chain/forkable-chain';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 import { callOf } from '../helpers/chain/random-lifecycles';
@@ -26,7 +22,6 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { seededRandom } from '../helpers/seeded-random';
 
-const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const BATCH = BatchAccount__factory.createInterface();
 
 /** Calls of several accounts with code, which one of them makes. */
@@ -35,15 +30,11 @@ const nested = (calls: readonly Call[]): { to: string; data: string }[] =>
 
 describe('accounts with code', () => {
   let local: LocalSetup;
-  let client: RpcClient;
-  let registry: RegistryOnChain;
   let batches: BatchAccount[];
   let addresses: string[];
 
   before(async () => {
     local = await createLocalSetup({ program: 'anvil' });
-    client = createRpcClient(local.node.url, LOCAL);
-    registry = await createRegistryFinder(client, local.registryAddress)();
     const deployer = await local.client.getSigner(0);
     batches = [];
     for (let count = 0; count < 4; count++)
@@ -52,10 +43,6 @@ describe('accounts with code', () => {
     const contract = TradeTrustTokenStandard__factory.connect(local.registryAddress, deployer);
     for (const role of [contract.MINTER_ROLE(), contract.RESTORER_ROLE(), contract.ACCEPTER_ROLE()])
       await (await contract.grantRole(await role, addresses[0]!)).wait();
-  });
-
-  after(async () => {
-    client?.destroy();
   });
 
   it('make several operations in a transaction: each event and each endorsement is there, in order', () =>
@@ -80,7 +67,7 @@ describe('accounts with code', () => {
           }
           if (calls.length > 0) await (await batches[0]!.execute(nested(calls))).wait();
         }
-        const { endorsements, isWhole } = await readTokenHistory(client, registry, tokenId);
+        const { endorsements, isWhole } = await historyOf(local, tokenId);
         expect(isWhole).to.equal(true);
         expect(endorsements.map(({ operation, remark }) => ({ operation, remark }))).to.deep.equal(made);
       }

@@ -8,8 +8,6 @@ import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
 import { freePort } from '../../devnet/place';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
-import { askTdoc } from '../helpers/processes/command-answer';
-import { tdoc } from '../helpers/processes/command-output';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { serve, type TestServer } from '../helpers/http-server';
 import { startService } from '../helpers/processes/running-service';
@@ -75,51 +73,37 @@ describe('npx tdoc did --check', () => {
       NET: '31337',
       RPC_URL: 'http://127.0.0.1:9',
     };
-    await tdoc(['did'], settings);
+    const ask = (...args: string[]) => askTdocInProcess(['did', ...args], settings);
+    await ask();
     const text = readFileSync(settings.DID_DOCUMENT_PATH, 'utf8');
     const service = await startService({ ...settings, PORT: settings.DOMAIN.split(':')[1] ?? '' });
-    try {
-      const equal = await askTdoc(['did', '--check'], settings);
-      expect(equal.stdout).to.match(
-        /ok +DID_KEY_PAIRS\nok +.*did\.json\nok +http:\/\/localhost:\d+\/.*\nall equal\n$/,
-      );
-      expect(equal.code).to.equal(0);
-      writeFileSync(settings.DID_DOCUMENT_PATH, text.replace('"assertionMethod"', '"assertion"'));
-      const differs = await askTdoc(['did', '--check'], settings);
-      expect(differs.stdout).to.match(/differs +http.*: \/assertionMethod is missing/);
-      expect(differs.code).to.equal(1);
-    } finally {
-      await service.stop();
-    }
+    const equal = await ask('--check');
+    expect(equal.stdout).to.match(
+      /ok +DID_KEY_PAIRS\nok +.*did\.json\nok +http:\/\/localhost:\d+\/.*\nall equal\n$/,
+    );
+    expect(equal.code).to.equal(0);
+    writeFileSync(settings.DID_DOCUMENT_PATH, text.replace('"assertionMethod"', '"assertion"'));
+    const differs = await ask('--check');
+    expect(differs.stdout).to.match(/differs +http.*: \/assertionMethod is missing/);
+    expect(differs.code).to.equal(1);
+    await service.stop();
     writeFileSync(settings.DID_DOCUMENT_PATH, text);
-    const down = await askTdoc(['did', '--check'], settings);
+    const down = await ask('--check');
     expect(down.stdout).to.match(/unknown +https:\/\/localhost:\d+\/.*: cannot be reached/);
     expect(down.code).to.equal(2);
   });
 
-  it('reports no difference when all documents are equal', async () => {
-    expect(await check()).to.include({ areEqual: true });
-  });
-
-  it('reports "unknown" when the host answers 503', async () => {
-    publish('', {}, 503);
-    const down = await check();
-    expect(down.areEqual).to.equal(undefined);
-    expect(down.text)
-      .to.match(/unknown .*answers 503/)
-      .and.to.match(/could be compared$/);
-  });
-
-  it('reports a host that answers 404, no JSON, a wrong content type or a redirect', async () => {
-    for (const [body, headers, status, message] of [
-      ['', {}, 404, /answers 404/],
-      ['<html>', {}, 200, /is not JSON/],
-      [document, { 'content-type': 'text/html' }, 200, /content type text\/html/],
-      ['', { location: 'http://issuer.invalid/did.json' }, 302, /redirects to http:/],
+  it('reports a host that answers 404, no JSON, another type or a redirect; 503 is unknown', async () => {
+    for (const [body, headers, status, message, expected] of [
+      ['', {}, 404, /answers 404/, false],
+      ['<html>', {}, 200, /is not JSON/, false],
+      [document, { 'content-type': 'text/html' }, 200, /content type text\/html/, false],
+      ['', { location: 'http://issuer.invalid/did.json' }, 302, /redirects to http:/, false],
+      ['', {}, 503, /unknown .*answers 503[^]*could be compared$/, undefined],
     ] as const) {
       publish(body, headers, status);
       const { areEqual, text } = await check();
-      expect(areEqual, text).to.equal(false);
+      expect(areEqual, text).to.equal(expected);
       expect(text).to.match(message);
     }
     answer = (request, response) => {
@@ -148,21 +132,19 @@ describe('npx tdoc did --check', () => {
       [{ ...document, 'x\u202e': 1 }, /\/x\\u202e should not be there/],
       [[], /\(the whole\) is \[\]/],
     ] as const) {
-      publish(changed);
-      const served = await check();
-      expect(served.areEqual, served.text).to.equal(false);
-      expect(served.text)
-        .to.match(message)
-        .and.match(/ok +\/.*lying-did\.json/);
-      publish(document);
-      writeFileSync(didFile, JSON.stringify(changed));
-      const filed = await check();
-      expect(filed.areEqual).to.equal(false);
-      expect(filed.text)
-        .to.match(message)
-        .and.match(/ok +http:/);
-      writeFileSync(didFile, JSON.stringify(document));
+      const places: [change: (to: unknown) => void, equal: RegExp][] = [
+        [publish, /ok +\/.*lying-did\.json/],
+        [(to) => writeFileSync(didFile, JSON.stringify(to)), /ok +http:/],
+      ];
+      for (const [change, equal] of places) {
+        change(changed);
+        const { areEqual, text } = await check();
+        expect(areEqual, text).to.equal(false);
+        expect(text).to.match(message).and.match(equal);
+        change(document);
+      }
     }
+    expect(await check()).to.include({ areEqual: true });
   });
 
   it('reports a domain that lacks an earlier key, or still has a revoked one', async () => {
@@ -206,13 +188,6 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('reports a missing or broken did.json', async () => {
-    rmSync(didFile);
-    expect((await check()).text).to.match(/differs .*lying-did\.json: does not exist/);
-    writeFileSync(didFile, '{');
-    expect((await check()).text).to.match(/differs .*lying-did\.json: is not JSON/);
-  });
-
   it('names the problem with DID_KEY_PAIRS', async () => {
     const stranger = await generate({ id: keyPair.id, controller: keyPair.controller, curve: 'P-256' });
     const { publicKeyMultibase } = await stranger.export({ publicKey: true });
@@ -245,10 +220,13 @@ describe('npx tdoc did --check', () => {
     }
   });
 
-  it('compares the host with did.json without a key, and reports when there is neither', async () => {
+  it('reports a missing or broken did.json, and compares the host with it without a key', async () => {
     publish({ ...document, id: 'did:web:another' });
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/differs +http.*\/id is "did:web:another"/);
+    writeFileSync(didFile, '{');
+    expect((await check()).text).to.match(/differs .*lying-did\.json: is not JSON/);
     rmSync(didFile);
+    expect((await check()).text).to.match(/differs .*lying-did\.json: does not exist/);
     expect((await check({ DID_KEY_PAIRS: '' })).text).to.match(/neither a key nor a document/);
   });
 

@@ -69,9 +69,19 @@ describe('npx tdoc check', () => {
     return { code, statuses, text };
   }
 
+  /** Checks, and expects these statuses. Returns the text. */
+  async function expectChecked(
+    exit: number,
+    expected: Record<string, string>,
+    more: Record<string, string> = {},
+  ): Promise<string> {
+    const { code, statuses, text } = await check(more);
+    expect({ code, statuses }, text).to.deep.equal({ code: exit, statuses: expected });
+    return text;
+  }
+
   it('is ready where everything is right, and says what it found of each part', async () => {
-    const { code, statuses, text } = await check();
-    expect({ code, statuses }).to.deep.equal({ code: 0, statuses: {} });
+    const text = await expectChecked(0, {});
     for (const part of [
       /settings .*complete, for localhost/,
       /node .*chain id 31337, answers in \d+ ms/,
@@ -99,46 +109,41 @@ describe('npx tdoc check', () => {
 
   it('finds a paused registry, and nothing once it is unpaused', async () => {
     await tdocInProcess(['pause'], settings);
-    const { code, statuses, text } = await check();
-    expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { registry: 'fault' } });
+    const text = await expectChecked(1, { registry: 'fault' });
     expect(text).to.contain('is paused').and.contain('`npx tdoc unpause`');
     await tdocInProcess(['unpause'], settings);
-    expect((await check()).code).to.equal(0);
+    await expectChecked(0, {});
   });
 
   it('finds a node without the block tag of CONFIRMATIONS, and the number to use', async () => {
     const error = { code: -32602, message: 'invalid argument 0: hex string without 0x prefix' };
     node.answer(answering('eth_getBlockByNumber', ([block]) => (block === 'safe' ? { error } : undefined)));
-    const { code, statuses, text } = await check({ CONFIRMATIONS: 'safe' });
-    expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { node: 'fault' } });
+    const text = await expectChecked(1, { node: 'fault' }, { CONFIRMATIONS: 'safe' });
     expect(text).to.contain('0 (the default of localhost) instead of "safe"');
-    expect((await check({ CONFIRMATIONS: '0' })).code).to.equal(0);
+    await expectChecked(0, {}, { CONFIRMATIONS: '0' });
   });
 
   it('finds a wallet without funds and without the minter role, until it has both', async () => {
     const own = { WALLET_PRIVATE_KEY: POOR.privateKey };
-    const poor = await check(own);
-    expect({ code: poor.code, statuses: poor.statuses }).to.deep.equal({
-      code: 1,
-      statuses: { wallet: 'fault' },
-    });
-    expect(poor.text).to.contain('has 0 ETH, enough for 0 mints').and.contain('Send ETH to it');
+    const poor = await expectChecked(1, { wallet: 'fault' }, own);
+    expect(poor).to.contain('has 0 ETH, enough for 0 mints').and.contain('Send ETH to it');
     const remedy = `role grant --role minter --account ${POOR.address}`;
-    expect(poor.text).to.contain(`\`npx tdoc ${remedy}\``);
+    expect(poor).to.contain(`\`npx tdoc ${remedy}\``);
     await tdocInProcess(remedy.split(' '), settings);
     const funder = new Wallet(DEPLOYER_KEY, local.client);
     await (await funder.sendTransaction({ to: POOR.address, value: parseEther('1') })).wait();
-    expect((await check(own)).code).to.equal(0);
+    await expectChecked(0, {}, own);
   });
 
   it('finds a node of another chain, and one that does not answer', async () => {
-    const other = await check({ NET: '1337' });
-    const rest = { registry: 'unknown', wallet: 'unknown' };
-    expect(other.statuses).to.deep.equal({ node: 'fault', ...rest });
-    expect(other.text).to.contain('Set NET=31337, or point RPC_URL at a node of local.');
-    const down = await check({ RPC_URL: `http://127.0.0.1:${await freePort(0)}` });
-    expect(down.statuses).to.deep.equal({ node: 'fault', ...rest });
-    expect(down.text).to.match(/does not answer. Make it answer, or set RPC_URL/);
+    const expected = { node: 'fault', registry: 'unknown', wallet: 'unknown' };
+    expect(await expectChecked(1, expected, { NET: '1337' })).to.contain(
+      'Set NET=31337, or point RPC_URL at a node of local.',
+    );
+    const down = { RPC_URL: `http://127.0.0.1:${await freePort(0)}` };
+    expect(await expectChecked(1, expected, down)).to.match(
+      /does not answer. Make it answer, or set RPC_URL/,
+    );
   });
 
   describe('with several nodes', () => {
@@ -149,29 +154,33 @@ describe('npx tdoc check', () => {
 
     it('checks registry and wallet through those that answer', async () => {
       const dead = `http://127.0.0.1:${await freePort(0)}`;
-      const { code, statuses, text } = await check({ RPC_URL: `${dead}, ${local.node.url} ${node.url}` });
-      expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { node: 'fault' } });
+      const text = await expectChecked(
+        1,
+        { node: 'fault' },
+        { RPC_URL: `${dead}, ${local.node.url} ${node.url}` },
+      );
       expect(text).to.contain('nodes: all 2 have the same block').and.contain('would accept a mint');
     });
 
     it('finds one that is behind, and asks it for nothing else', async () => {
       await local.client.send('hardhat_mine', ['0x20']);
       node.answer(answering('eth_blockNumber', () => ({ result: '0x1' })));
-      const { code, statuses, text } = await check({ RPC_URL: `${node.url} ${local.node.url}` });
-      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: { nodes: 'warning' } });
+      const text = await expectChecked(0, { nodes: 'warning' }, { RPC_URL: `${node.url} ${local.node.url}` });
       expect(text).to.match(/nodes: \S+ is \d+ blocks behind /);
     });
 
     it('finds one of another chain with the same chain id', async () => {
-      const { code, statuses, text } = await check({ RPC_URL: `${local.node.url} ${anvil.node.url}` });
-      expect({ code, statuses }).to.deep.equal({ code: 1, statuses: { nodes: 'fault' } });
+      const text = await expectChecked(
+        1,
+        { nodes: 'fault' },
+        { RPC_URL: `${local.node.url} ${anvil.node.url}` },
+      );
       expect(text).to.contain(`${anvil.node.url} has another block`);
     });
 
     it('is ready with anvil', async () => {
       const registry = { TOKEN_REGISTRY_ADDRESS: anvil.registryAddress };
-      const { code, statuses } = await check({ RPC_URL: anvil.node.url, ...registry });
-      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: {} });
+      await expectChecked(0, {}, { RPC_URL: anvil.node.url, ...registry });
     });
   });
 
@@ -200,8 +209,7 @@ describe('npx tdoc check', () => {
     it(`warns of a node that ${what}`, async () => {
       await local.client.send('hardhat_mine', ['0x20']);
       node.answer(answerer);
-      const { code, statuses, text } = await check();
-      expect({ code, statuses }).to.deep.equal({ code: 0, statuses: { [subject]: 'warning' } });
+      const text = await expectChecked(0, { [subject]: 'warning' });
       expect(text).to.contain(words);
     });
   }
@@ -218,31 +226,18 @@ describe('npx tdoc check', () => {
   it('finds another DID document at DOMAIN, and cannot tell while nothing answers there', async () => {
     answer = (_request, response) =>
       response.writeHead(200, { 'content-type': 'application/did+json' }).end('{"id": "did:web:other"}');
-    const wrong = await check();
-    expect({ code: wrong.code, statuses: wrong.statuses }).to.deep.equal({
-      code: 1,
-      statuses: { DID: 'fault' },
-    });
+    await expectChecked(1, { DID: 'fault' });
     answer = (_request, response) => response.writeHead(503).end();
-    const down = await check();
-    expect({ code: down.code, statuses: down.statuses }).to.deep.equal({
-      code: 2,
-      statuses: { DID: 'unknown' },
-    });
+    await expectChecked(2, { DID: 'unknown' });
   });
 
   it('finds a changed did.json, until it is removed and written again', async () => {
     const path = settings.DID_DOCUMENT_PATH ?? '';
     writeFileSync(path, readFileSync(path, 'utf8').replace('"assertionMethod"', '"assertion"'));
-    const changed = await check();
-    expect({ code: changed.code, statuses: changed.statuses }).to.deep.equal({
-      code: 1,
-      statuses: { DID: 'fault' },
-    });
-    expect(changed.text).to.contain('Restore the file from a copy.');
+    expect(await expectChecked(1, { DID: 'fault' })).to.contain('Restore the file from a copy.');
     rmSync(path);
     await tdocInProcess(['did'], settings);
-    expect((await check()).code).to.equal(0);
+    await expectChecked(0, {});
   });
 
   it('sends a signed test event on request, and finds a webhook that does not take it', async () => {
@@ -263,25 +258,26 @@ describe('npx tdoc check', () => {
   });
 
   it('finds missing and wrong settings', async () => {
-    const missing = await check({ DOMAIN: '', WALLET_PRIVATE_KEY: '', DID_KEY_PAIRS: '' });
-    expect(missing.statuses).to.deep.equal({ settings: 'warning' });
-    expect(missing.text).to.contain('documents cannot be issued without DOMAIN');
-    const half = await check({ WALLET_PRIVATE_KEY: '' });
-    expect(half.statuses).to.deep.equal({ settings: 'fault' });
-    const wrong = await check({ CONFIRMATIONS: 'many' });
-    expect(wrong.statuses).to.deep.equal({ settings: 'fault', all: 'unknown' });
-    expect(wrong.text).to.contain('CONFIRMATIONS');
+    const missing = { DOMAIN: '', WALLET_PRIVATE_KEY: '', DID_KEY_PAIRS: '' };
+    expect(await expectChecked(0, { settings: 'warning' }, missing)).to.contain(
+      'documents cannot be issued without DOMAIN',
+    );
+    await expectChecked(1, { settings: 'fault' }, { WALLET_PRIVATE_KEY: '' });
+    const wrong = { CONFIRMATIONS: 'many' };
+    expect(await expectChecked(1, { settings: 'fault', all: 'unknown' }, wrong)).to.contain('CONFIRMATIONS');
   });
 
   it('finds a registry that is not there, and a folder that no database can be made in', async () => {
-    const noRegistry = await check({ TOKEN_REGISTRY_ADDRESS: POOR.address });
-    expect(noRegistry.statuses).to.deep.equal({ registry: 'fault', wallet: 'unknown' });
-    expect(noRegistry.text).to.contain('Deploy one with `npx hardhat deploy`');
+    const noRegistry = { registry: 'fault', wallet: 'unknown' };
+    expect(await expectChecked(1, noRegistry, { TOKEN_REGISTRY_ADDRESS: POOR.address })).to.contain(
+      'Deploy one with `npx hardhat deploy`',
+    );
     const folder = join(local.folder, 'file');
     writeFileSync(folder, '');
-    const noFolder = await check({ DATA_DIR: join(folder, 'data') });
-    expect(noFolder.statuses).to.deep.equal({ database: 'fault' });
-    expect(noFolder.text).to.contain('Set DATA_DIR to a folder that can be written to');
+    const noFolder = { DATA_DIR: join(folder, 'data') };
+    expect(await expectChecked(1, { database: 'fault' }, noFolder)).to.contain(
+      'Set DATA_DIR to a folder that can be written to',
+    );
   });
 
   it('opens the database of a running service', async () => {

@@ -1,13 +1,9 @@
 import { expect } from 'chai';
 import { ZeroAddress, toBeHex } from 'ethers';
-import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRpcClient } from '../../service/chain/rpc-client';
 import { decryptRemark, encryptRemark } from '../../service/issuance/remarks';
 import type { Endorsement, TokenOperation } from '../../service/token/endorsement-chain';
-import { readTokenHistory } from '../../service/token/read-token-history';
-import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { newTokenId } from '../helpers/chain/direct-mint';
+import { historyOf, newTokenId } from '../helpers/chain/direct-mint';
 import { liveThrough } from '../helpers/chain/token-life';
 import { trustVcLibrary } from '../helpers/credentials/trustvc-library';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -48,13 +44,7 @@ describe('the endorsement chain that TrustVC reads', () => {
     await mint.wait();
     await liveThrough(local, { tokenId, transactionHash: mint.hash });
 
-    const client = createRpcClient(
-      local.node.url,
-      NETWORKS.find(({ chainId }) => chainId === 31337) as Network,
-    );
-    const found = await createRegistryFinder(client, local.registryAddress)();
-    const { endorsements } = await readTokenHistory(client, found, tokenId);
-    client.destroy();
+    const { endorsements } = await historyOf(local, tokenId);
     const theirs = await fetchEndorsementChain(local.registryAddress, toBeHex(tokenId, 32), local.client, ID);
 
     const ours = endorsements.filter(({ operation }) => operation !== 'nominate');

@@ -5,14 +5,10 @@ import { compileFunction } from 'node:vm';
 import { expect } from 'chai';
 import * as ethers from 'ethers';
 import { tokenLines } from '../../cli/token/token-report';
-import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { decryptRemark } from '../../service/issuance/remarks';
-import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
-import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
 import packageJson from '../../package.json';
-import { mintDirectly } from '../helpers/chain/direct-mint';
+import { historyOf, mintDirectly } from '../helpers/chain/direct-mint';
 import { PHRASE } from '../helpers/chain/forkable-chain';
 import { quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { TOKEN_OPERATIONS } from '../helpers/chain/token-model';
@@ -39,25 +35,16 @@ describe('docs/holders.md', () => {
     cells.map((cell) => quoted(cell)[0]),
   );
   let local: LocalSetup;
-  let client: RpcClient;
   let tokenId: bigint;
   let file: string;
 
   before(async () => {
     local = await createLocalSetup();
-    client = createRpcClient(local.node.url, NETWORKS.find(({ chainId }) => chainId === 31337) as Network);
     ({ tokenId } = await mintDirectly(local, await local.account(1)));
     file = join(local.folder, 'answer.json');
     const credentialStatus = { tokenRegistry: local.registryAddress, tokenId: tokenIdHexOf(tokenId) };
     writeFileSync(file, JSON.stringify({ signedW3CDocument: { id: ID, credentialStatus } }));
   });
-
-  after(async () => {
-    client?.destroy();
-  });
-
-  const history = async (): Promise<TokenHistory> =>
-    readTokenHistory(client, await createRegistryFinder(client, local.registryAddress)(), tokenId);
 
   /** Runs the page's script as one of the node's accounts; resolves to what it prints. */
   async function act(account: number, operation: string, params: object): Promise<string> {
@@ -97,7 +84,7 @@ describe('docs/holders.md', () => {
       const filled = JSON.parse(params.replaceAll('0x…', () => named.shift() ?? '')) as object;
       printed.push(await act(account, operation, { ...filled, remarks: `remark of ${operation}` }));
     }
-    const { endorsements, state } = await history();
+    const { endorsements, state } = await historyOf(local, tokenId);
     const found = endorsements.slice(1);
     expect(found.map(({ operation, transactionHash }) => [operation, transactionHash])).to.deep.equal(
       steps.map(([, operation], index) => [operation, printed[index]]),
@@ -109,7 +96,7 @@ describe('docs/holders.md', () => {
 
   it('is named by the command that lists the next operations', async () => {
     const location = { chainId: 31337, registry: local.registryAddress, tokenId };
-    const lines = tokenLines({ location, credentialId: ID }, await history(), 'localhost');
+    const lines = tokenLines({ location, credentialId: ID }, await historyOf(local, tokenId), 'localhost');
     expect(lines).to.include('Possible next operations (docs/holders.md lists the tools)');
   });
 

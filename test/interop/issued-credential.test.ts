@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
-import { createDiscloseCryptosuite, createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import * as digitalBazaar from '@digitalbazaar/vc';
-import { getDocumentLoader } from '@trustvc/w3c-context';
 import * as trustVc from '@trustvc/w3c-vc';
 import { expect } from 'chai';
 import type { ContractTransactionResponse } from 'ethers';
@@ -11,7 +10,6 @@ import { freePort } from '../../devnet/place';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { SignedCredential } from '../../service/issuance/sign';
-import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential, type Verification } from '../../service/verification/verify-credential';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
@@ -24,12 +22,13 @@ import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { realSources } from '../helpers/credentials/real-sources';
 import { startService, type RunningService } from '../helpers/processes/running-service';
-import { trustVcLibrary } from '../helpers/credentials/trustvc-library';
+import {
+  digitalBazaarVerifies,
+  loaderOfTheirs,
+  theirs,
+  trustVcLibrary,
+} from '../helpers/credentials/trustvc-library';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
-
-/** A document loader for TrustVC's packages; their types refer to their own copy of jsonld. */
-type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
-type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
 
 describe('an issued credential', () => {
   let local: LocalSetup;
@@ -37,7 +36,7 @@ describe('an issued credential', () => {
   let answer: CreateAnswer['body'];
   let credential: SignedCredential;
   let registry: TradeTrustTokenStandard;
-  let theirLoader: TheirLoader;
+  let documentLoader: Awaited<ReturnType<typeof loaderOfTheirs>>;
 
   before(async () => {
     const port = await freePort(0);
@@ -50,41 +49,21 @@ describe('an issued credential', () => {
       local.registryAddress,
       await local.client.getSigner(0),
     );
-    theirLoader = await getDocumentLoader(await whatTheyWouldFetch());
+    documentLoader = await loaderOfTheirs(service.url, credential);
   });
 
-  /**
-   * The libraries fetch the context and the DID over HTTPS; here both come from the service over HTTP.
-   * Nothing else is replaced.
-   */
-  async function whatTheyWouldFetch(): Promise<Record<string, never>> {
-    const contextUrl = credential['@context'].at(-1) ?? '';
-    const context: unknown = await (await fetch(`${service.url}${new URL(contextUrl).pathname}`)).json();
-    const resolution = await resolveDidWeb(credential.issuer);
-    if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
-    const { document } = resolution;
-    const [method] = document.verificationMethod ?? [];
-    const key = { '@context': 'https://w3id.org/security/multikey/v1', ...method };
-    return { [contextUrl]: context, [document.id]: document, [method?.id ?? '']: key } as Record<
-      string,
-      never
-    >;
-  }
-
-  const theirs = (value: unknown): TheirCredential => structuredClone(value) as TheirCredential;
   const verifyOurs = async (value: unknown): Promise<Verification> =>
     verifyCredential(value as JsonObject, realSources(local));
 
   describe('@trustvc/w3c-vc', () => {
     const derive = async (pointers: string[]): Promise<unknown> => {
       const { derived, error } = await trustVc.deriveCredential(theirs(credential), pointers, {
-        documentLoader: theirLoader,
+        documentLoader,
       });
       expect(error).to.equal(undefined);
       return derived;
     };
-    const verify = async (value: unknown) =>
-      trustVc.verifyCredential(theirs(value), { documentLoader: theirLoader });
+    const verify = async (value: unknown) => trustVc.verifyCredential(theirs(value), { documentLoader });
 
     it('derives from our credential, in whole and in part; both sides verify the result', async () => {
       for (const pointers of [
@@ -103,14 +82,6 @@ describe('an issued credential', () => {
         const derived = await deriveCredential({ ...credential }, pointers, loader);
         expect(await verify(derived)).to.deep.equal({ verified: true });
       }
-    });
-
-    it('does not verify a base proof, and discloses the whole subject when no part is selected', async () => {
-      expect((await verify(credential)).error).to.contain('must be derived');
-      expect(await derive(['/renderMethod'])).to.have.deep.property(
-        'credentialSubject',
-        full.credentialSubject,
-      );
     });
 
     it('signs credentials that we verify, base and derived, without fetching a context', async () => {
@@ -151,7 +122,7 @@ describe('an issued credential', () => {
 
   describe('@trustvc/trustvc, the library of the TrustVC portal', () => {
     async function verifyInPortal(document: unknown): Promise<Record<string, string>> {
-      const options = { rpcProviderUrl: local.node.url, documentLoader: theirLoader };
+      const options = { rpcProviderUrl: local.node.url, documentLoader };
       const fragments = await trustVcLibrary.verifyDocument(theirs(document), options);
       const spoken = fragments.filter(({ status }) => status !== 'SKIPPED');
       return Object.fromEntries(spoken.map(({ name, status }) => [name, status]));
@@ -184,43 +155,17 @@ describe('an issued credential', () => {
     });
   });
 
-  describe('@digitalbazaar/vc', () => {
-    type Options = Omit<
-      Parameters<typeof digitalBazaar.verifyCredential>[0],
-      'credential' | 'suite' | 'documentLoader'
-    >;
-    const checkStatus = async () => ({ verified: true });
-    const verify = async (document: unknown, options: Options = { checkStatus }) =>
-      digitalBazaar.verifyCredential({
-        credential: structuredClone(document) as object,
-        suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
-        documentLoader: theirLoader,
-        ...options,
-      });
-    const derive = async (selectivePointers: string[]): Promise<SignedCredential> =>
-      digitalBazaar.derive<SignedCredential>({
-        verifiableCredential: structuredClone(credential),
-        suite: new DataIntegrityProof({ cryptosuite: createDiscloseCryptosuite({ selectivePointers }) }),
-        documentLoader: theirLoader,
-      });
-
-    it('derives from our credential; both sides verify the result', async () => {
-      const derived = await derive(['/credentialSubject']);
-      const { verified, error } = await verify(derived);
-      expect(error?.errors ?? error).to.equal(undefined);
-      expect(verified).to.equal(true);
-      expect((await verifyOurs(derived)).outcome).to.equal('valid');
+  it('is derived by @digitalbazaar/vc; both sides verify the result', async () => {
+    const cryptosuite = createDiscloseCryptosuite({ selectivePointers: ['/credentialSubject'] });
+    const derived = await digitalBazaar.derive<SignedCredential>({
+      verifiableCredential: structuredClone(credential),
+      suite: new DataIntegrityProof({ cryptosuite }),
+      documentLoader,
     });
-
-    it('requires a status check, a subject, and a time in the valid period', async () => {
-      const derived = await derive(['/credentialSubject']);
-      expect((await verify(derived, {})).error?.message).to.contain('checkStatus');
-      const hidden = await derive(['/renderMethod']);
-      expect(hidden).not.to.have.property('credentialSubject');
-      expect((await verify(hidden)).error?.message).to.contain('credentialSubject');
-      const late = { checkStatus, now: new Date(Date.parse(credential.validUntil) + 301_000) };
-      expect((await verify(derived, late)).error?.message).to.contain('validUntil');
-    });
+    const { verified, error } = await digitalBazaarVerifies(derived, documentLoader);
+    expect(error?.errors ?? error).to.equal(undefined);
+    expect(verified).to.equal(true);
+    expect((await verifyOurs(derived)).outcome).to.equal('valid');
   });
 
   // The last: it shreds the token.

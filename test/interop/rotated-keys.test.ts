@@ -1,27 +1,24 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
-import { createVerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
-import * as digitalBazaar from '@digitalbazaar/vc';
-import { getDocumentLoader } from '@trustvc/w3c-context';
 import * as trustVc from '@trustvc/w3c-vc';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
-import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import full from '../fixtures/bill-of-lading-full.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
-import { trustVcLibrary } from '../helpers/credentials/trustvc-library';
+import {
+  digitalBazaarVerifies,
+  loaderOfTheirs,
+  theirs,
+  trustVcLibrary,
+} from '../helpers/credentials/trustvc-library';
 import { create } from '../helpers/processes/create-call';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
 
 const API_KEY = 'a-key-of-the-issuer';
-
-type TheirLoader = Awaited<ReturnType<typeof getDocumentLoader>>;
-type TheirCredential = Parameters<typeof trustVc.verifyCredential>[0];
 
 /** A document as it was issued, and a version of it that a holder shows. */
 interface Document {
@@ -65,10 +62,9 @@ describe('documents of an issuer whose key was rotated', () => {
 
   /** The answer of each verifier about the document as issued and, after a plus, as derived. */
   async function verdicts(document: Document): Promise<Record<string, string>> {
-    const theirLoader = await loaderOfTheirs(document.base);
+    const documentLoader = await loaderOfTheirs(service.url, document.base);
     const both = async (verify: (document: object) => Promise<boolean>): Promise<string> =>
       `${await verify(document.base)} + ${await verify(document.derived)}`;
-    const copyOf = (credential: object): TheirCredential => structuredClone(credential) as TheirCredential;
     return {
       tdoc: await both(async (credential) => {
         const file = join(local.folder, 'credential.json');
@@ -86,45 +82,16 @@ describe('documents of an issuer whose key was rotated', () => {
         return ((await response.json()) as { verified: boolean }).verified;
       }),
       '@trustvc/trustvc': await both(async (credential) => {
-        const options = { rpcProviderUrl: local.node.url, documentLoader: theirLoader };
-        const fragments = await trustVcLibrary.verifyDocument(copyOf(credential), options);
+        const options = { rpcProviderUrl: local.node.url, documentLoader };
+        const fragments = await trustVcLibrary.verifyDocument(theirs(credential), options);
         return fragments.every(({ status }) => status === 'VALID' || status === 'SKIPPED');
       }),
       // These two verify derived documents only.
       '@trustvc/w3c-vc': String(
-        (await trustVc.verifyCredential(copyOf(document.derived), { documentLoader: theirLoader })).verified,
+        (await trustVc.verifyCredential(theirs(document.derived), { documentLoader })).verified,
       ),
-      '@digitalbazaar/vc': String(
-        (
-          await digitalBazaar.verifyCredential({
-            credential: structuredClone(document.derived),
-            suite: new DataIntegrityProof({ cryptosuite: createVerifyCryptosuite() }),
-            documentLoader: theirLoader,
-            checkStatus: async () => ({ verified: true }),
-          })
-        ).verified,
-      ),
+      '@digitalbazaar/vc': String((await digitalBazaarVerifies(document.derived, documentLoader)).verified),
     };
-  }
-
-  /** The libraries load contexts and the DID over HTTPS; here both come from the service over HTTP. */
-  async function loaderOfTheirs({ '@context': contexts, issuer }: SignedCredential): Promise<TheirLoader> {
-    const contextUrl = contexts.at(-1) ?? '';
-    const context: unknown = await (await fetch(`${service.url}${new URL(contextUrl).pathname}`)).json();
-    const resolution = await resolveDidWeb(issuer);
-    if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
-    const { document } = resolution;
-    const others = await getDocumentLoader({ [contextUrl]: context } as Record<string, never>);
-    return (async (url: string) => {
-      if (url.split('#')[0] !== issuer) return others(url);
-      const method = document.verificationMethod?.find(({ id }) => id === url);
-      const found =
-        url === issuer
-          ? document
-          : method && { '@context': 'https://w3id.org/security/multikey/v1', ...method };
-      if (found === undefined) throw new Error(`${url} is not in the DID document`);
-      return { contextUrl: undefined, documentUrl: url, document: found };
-    }) as TheirLoader;
   }
 
   const ALL = {

@@ -1,4 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { networkOfChain } from '../../../service/chain/networks';
+import { createRpcClient } from '../../../service/chain/rpc-client';
+import { createRegistryFinder } from '../../../service/registry/registry-contracts';
+import { readTokenHistory, type TokenHistory } from '../../../service/token/read-token-history';
 import {
   TitleEscrowFactory__factory,
   TitleEscrow__factory,
@@ -68,4 +72,17 @@ export async function escrowOf(
 ): Promise<string> {
   const factory = await TradeTrustTokenStandard__factory.connect(registry, client).titleEscrowFactory();
   return TitleEscrowFactory__factory.connect(factory, client).getEscrowAddress(registry, tokenId);
+}
+
+/** The history of a token, as the service reads it. */
+export async function historyOf(
+  { node, registryAddress }: LocalSetup,
+  tokenId: bigint,
+): Promise<TokenHistory> {
+  const client = createRpcClient(node.url, networkOfChain(31337));
+  try {
+    return await readTokenHistory(client, await createRegistryFinder(client, registryAddress)(), tokenId);
+  } finally {
+    client.destroy();
+  }
 }
