@@ -21,6 +21,7 @@ import full from '../fixtures/bill-of-lading-full.json';
 import { createPlainSign, type PlainSign } from '../helpers/credentials/plain-signing';
 import { randomSubject } from '../helpers/credentials/random-subjects';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
+import { stopLater } from '../helpers/resources';
 import { createTestIssuer } from '../helpers/credentials/test-issuer';
 import { CONTEXT_URL, credentialWith } from '../helpers/credentials/unchecked-issuer';
 
@@ -31,15 +32,6 @@ const DATE = '2026-01-31T00:00:00.000Z';
 const SEED = 20260131;
 
 const FULL: JsonObject = full.credentialSubject;
-
-function packages(count: number): JsonObject {
-  const list = Array.from({ length: count }, (_, index) => ({
-    packagesDescription: `Kaffee, Sack ${index} ☕ 咖啡`,
-    packagesWeight: `${index} kg`,
-    packagesMeasurement: `${index} m³`,
-  }));
-  return { ...FULL, packages: list };
-}
 
 const ATTACHED = {
   ...FULL,
@@ -54,7 +46,6 @@ const ALIKE = { type: ['BillOfLading'], packages: [{ packagesWeight: '1' }, { pa
 
 describe('cheaper signing', () => {
   let plain: PlainSign;
-  let randomness: FixedRandomness;
   let documentLoader: DocumentLoader;
   /** One for all documents, as in the service: data cached for one must not affect the next. */
   let ours: ReturnType<typeof createIssuingCryptosuite>;
@@ -63,11 +54,9 @@ describe('cheaper signing', () => {
     const { keyPair } = await createTestIssuer();
     documentLoader = createDocumentLoader(CONTEXT_URL);
     plain = await createPlainSign(keyPair, documentLoader);
-    randomness = await fixRandomness();
-    ours = createIssuingCryptosuite(MANDATORY_POINTERS, () => randomness.statementKey);
+    const statementKey = await fixRandomness();
+    ours = createIssuingCryptosuite(MANDATORY_POINTERS, () => statementKey);
   });
-
-  after(() => randomness.restore());
 
   /** The signed document as text, or the whole refusal. */
   async function outcomeOf(credential: object, cryptosuite?: typeof ours): Promise<string> {
@@ -95,16 +84,20 @@ describe('cheaper signing', () => {
   }
 
   it('makes the same proof as the unmodified library, byte for byte', async () => {
+    const list = Array.from({ length: 60 }, (_, index) => ({
+      packagesDescription: `Kaffee, Sack ${index} ☕ 咖啡`,
+      packagesWeight: `${index} kg`,
+      packagesMeasurement: `${index} m³`,
+    }));
     const subjects = [
-      ...[3, 60].map(packages),
-      FULL,
+      { ...FULL, packages: list },
+      { ...FULL, packages: list.slice(0, 3) },
       ATTACHED,
       ALIKE,
       { id: 'urn:x:1', ...FULL, type: 'BillOfLading' },
       { ...FULL, name: 'a term of the base context', description: '说明' },
     ];
-    const credentials = subjects.map(credentialWith);
-    expect(await isTheSame(credentials)).to.equal(credentials.length);
+    expect(await isTheSame(subjects.map(credentialWith))).to.equal(subjects.length);
   });
 
   it('agrees with the library on random subjects of every shape that the vocabulary allows', async () => {
@@ -116,19 +109,22 @@ describe('cheaper signing', () => {
   });
 
   it('refuses the same documents as the library, with the same messages', async () => {
-    const random = seededRandom(SEED + 1);
-    const wrong = Array.from({ length: 30 }, () => withUndefinedTerm(random, variedSubject(random)));
-    const others = [
+    const subjects = [
       { ...FULL, vesel: 'x' },
       { ...FULL, type: undefined },
       { ...FULL, links: { href: 'x' } },
       { ...FULL, id: 'relative' },
       { ...FULL, packages: [{ scac: 'x' }] },
+      { ...FULL, packages: [{ nothing: 'x' }] },
+      { ...FULL, packagesWeight: 'x' },
+      { ...FULL, xsd: 'x' },
+      { ...FULL, 'xsd:integer': 'x' },
+      { ...FULL, attachments: [{ templateName: 'x' }] },
+      { ...FULL, tokenId: 'x' },
       { ...FULL, packages: [{ type: 'TransferableRecords', tokenId: 'x', chain: 'x' }] },
     ];
-    const credentials = [...wrong, ...others].map(credentialWith);
-    const signed = await isTheSame(credentials);
-    expect(credentials.length - signed).to.be.greaterThan(15);
+    const signed = await isTheSame(subjects.map(credentialWith));
+    expect(subjects.length - signed).to.be.greaterThan(8);
   });
 
   it('refuses the same contexts as the library, with the same messages', async () => {
@@ -182,51 +178,23 @@ function variedSubject(random: SeededRandom, depth = 1): JsonObject {
   };
 }
 
-/** Adds a term to one place of a subject that is defined at another place, or nowhere. */
-function withUndefinedTerm(random: SeededRandom, subject: JsonObject): JsonObject {
-  const terms =
-    'nothing chain tokenId templateName data packagesWeight scac xsd packages attachments xsd:integer';
-  const term = random.pick(terms.split(' '));
-  random.pick(objectsIn(subject))[term] = 'x';
-  return subject;
-}
-
-function objectsIn(value: unknown): JsonObject[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const inside = Object.values(value).flatMap(objectsIn);
-  return Array.isArray(value) ? inside : [value as JsonObject, ...inside];
-}
-
-/** The fixed key that signs statements, and the function that restores the randomness. */
-interface FixedRandomness {
-  statementKey: StatementKey;
-  restore(): void;
-}
-
 /**
- * Makes signing deterministic, for the libraries and their callers: the HMAC key is all sevens, the key of
- * the statements is fixed, and the same data always has the same signature, unlike with ECDSA.
+ * Makes signing deterministic until the suite ends, for the libraries and their callers: the HMAC key is all
+ * sevens, the key of the statements is fixed, and the same data always has the same signature, unlike with
+ * ECDSA. Returns the key of the statements.
  */
-async function fixRandomness(): Promise<FixedRandomness> {
+async function fixRandomness(): Promise<StatementKey> {
   const { subtle } = webcrypto;
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256' };
   const pair = await subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const publicKey = compressed(new Uint8Array(await subtle.exportKey('raw', pair.publicKey)));
-  const restores = [
-    replace(webcrypto, 'getRandomValues', (bytes: Uint8Array) => bytes.fill(7)),
-    // The library deletes members of its argument.
-    replace(subtle, 'generateKey', async () => ({
-      publicKey: pair.publicKey,
-      privateKey: pair.privateKey,
-    })),
-    replace(subtle, 'sign', async (_: unknown, key: unknown, data: Uint8Array) =>
-      standIn(data, key === pair.privateKey ? 'statements' : 'issuer'),
-    ),
-  ];
-  return {
-    statementKey: { publicKey, sign: (data) => standIn(data, 'statements') },
-    restore: () => restores.forEach((restore) => restore()),
-  };
+  replace(webcrypto, 'getRandomValues', (bytes: Uint8Array) => bytes.fill(7));
+  // The library deletes members of its argument.
+  replace(subtle, 'generateKey', async () => ({ publicKey: pair.publicKey, privateKey: pair.privateKey }));
+  replace(subtle, 'sign', async (_: unknown, key: unknown, data: Uint8Array) =>
+    standIn(data, key === pair.privateKey ? 'statements' : 'issuer'),
+  );
+  return { publicKey, sign: (data) => standIn(data, 'statements') };
 }
 
 /** A stand-in for a signature: 64 bytes that depend on the data and the key. */
@@ -240,10 +208,10 @@ function compressed(point: Uint8Array): Uint8Array {
   return Uint8Array.from([0x80, 0x24, 2 + ((point[64] ?? 0) % 2), ...point.subarray(1, 33)]);
 }
 
-/** Overrides a method of the prototype; the result removes the override. */
-function replace(target: object, name: string, value: unknown): () => void {
+/** Overrides a method of the prototype until the suite ends. */
+function replace(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, configurable: true });
-  return () => Reflect.deleteProperty(target, name);
+  stopLater(name, () => Reflect.deleteProperty(target, name));
 }
 
 describe('the statement key', () => {
@@ -256,11 +224,8 @@ describe('the statement key', () => {
       const data = Buffer.from('a statement');
       expect(await verifier.verify({ data, signature: sign(data) })).to.equal(true);
       expect(await verifier.verify({ data: Buffer.from('another'), signature: sign(data) })).to.equal(false);
+      expect(newStatementKey().publicKey).to.not.deep.equal(publicKey);
     }
-  });
-
-  it('is new each time', () => {
-    expect(newStatementKey().publicKey).to.not.deep.equal(newStatementKey().publicKey);
   });
 
   it('is made 4,000 times without a deadlock with garbage collection', async function () {
@@ -292,21 +257,18 @@ const READ = {
   '@digitalbazaar/data-integrity': '2.5.0',
 };
 
-describe('libraries whose internals cheaper signing relies on', () => {
-  for (const [name, version] of Object.entries(READ)) {
-    it(`${name} is installed and pinned at the version that was reviewed`, () => {
-      const installed = versionIn(join('node_modules', name, 'package.json'), (file) => file.version);
-      const pinned = versionIn('package.json', (file) => file.dependencies?.[name]);
-      expect({ installed, pinned }).to.deep.equal({ installed: version, pinned: version });
-    });
-  }
-});
-
 interface PackageFile {
   version?: string;
   dependencies?: Record<string, string>;
 }
 
-function versionIn(path: string, read: (file: PackageFile) => string | undefined): string | undefined {
-  return read(JSON.parse(readFileSync(join(PROJECT_ROOT, path), 'utf8')) as PackageFile);
-}
+const packageFile = (folder: string): PackageFile =>
+  JSON.parse(readFileSync(join(PROJECT_ROOT, folder, 'package.json'), 'utf8')) as PackageFile;
+
+describe('libraries whose internals cheaper signing relies on', () => {
+  for (const [name, version] of Object.entries(READ))
+    it(`${name} is installed and pinned at the version that was reviewed`, () => {
+      expect(packageFile(join('node_modules', name)).version).to.equal(version);
+      expect(packageFile('.').dependencies?.[name]).to.equal(version);
+    });
+});

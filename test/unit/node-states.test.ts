@@ -4,47 +4,43 @@ import { NodeStates, type Vote } from '../../service/chain/node-states';
 import { AMOY, type FakeNode, withFakeNodes } from '../helpers/chain/fake-nodes';
 import type { VirtualTime } from '../helpers/mint-model/virtual-time';
 
-/** The states of nodes that all answered at the start. */
-interface Held {
-  states: NodeStates;
-  nodes: FakeNode[];
-  time: VirtualTime;
-  /** Names of the nodes to ask, in order. */
-  usable(this: void): Promise<string[]>;
-  /** State and reason of a node. */
-  reported(this: void, node: FakeNode | undefined): string;
-  /** Notes the heads of the nodes that are up, again every second, also at the end. */
-  look(this: void, forMs: number): Promise<void>;
+/** What a test holds of nodes that all answered at the start. */
+type Held = ReturnType<typeof held>;
+
+function held(states: NodeStates, nodes: FakeNode[], time: VirtualTime) {
+  const note = (): void => {
+    const heads = nodes.flatMap((node) => (states.isUp(node) ? { node, number: node.head } : []));
+    states.noteHeads(heads, undefined);
+  };
+  return {
+    states,
+    nodes,
+    time,
+    /** Names of the nodes to ask, in order. */
+    usable: async () => (await states.usable()).map(({ name }) => new URL(name).hostname),
+    /** State and reason of a node. */
+    reported(this: void, node: FakeNode | undefined) {
+      const { state, reason } = states.report().find(({ url }) => url === node?.name) ?? {};
+      return reason === undefined ? `${state}` : `${state}: ${reason}`;
+    },
+    /** Notes the heads of the nodes that are up, again every second, also at the end. */
+    async look(this: void, forMs: number) {
+      for (let second = 0; second < forMs; second += 1_000) {
+        note();
+        await time.sleep(Math.min(1_000, forMs - second));
+      }
+      note();
+    },
+  };
 }
 
-function withStates(count: number, act: (held: Held) => Promise<void>): Promise<void> {
-  return withFakeNodes(count, async (nodes, time) => {
+const withStates = (count: number, act: (held: Held) => Promise<void>): Promise<void> =>
+  withFakeNodes(count, async (nodes, time) => {
     const states = new NodeStates(nodes, AMOY);
     await states.checkChains();
-    const note = (): void => {
-      const heads = nodes.flatMap((node) => (states.isUp(node) ? { node, number: node.head } : []));
-      states.noteHeads(heads, undefined);
-    };
-    await act({
-      states,
-      nodes,
-      time,
-      usable: async () => (await states.usable()).map(({ name }) => new URL(name).hostname),
-      reported(node) {
-        const { state, reason } = states.report().find(({ url }) => url === node?.name) ?? {};
-        return reason === undefined ? `${state}` : `${state}: ${reason}`;
-      },
-      async look(forMs) {
-        for (let second = 0; second < forMs; second += 1_000) {
-          note();
-          await time.sleep(Math.min(1_000, forMs - second));
-        }
-        note();
-      },
-    });
+    await act(held(states, nodes, time));
     states.close();
   });
-}
 
 /** Asks a node. The result grows with its vote, and with whether it is given up when it is late. */
 function ask({ states }: Held, node: FakeNode | undefined, method = 'eth_gasPrice'): unknown[] {

@@ -10,6 +10,7 @@ import { codeOf } from '../../service/base/errors';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { escrowInterface, registryInterface } from '../../service/registry/registry-contracts';
+import { errorOf } from '../helpers/error-of';
 
 const [ONE, TWO] = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
@@ -44,21 +45,15 @@ describe('the roles of a registry', () => {
       { account: 'carrier.eth' },
       { role: 'owner' },
     ]) {
-      const refused = await changeRole('grant', { ...grant, ...wrong }, () => undefined).then(
-        () => 'granted',
-        (error: unknown) => codeOf(error),
-      );
-      expect(refused, JSON.stringify(wrong)).to.equal('ARGUMENT_INVALID');
+      const refused = await errorOf(changeRole('grant', { ...grant, ...wrong }, () => undefined));
+      expect(refused, JSON.stringify(wrong)).to.include({ code: 'ARGUMENT_INVALID' });
     }
   });
 
   it('are not granted to a private key, which the error does not print', async () => {
     const key = `0x${'ab'.repeat(32)}`;
     const grant = { role: 'minter', account: key };
-    const refused: unknown = await changeRole('grant', grant, () => undefined).catch(
-      (error: unknown) => error,
-    );
-    expect(String(refused))
+    expect(String(await errorOf(changeRole('grant', grant, () => undefined))))
       .to.contain('--account (66 characters) is not an address')
       .and.not.to.contain('abab');
   });
@@ -134,34 +129,31 @@ describe("the explanation of a registry's refusal", () => {
     const abi: Interface = registryInterface;
     const error = (name: string, values: unknown[] = []): string => abi.encodeErrorResult(name, values);
     const unauthorized = error('AccessControlUnauthorizedAccount', [ONE, MINTER]);
-    expect(explain(unauthorized, { adminOf: ADMIN_ROLE }))
-      .to.contain(`The wallet ${ONE} has no minter role`)
-      .and.to.contain('Accounts with the admin role can grant it (`npx tdoc role grant --role minter');
-    expect(explain(unauthorized, { adminOf: toBeHex(7, 32) })).to.contain(
-      `Accounts with the ${toBeHex(7, 32)} role can`,
-    );
-    const unnamed = error('AccessControlUnauthorizedAccount', [ONE, toBeHex(7, 32)]);
-    expect(explain(unnamed)).not.to.contain('role grant');
-    expect(explain(error('EnforcedPause'))).to.contain('npx tdoc unpause');
+    const unknownRole = toBeHex(7, 32);
     // The command named another registry than the settings.
-    const call = { flags: ' --registry 0x1 --network amoy', adminOf: ADMIN_ROLE };
-    expect(explain(error('EnforcedPause'), call)).to.contain(
-      '`npx tdoc unpause --registry 0x1 --network amoy`',
-    );
-    expect(explain(unauthorized, call)).to.contain(
-      `\`npx tdoc role grant --role minter --account ${ONE} --registry 0x1 --network amoy\``,
-    );
-    expect(explain(error('ExpectedPause'))).to.contain('not paused');
-    expect(explain(error('RemarkLengthExceeded')))
-      .to.contain('130 bytes')
-      .and.to.contain('120');
-    expect(explain(error('TokenNotReturnedToIssuer'), { tokenState: 'in escrow' })).to.contain(
-      'must return it',
-    );
-    expect(explain(error('TokenNotReturnedToIssuer'), { tokenState: 'shredded' })).to.contain('was shredded');
-    expect(explain(escrowInterface.encodeErrorResult('InactiveTitleEscrow'))).to.contain('was shredded');
-    expect(explain(error('TransferFailure'))).to.contain('docs/states.md');
-    expect(explain('0x')).to.contain('no reason');
+    const elsewhere = { flags: ' --registry 0x1 --network amoy', adminOf: ADMIN_ROLE };
+    for (const [data, call, text] of [
+      [unauthorized, { adminOf: ADMIN_ROLE }, `The wallet ${ONE} has no minter role`],
+      [
+        unauthorized,
+        { adminOf: ADMIN_ROLE },
+        'with the admin role can grant it (`npx tdoc role grant --role minter',
+      ],
+      [unauthorized, { adminOf: unknownRole }, `Accounts with the ${unknownRole} role can`],
+      [unauthorized, elsewhere, `--account ${ONE} --registry 0x1 --network amoy\``],
+      [error('EnforcedPause'), {}, 'npx tdoc unpause'],
+      [error('EnforcedPause'), elsewhere, '`npx tdoc unpause --registry 0x1 --network amoy`'],
+      [error('ExpectedPause'), {}, 'not paused'],
+      [error('RemarkLengthExceeded'), {}, '130 bytes'],
+      [error('TokenNotReturnedToIssuer'), { tokenState: 'in escrow' }, 'must return it'],
+      [error('TokenNotReturnedToIssuer'), { tokenState: 'shredded' }, 'was shredded'],
+      [escrowInterface.encodeErrorResult('InactiveTitleEscrow'), {}, 'was shredded'],
+      [error('TransferFailure'), {}, 'docs/states.md'],
+      ['0x', {}, 'no reason'],
+    ] as const)
+      expect(explain(data, call)).to.contain(text);
+    const unnamed = error('AccessControlUnauthorizedAccount', [ONE, unknownRole]);
+    expect(explain(unnamed)).not.to.contain('role grant');
   });
 });
 

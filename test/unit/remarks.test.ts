@@ -87,46 +87,32 @@ describe('a remark read from the chain', () => {
     expect(decryptRemark(encryptRemark('shipped on board', ID), undefined)).to.deep.equal(undecipherable);
   });
 
-  it('is refused unless it is 0x and an even number of hexadecimal digits', () => {
+  it('is refused unless it is 0x and an even number of hexadecimal digits, in any case', () => {
+    const upper = `0x${encryptRemark('shipped', ID).slice(2).toUpperCase()}`;
+    expect(decryptRemark(upper, ID)).to.deep.equal({ kind: 'text', text: 'shipped' });
     for (const wrong of ['0x1', '0xzz', '76', '', '0X76', '0x76 ', 'shipped']) {
       expect(() => decryptRemark(wrong, ID))
         .to.throw('not hexadecimal')
         .and.satisfy((error: unknown) => codeOf(error) === 'REMARK_INVALID');
     }
   });
-
-  it('may have upper-case digits', () => {
-    const encrypted = encryptRemark('shipped', ID);
-    const upper = `0x${encrypted.slice(2).toUpperCase()}`;
-    expect(decryptRemark(upper, ID)).to.deep.equal({ kind: 'text', text: 'shipped' });
-  });
 });
 
-describe('a printed remark', () => {
-  const plain = hexlify(Buffer.from('restored'));
-  const underOwnKey = encryptRemark('shipped on board', ID);
-
-  it('has a note on its form unless it was encrypted under the credential id', () => {
-    expect(printRemark(underOwnKey, ID)).to.equal('"shipped on board"');
-    for (const id of [ID, undefined]) {
-      expect(printRemark(plain, id)).to.equal('"restored" (plain text)');
-      expect(printRemark(UNDER_DEFAULT_KEY, id)).to.equal(
-        '"shipped on board" (under the default key of TrustVC)',
-      );
-    }
-    expect(remarkView(plain, ID)).to.deep.equal({
-      remark: plain,
-      decrypted: { kind: 'plain text', text: 'restored' },
-    });
-  });
-
-  it('is its bytes if it cannot be decrypted, with a note only if a credential was given', () => {
-    const foreign = encryptRemark('shipped on board', `${ID}0`);
-    expect(printRemark(foreign, ID)).to.equal(`${foreign} (cannot be decrypted with this credential)`);
-    expect(printRemark(underOwnKey, undefined)).to.equal(underOwnKey);
-    expect(remarkView(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
-    expect(printRemark('0x', undefined)).to.equal('');
-  });
+it('a printed remark has a note on its form unless it was encrypted under the credential id', () => {
+  const [plain, underOwnKey] = [hexlify(Buffer.from('restored')), encryptRemark('shipped on board', ID)];
+  const foreign = encryptRemark('shipped on board', `${ID}0`);
+  for (const [remark, id, printed] of [
+    [underOwnKey, ID, '"shipped on board"'],
+    [underOwnKey, undefined, underOwnKey],
+    [foreign, ID, `${foreign} (cannot be decrypted with this credential)`],
+    [plain, undefined, '"restored" (plain text)'],
+    [UNDER_DEFAULT_KEY, ID, '"shipped on board" (under the default key of TrustVC)'],
+    ['0x', undefined, ''],
+  ] as const)
+    expect(printRemark(remark, id)).to.equal(printed);
+  const decrypted = { kind: 'plain text', text: 'restored' };
+  expect(remarkView(plain, ID)).to.deep.equal({ remark: plain, decrypted });
+  expect(remarkView(underOwnKey, undefined)).to.deep.equal({ remark: underOwnKey });
 });
 
 /**

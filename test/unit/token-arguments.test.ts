@@ -4,9 +4,9 @@ import { expect } from 'chai';
 import { MaxUint256, getIcapAddress } from 'ethers';
 import { accountNames } from '../../cli/terminal/printable';
 import { findToken, tokenOf } from '../../cli/token/find-token';
-import { createReadingProgress } from '../../cli/terminal/dialog';
 import { codeOf } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
+import { errorOf } from '../helpers/error-of';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const REGISTRY = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -85,19 +85,12 @@ describe('a token that a user names', () => {
       [{ token: '1', registry: getIcapAddress(REGISTRY), network: undefined }, 'ARGUMENT_INVALID'],
       [{ token: '1', registry: REGISTRY, network: 'hardhat' }, 'NETWORK_UNKNOWN'],
     ] as const) {
-      const refused = await findToken(reference).then(
-        () => 'found',
-        (error: unknown) => codeOf(error),
-      );
-      expect(refused).to.equal(code);
+      expect(await errorOf(findToken(reference))).to.include({ code });
     }
+    const byId = await findToken({ token: '1', registry: REGISTRY, network: 'sepolia' });
+    expect(byId.location).to.deep.equal({ chainId: 11155111, registry: REGISTRY, tokenId: 1n });
     const agreeing = { token: file, registry: REGISTRY.toLowerCase(), network: 'amoy' };
     expect((await findToken(agreeing)).location.chainId).to.equal(80002);
-  });
-
-  it('is found by its id in the registry and on the network of the flags', async () => {
-    const { location } = await findToken({ token: '1', registry: REGISTRY, network: 'sepolia' });
-    expect(location).to.deep.equal({ chainId: 11155111, registry: REGISTRY, tokenId: 1n });
   });
 });
 
@@ -111,24 +104,5 @@ describe('short names of accounts', () => {
       ...alike,
       '0x7099…79C8',
     ]);
-  });
-});
-
-describe('the progress of a long read', () => {
-  it('is reported after two seconds, and then every two seconds', () => {
-    let now = 0;
-    const told: string[] = [];
-    const progress = createReadingProgress((line) => told.push(line), 'hint', { now: () => now });
-    for (const [time, block] of [
-      [1_999, 900],
-      [2_000, 801],
-      [3_000, 700],
-      [4_500, 601],
-    ] as const) {
-      now = time;
-      progress(block, { fromBlock: 1, toBlock: 1_000 });
-    }
-    expect(told).to.have.length(2);
-    expect(told[0]).to.contain('at block 801').and.to.contain('20 %');
   });
 });

@@ -23,14 +23,12 @@ const COST: TransactionCost = {
 const HIGHEST = 3_600_030_000_120_001n;
 
 describe('the cost of a transaction', () => {
-  const problemOf = (cost: TransactionCost, network: Network): ConfigurationError | undefined => {
+  const problemOf = (cost: TransactionCost, network: Network): unknown => {
     try {
-      requireFunds(cost, network);
+      return requireFunds(cost, network);
     } catch (thrown) {
-      expect(thrown).to.be.instanceOf(ConfigurationError);
-      return thrown as ConfigurationError;
+      return thrown;
     }
-    return undefined;
   };
 
   it('has a gas limit a fifth above the estimate', () => {
@@ -54,18 +52,14 @@ describe('the cost of a transaction', () => {
   it('can be paid with exactly that balance, but not with one wei less', () => {
     expect(problemOf({ ...COST, balance: HIGHEST }, amoy)).to.equal(undefined);
     const problem = problemOf({ ...COST, balance: HIGHEST - 1n }, amoy);
-    expect(problem?.code).to.equal('WALLET_NOT_FUNDED');
-    expect(problem?.message).to.contain('0.000000000000000001 POL are missing').and.to.contain('0xAbC');
-    expect(problem?.remedy).to.contain('Nothing was sent');
+    expect(problem).to.be.instanceOf(ConfigurationError).and.include({ code: 'WALLET_NOT_FUNDED' });
+    expect(String(problem)).to.contain('0.000000000000000001 POL are missing').and.to.contain('0xAbC');
+    expect(problem).to.have.property('remedy').that.contains('Nothing was sent');
   });
 
   it('is zero where gas is free, so that an empty wallet can pay it', () => {
     const free: TransactionCost = { ...COST, balance: 0n, fees: { type: 0, gasPrice: 0n } };
     expect(problemOf(free, stability)).to.equal(undefined);
-    expect(costLines(free, stability)).to.deep.equal([
-      'wallet   0xAbC',
-      'balance  0 FREE',
-      'cost     at most 0 FREE (about 100001 gas at up to 0 gwei)',
-    ]);
+    expect(costLines(free, stability).at(-1)).to.match(/^cost +at most 0 FREE /);
   });
 });
