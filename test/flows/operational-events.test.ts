@@ -10,7 +10,7 @@ import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/lo
 import { mineBlocks, withoutMining } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { ENGINES, newState, type State } from '../helpers/database/engines';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
@@ -32,6 +32,8 @@ const answering =
 
 for (const engine of ENGINES)
   describe(`operational events with ${engine}`, () => {
+    // A node that answers late is away, so no time limit is shorter.
+    if (engine === 'SQLite') hastenSuite(5, 1_000);
     let state: State | undefined;
     let local: LocalSetup;
     let nodes: RpcProxy[];
@@ -40,10 +42,9 @@ for (const engine of ENGINES)
     let subscriber: RecordingReceiver;
     let settings: Record<string, string>;
     let service: RunningService;
-    /** Another process on the same database. It stands by for what the first one does. */
-    let second: RunningService | undefined;
     let page: ConsolePage;
     let owner: string;
+    let registry: string;
     /** The subscription to events of the chain. */
     let subscription: string;
     let ahead = 0;
@@ -59,6 +60,7 @@ for (const engine of ENGINES)
       operator = await startRecordingReceiver(local.publicKeyFile);
       subscriber = await startRecordingReceiver(local.publicKeyFile);
       owner = await local.account(1);
+      registry = local.registryAddress.toLowerCase();
       settings = {
         ...local.settings,
         ...state.settings,
@@ -71,7 +73,8 @@ for (const engine of ENGINES)
         FINALITY_DEPTH: '3',
       };
       await start();
-      if (engine === 'PostgreSQL') second = await startService(settings, replaced);
+      // Another process on the same database. It stands by for what the first one does.
+      if (engine === 'PostgreSQL') await startService(settings, replaced);
       await subscribe(operator, { types: OPERATIONAL_TYPES });
       // A second attempt is the last one.
       const retry = { initialDelayMs: 10 * MINUTE, maxDelayMs: 10 * MINUTE, giveUpAfterMs: 6 * MINUTE };
@@ -87,7 +90,7 @@ for (const engine of ENGINES)
 
     const replaced = {
       deliveryClock: { now: () => Date.now() + ahead },
-      checkTiming: { longMintSeconds: 2 },
+      checkTiming: { longMintSeconds: 1 },
       lookAtKeysMs: 100,
     };
     async function start(): Promise<void> {
@@ -108,7 +111,7 @@ for (const engine of ENGINES)
     /** Waits until these events have come, besides the earlier ones: each once. */
     async function tells(events: string[]): Promise<void> {
       expected = [...expected, ...events];
-      const all = (): boolean => expected.every((one) => told().includes(one));
+      const all = (): boolean => told().length >= expected.length;
       await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all);
       expect(told().sort()).to.deep.equal([...expected].sort());
       await consoleAgrees();
@@ -129,82 +132,72 @@ for (const engine of ENGINES)
     const conditions = async (): Promise<string[]> =>
       ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
 
-    it('tell that a sink is gone, and that it is resumed', async () => {
+    it('tell that a sink is gone, a mint deferred and a node differing, and that they are well again', async () => {
+      const [differing, away] = nodes as [RpcProxy, RpcProxy];
+      const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
       subscriber.answerWith(answering(410));
+      differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
       await mint();
-      const subject = `subscription/${subscription}`;
-      await tells([`subscription_gone ${subject}`]);
-      expect(await conditions()).to.deep.equal(['subscription_gone']);
-      expect(await metricOf(service.url, 'etr_conditions')).to.equal(1);
-      subscriber.answerWith(accept);
-      const { config, ...members } = await shown();
-      const active = { ...members, config: { ...config, state: 'active' } };
-      await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
-      await tells([`subscription_recovered ${subject}`]);
-      expect(await conditions()).to.deep.equal([]);
-    });
-
-    it('tell that a mint is deferred, and that none is any more', async () => {
-      const subject = `mints/31337:${local.registryAddress.toLowerCase()}`;
       let answer: ReturnType<typeof create> | undefined;
       await withoutMining(local, async () => {
         answer = create(service.url, { ...minimal, owner, holder: owner });
-        await tells([`mint_deferred ${subject}`]);
+        const node = `node_differing node/${differing.url}`;
+        await tells([`subscription_gone ${ofSink}`, `mint_deferred ${ofMints}`, node]);
+        expect(await conditions()).to.include('subscription_gone');
+        expect(await metricOf(service.url, 'etr_conditions')).to.equal((await conditions()).length);
       });
-      await tells([`mint_resumed ${subject}`]);
-      expect((await answer)?.status).to.equal(200);
-    });
-
-    it('tell that a node differs from two others, and that another is away and back', async () => {
-      const [differing, away] = nodes as [RpcProxy, RpcProxy];
-      differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
-      await mint();
-      await tells([`node_differing node/${differing.url}`]);
+      subscriber.answerWith(accept);
       differing.answer(THROUGH);
+      const { config, ...members } = await shown();
+      const active = { ...members, config: { ...config, state: 'active' } };
+      await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
       await away.refuse();
-      await tells([`node_away node/${away.url}`]);
+      const node = `node/${away.url}`;
+      await tells([`subscription_recovered ${ofSink}`, `mint_resumed ${ofMints}`, `node_away ${node}`]);
+      expect((await answer)?.status).to.equal(200);
+      expect(await conditions()).not.to.include('subscription_gone');
       await away.accept();
-      await tells([`node_back node/${away.url}`]);
-    });
-
-    it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
-      const feed = `feed/31337:${local.registryAddress.toLowerCase()}`;
-      await second?.stop();
-      second = undefined;
-      for (const node of nodes) await node.refuse();
-      await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
-      ahead += MINUTE;
-      await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
-      await consoleAgrees();
-      await service.stop();
-      for (const node of nodes) {
-        node.answer((method) => (method === 'eth_call' ? { result: '0x' } : 'none'));
-        await node.accept();
-      }
-      await start();
-      await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
-      await consoleAgrees();
-      await service.stop();
-      for (const node of nodes) node.answer(THROUGH);
-      await start();
-      await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
-      await consoleAgrees();
-      const ofFeed = told().filter((one) => one.endsWith(feed));
-      expect(ofFeed).to.deep.equal(
-        ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
-      );
-      // A process shows a difference for ten minutes. The new one has not seen it.
-      await eventually('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
-      await eventually('all is well', async () => (await conditions()).length === 0);
-      expected = told();
+      await tells([`node_back ${node}`]);
     });
 
     // The statements are the same on both engines; one process alone says these.
     if (engine === 'SQLite') {
-      it('tell that deliveries fail, of each dead letter, and that a delivery succeeds', async () => {
+      it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
+        const feed = `feed/31337:${registry}`;
+        for (const node of nodes) await node.refuse();
+        await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
+        ahead += MINUTE;
+        await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
+        await consoleAgrees();
+        await service.stop();
+        for (const node of nodes) {
+          node.answer((method) => (method === 'eth_call' ? { result: '0x' } : 'none'));
+          await node.accept();
+        }
+        await start();
+        await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
+        await consoleAgrees();
+        await service.stop();
+        for (const node of nodes) node.answer(THROUGH);
+        await start();
+        await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
+        await consoleAgrees();
+        const ofFeed = told().filter((one) => one.endsWith(feed));
+        expect(ofFeed).to.deep.equal(
+          ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
+        );
+        // A process shows a difference for ten minutes. The new one has not seen it.
+        await eventually('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
+        await eventually('all is well', async () => (await conditions()).length === 0);
+        expected = told();
+      });
+
+      it('tell that deliveries fail, the wallet is empty and its signer away, and that all are well', async () => {
         // There are no dead letters at first: it makes the sleeping worker read the changed clock.
         const redeliver = () =>
           callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
+        const { client } = local;
+        const balance = toQuantity(await client.getBalance(DEPLOYER));
         subscriber.answerWith(answering(503));
         await mint();
         await eventually('an attempt failed', () =>
@@ -214,31 +207,23 @@ for (const engine of ENGINES)
           const path = `/subscriptions/${subscription}/deliveries?state=failed`;
           return (await callApi<object[]>(service.url, 'GET', path)).body.length > 0;
         });
+        await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
+        await signer.refuse();
         ahead += 5 * MINUTE;
         const subject = `subscription/${subscription}`;
-        await tells([`subscription_failing ${subject}`]);
+        await tells([`subscription_failing ${subject}`, 'wallet_low wallet', 'signer_away signer/wallet']);
+        expect(await conditions()).to.have.members(['subscription_failing', 'wallet_low', 'signer_away']);
         expect((await shown()).failingSince).to.be.a('string');
         ahead += 2 * MINUTE;
         await redeliver();
-        await tells([`dead_letter ${subject}`]);
+        await client.send('anvil_setBalance', [DEPLOYER, balance]);
+        await signer.accept();
+        await tells([`dead_letter ${subject}`, 'wallet_filled wallet', 'signer_back signer/wallet']);
         expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
         subscriber.answerWith(accept);
         await redeliver();
-        expected.push(`subscription_recovered ${subject}`);
-        await eventually('it recovers', () => told().length === expected.length);
+        await tells([`subscription_recovered ${subject}`]);
         await eventually('nothing is wrong', async () => (await conditions()).length === 0);
-      });
-
-      it('tell that the wallet is empty and its signer away, and that both are back', async () => {
-        const { client } = local;
-        const balance = toQuantity(await client.getBalance(DEPLOYER));
-        await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
-        await signer.refuse();
-        await tells(['wallet_low wallet', 'signer_away signer/wallet']);
-        expect(await conditions()).to.have.members(['wallet_low', 'signer_away']);
-        await client.send('anvil_setBalance', [DEPLOYER, balance]);
-        await signer.accept();
-        await tells(['wallet_filled wallet', 'signer_back signer/wallet']);
       });
 
       it('tell that the database is missing, and that it is back', async () => {
@@ -263,7 +248,7 @@ for (const engine of ENGINES)
         await client.send('evm_revert', [snapshot]);
         await client.send('evm_increaseTime', [100]);
         await mineBlocks(local, 8);
-        await tells([`reorganisation_too_deep feed/31337:${local.registryAddress.toLowerCase()}`]);
+        await tells([`reorganisation_too_deep feed/31337:${registry}`]);
         expect((await healthOf(service.url)).httpStatus).to.equal(503);
       });
     }

@@ -5,7 +5,7 @@ import { stopLater } from './resources';
 // A process can load this file first, so it is no TypeScript.
 const time = createRequire(__filename)('./hastened-time.cjs') as {
   REAL: { sleep: typeof setTimeout };
-  hasten(times: number): () => void;
+  hasten(times: number, longest?: number): () => void;
   hastenedProcess(this: void, times: number): { NODE_OPTIONS: string; HASTENED: string };
 };
 
@@ -34,9 +34,12 @@ export async function eventually<T>(
   }
 }
 
-/** Makes time pass `times` as fast in this process during the tests of a suite. Call it in a `describe`. */
-export function hastenSuite(times: number): void {
-  before(() => void stopLater('hastened time', time.hasten(times)));
+/**
+ * Makes time pass `times` as fast in this process during the tests of a suite, or only shortens its pauses of up
+ * to `longest` milliseconds. Call it in a `describe`.
+ */
+export function hastenSuite(times: number, longest?: number): void {
+  before(() => void stopLater('hastened time', time.hasten(times, longest)));
 }
 
 /** Settings of a process in which time passes `times` as fast. */

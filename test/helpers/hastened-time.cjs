@@ -12,13 +12,16 @@ const REAL = {
  * Makes time pass `times` as fast in this process: back-offs, patience and polls are shorter, and keep their
  * proportions. `Date` stays real, because other processes share it.
  *
+ * @param longest if given, only pauses of up to this many milliseconds are shorter, so that time limits stay as
+ *   they are.
  * @returns a function that makes time real again.
  */
-function hasten(times) {
+function hasten(times, longest) {
   const since = REAL.now();
-  globalThis.setTimeout = (work, ms = 0, ...given) => REAL.setTimeout(work, ms / times, ...given);
-  timersPromises.setTimeout = (ms = 0, ...given) => REAL.sleep(ms / times, ...given);
-  performance.now = () => since + (REAL.now() - since) * times;
+  const hastened = (ms) => (longest === undefined || ms <= longest ? ms / times : ms);
+  globalThis.setTimeout = (work, ms = 0, ...given) => REAL.setTimeout(work, hastened(ms), ...given);
+  timersPromises.setTimeout = (ms = 0, ...given) => REAL.sleep(hastened(ms), ...given);
+  if (longest === undefined) performance.now = () => since + (REAL.now() - since) * times;
   return () => {
     globalThis.setTimeout = REAL.setTimeout;
     timersPromises.setTimeout = REAL.sleep;
