@@ -9,7 +9,7 @@ import {
   type RpcAnswer,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -85,6 +85,7 @@ const lyingOnce = (lie: (receipts: Receipt[]) => unknown): Answerer => {
 };
 
 describe('the receipts of a block with many mints', () => {
+  hastenSuite(5, 1_000);
   let local: LocalSetup;
   let owner: string;
 

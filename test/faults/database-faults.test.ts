@@ -1,58 +1,41 @@
-import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
+import type { ReplacedParts } from '../../service/composition/app';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
 import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
+import { newState, type State } from '../helpers/database/engines';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startRecordingReceiver, type RecordingReceiver } from '../helpers/receiver/recording-receiver';
-import { startService } from '../helpers/processes/running-service';
-import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
-import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { startService, type RunningService } from '../helpers/processes/running-service';
+import { startServiceProcess } from '../helpers/processes/service-process';
+import { startTcpProxy } from '../helpers/processes/tcp-proxy';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
 /** The number of events of one mint and one transfer. */
 const EVENTS_OF_A_TOKEN = 6;
 const ROUNDS = 5;
+/** Longer than a lease. */
+const LEASES_END_AFTER_MS = 60_000;
 
 describe('services on one PostgreSQL database', () => {
-  let local: LocalSetup;
-  let database: PostgresDatabase | undefined;
-  let proxy: TcpProxy;
+  const local = localSetupOfSuite();
   let receiver: RecordingReceiver;
   let settings: Record<string, string>;
-  let accounts: string[];
 
-  before(async function () {
-    database = await postgresDatabase();
-    if (database === undefined) return this.skip();
-    database.drop();
-    local = await createLocalSetup();
-    accounts = await Promise.all([1, 2].map((index) => local.account(index)));
-  });
-
-  beforeEach(async () => {
-    database = await postgresDatabase();
-    const url = new URL(database?.url ?? '');
-    proxy = await startTcpProxy(Number(url.port));
+  beforeEach(async function () {
+    const state: State | undefined = await newState('PostgreSQL');
+    if (state === undefined) return this.skip();
     receiver = await startRecordingReceiver(local.publicKeyFile);
-    url.port = String(proxy.port);
     const START_BLOCK = String((await local.client.getBlockNumber()) + 1);
-    const { settings: common } = local;
-    settings = { ...common, DATABASE_URL: url.href, WEBHOOK_URL: receiver.url, START_BLOCK };
+    settings = { ...local.settings, ...state.settings, WEBHOOK_URL: receiver.url, START_BLOCK };
     // Without a wallet no signing threads start.
     settings.WALLET_PRIVATE_KEY = '';
   });
 
-  afterEach(async () => {
-    await receiver?.close();
-    await proxy?.close();
-    database?.drop();
-  });
-
   /** One mint and one transfer. */
   async function goOn(): Promise<void> {
-    const [from = '', to = ''] = accounts;
+    const [from, to] = [await local.account(1), await local.account(2)];
     await transferHolder(local, await mintDirectly(local, from), { from, to });
   }
 
@@ -65,59 +48,44 @@ describe('services on one PostgreSQL database', () => {
     expectPromisesKept(receiver.deliveries, expected, options);
   }
 
-  const stateOf = async ({ url }: ServiceProcess): Promise<string> => {
-    const { feeds } = (await (await fetch(`${url}/health`)).json()) as { feeds: { state: string }[] };
-    return feeds[0]?.state ?? '';
-  };
+  const until = (state: string, { url }: Pick<RunningService, 'url'>): Promise<unknown> =>
+    eventually(`it is ${state}`, async () => (await healthOf(url)).feeds[0]?.state === state);
 
   it('read the chain one at a time; another takes over when the reader is killed', async () => {
-    writeFileSync(settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook: { timeoutMs: 1_000 } }));
-    const services = await Promise.all([startServiceProcess(settings), startServiceProcess(settings)]);
-    await eventually('one of each', async () => {
-      const states = await Promise.all(services.map(stateOf));
-      return states.sort().join() === 'following,standby';
-    });
-    const states = await Promise.all(services.map(stateOf));
-    const [reader, other] = (states[0] === 'following' ? services : services.toReversed()) as [
-      ServiceProcess,
-      ServiceProcess,
-    ];
-    try {
-      await goOn();
-      await eventually('something came', () => receiver.deliveries.length > 0);
-      await reader.end('SIGKILL');
-      await goOn();
-      await goOn();
-      await expectAllDelivered({ mostBack: EVENTS_OF_A_TOKEN - 1 });
-      expect(await stateOf(other)).to.equal('following');
-    } finally {
-      expect(await other.end('SIGTERM')).to.equal(0);
-    }
+    await using reader = await startServiceProcess(settings);
+    await until('following', reader);
+    let ahead = 0;
+    const replaced: ReplacedParts = { deliveryClock: { now: () => Date.now() + ahead } };
+    await using other = await startService(settings, replaced);
+    await until('standby', other);
+    await goOn();
+    await eventually('something came', () => receiver.deliveries.length > 0);
+    await reader.end('SIGKILL');
+    ahead = LEASES_END_AFTER_MS;
+    await goOn();
+    await goOn();
+    await expectAllDelivered({ mostBack: EVENTS_OF_A_TOKEN - 1 });
+    await until('following', other);
   });
 
   it('deliver each event once when two of them run', async () => {
     const services = [await startService(settings), await startService(settings)];
-    try {
-      for (let round = 0; round < ROUNDS; round++) await goOn();
-      await expectAllDelivered();
-      expect(receiver.deliveries).to.have.length(ROUNDS * EVENTS_OF_A_TOKEN);
-    } finally {
-      await Promise.all(services.map((service) => service.stop()));
-    }
+    for (let round = 0; round < ROUNDS; round++) await goOn();
+    await expectAllDelivered();
+    expect(receiver.deliveries).to.have.length(ROUNDS * EVENTS_OF_A_TOKEN);
+    await Promise.all(services.map((service) => service.stop()));
   });
 
   it('lose no event when every database connection is cut repeatedly', async () => {
-    await using service = await startService(settings);
+    const url = new URL(settings.DATABASE_URL ?? '');
+    await using proxy = await startTcpProxy(Number(url.port));
+    url.port = String(proxy.port);
+    await using service = await startService({ ...settings, DATABASE_URL: url.href });
     for (let round = 0; round < 3; round++) {
       await goOn();
       expect(proxy.cut()).to.be.greaterThan(0);
       await goOn();
-      await eventually('it is connected again', async () => {
-        const { feeds } = (await (await fetch(`${service.url}/health`)).json()) as {
-          feeds: { state: string }[];
-        };
-        return feeds[0]?.state === 'following';
-      });
+      await until('following', service);
     }
     await expectAllDelivered();
   });

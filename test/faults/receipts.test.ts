@@ -4,7 +4,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintTogether, newTokenId } from '../helpers/chain/direct-mint';
 import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
@@ -43,6 +43,7 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
 };
 
 describe('the logs of a transaction, in its receipt', () => {
+  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
 
   const throughProxy = (

@@ -132,7 +132,7 @@ for (const engine of ENGINES)
     const conditions = async (): Promise<string[]> =>
       ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
 
-    it('tell that a sink is gone, a mint deferred and a node differing, and that they are well again', async () => {
+    it('tell that a sink is gone, a mint deferred, a node differing, and that all are well again', async () => {
       const [differing, away] = nodes as [RpcProxy, RpcProxy];
       const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
       subscriber.answerWith(answering(410));
@@ -192,7 +192,7 @@ for (const engine of ENGINES)
         expected = told();
       });
 
-      it('tell that deliveries fail, the wallet is empty and its signer away, and that all are well', async () => {
+      it('tell that deliveries fail, the wallet is empty and its signer away, and then well', async () => {
         // There are no dead letters at first: it makes the sleeping worker read the changed clock.
         const redeliver = () =>
           callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { pausesOf } from '../../service/config/followed-registries';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { CREDITS_PER_DAY, creditsOf } from '../helpers/chain/metered-provider';
@@ -15,6 +15,7 @@ const TOKENS = 25;
 const DAY_MS = 86_400_000;
 
 describe('the cost of reading the chain', () => {
+  hastenSuite(10, 1_000);
   let local: LocalSetup;
   let proxy: RpcProxy;
   let creditsOfALook = 0;

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import type { Engine } from '../helpers/database/engines';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { accept } from '../helpers/receiver/recording-receiver';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startService, type RunningService } from '../helpers/processes/running-service';
@@ -69,6 +69,7 @@ async function startPlace(engine: Engine, settings: Record<string, string> = {})
 const outcomeOf = ({ status, code }: ApiAnswer<unknown>): unknown[] => [status, code];
 
 describe('registries that are added and removed while the service runs', () => {
+  hastenSuite(5, 1_000);
   let place: Place;
   let subscribed: SubscribedService;
   let proxy: RpcProxy;

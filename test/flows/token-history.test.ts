@@ -16,6 +16,7 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
+import { hastenSuite } from '../helpers/eventually';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
@@ -25,6 +26,7 @@ const REMARK = 'shipped on board, Ünïcödé 提单';
 type Refusal = Fault | { error: { code: number; message: string } } | { status: number; body: string };
 
 describe('the endorsement chain of a token', () => {
+  hastenSuite(5, 1_000);
   let local: LocalSetup;
   let answer: CreateAnswer['body'];
   let file: string;

@@ -35,8 +35,8 @@ export async function eventually<T>(
 }
 
 /**
- * Makes time pass `times` as fast in this process during the tests of a suite, or only shortens its pauses of up
- * to `longest` milliseconds. Call it in a `describe`.
+ * Makes time pass `times` as fast in this process during the tests of a suite, or shortens only its pauses of
+ * up to `longest` milliseconds. Call it in a `describe`.
  */
 export function hastenSuite(times: number, longest?: number): void {
   before(() => void stopLater('hastened time', time.hasten(times, longest)));
