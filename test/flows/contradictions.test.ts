@@ -7,6 +7,7 @@ import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { owned } from '../helpers/resources';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const EVERY_MS = 50;
@@ -24,17 +25,13 @@ describe('the contradiction check of journal and events', () => {
     service = await startService(local.settings, {
       checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
     });
-    database = await openSqliteBesideService(local.settings.DATA_DIR ?? '');
+    database = owned('a database', await openSqliteBesideService(local.settings.DATA_DIR ?? ''), 'close');
     const owner = await local.account(1);
     for (let count = 0; count < 3; count++) {
       const { body } = await create(service.url, { ...minimal, owner, holder: owner });
       tokens.push(body.signedW3CDocument.credentialStatus.tokenId);
     }
     await eventually('their mints are recorded', async () => (await mintedEvents()).length === tokens.length);
-  });
-
-  after(async () => {
-    await database?.close();
   });
 
   const mintedEvents = (): Promise<{ id: number; token_id: string }[]> =>

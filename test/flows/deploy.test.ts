@@ -115,19 +115,16 @@ describe('npx hardhat deploy', () => {
   describe('on a local chain with the infrastructure', () => {
     keepInfrastructure();
 
-    it('changes nothing on a second run, and says so', async () => {
+    it('changes nothing on a second run, and uses the newest registry after --new', async () => {
       const address = await deploy();
       const block = await chain.getBlockNumber();
       const { output } = await run(['--network', 'localhost']);
       expect(output).to.match(new RegExp(`token registry +${address} +already deployed`));
       expect(output).to.match(/deployer +0x\w{40} +already there/);
       expect(await chain.getBlockNumber()).to.equal(block);
-    });
-
-    it('creates another registry with each --new, and then uses the newest', async () => {
-      const addresses = [await deploy(), await deploy('--new'), await deploy('--new')];
-      expect(new Set(addresses).size).to.equal(3);
-      expect(await deploy()).to.equal(addresses[2]);
+      const newest = [await deploy('--new'), await deploy('--new')];
+      expect(new Set([address, ...newest]).size).to.equal(3);
+      expect(await deploy()).to.equal(newest[1]);
     });
 
     it('refuses another name for the existing registry, which stays in use', async () => {
@@ -138,28 +135,20 @@ describe('npx hardhat deploy', () => {
       expect(await deploy('--token-name', 'Bills')).to.equal(address);
     });
 
-    it('says when NET is not the chain of the registry', async () => {
-      writeFileSync(envFile, '');
-      const { output } = await run(['--network', 'localhost']);
-      expect(output).to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in');
-    });
-
-    it('warns when an environment variable overrides the address that it wrote', async () => {
-      const { output } = await run(['--network', 'localhost'], {
-        TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}`,
-      });
-      expect(output).to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
-    });
-
-    it('says when the wallet cannot mint in the existing registry', async () => {
+    it('says if NET is another chain, the wallet no minter, and the address overridden', async () => {
       await deploy();
+      writeFileSync(envFile, '');
       const stranger = Wallet.createRandom();
       await chain.send('hardhat_setBalance', [stranger.address, '0xde0b6b3a7640000']);
       const { code, output } = await run(['--network', 'localhost'], {
         WALLET_PRIVATE_KEY: stranger.privateKey,
+        TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}`,
       });
       expect(code).to.equal(0);
-      expect(output).to.contain(`the wallet ${stranger.address} has no minter role`);
+      expect(output)
+        .to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in')
+        .and.to.contain(`the wallet ${stranger.address} has no minter role`)
+        .and.to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
     });
   });
 
@@ -214,73 +203,66 @@ describe('npx hardhat deploy', () => {
     });
   });
 
-  describe('without --network', () => {
-    it('deploys on NET', async () => {
-      const { code, output } = await run([]);
-      expect(code, output).to.equal(0);
-      await expectUsable(written() ?? '');
-      expect(await deploy()).to.equal(written());
-    });
+  it('deploys on NET without --network', async () => {
+    const { code, output } = await run([]);
+    expect(code, output).to.equal(0);
+    await expectUsable(written() ?? '');
+    expect(await deploy()).to.equal(written());
+  });
 
-    it('refuses a NET whose provider key is not set', async () => {
-      writeFileSync(envFile, 'NET=sepolia\n');
-      const wallet = { WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey };
-      const { code, output } = await run([], { ...wallet, RPC_URL: '' });
-      expect(code, output).to.equal(1);
-      expect(output).to.contain('PROVIDER_API_KEY is needed to reach sepolia');
+  it('refuses a node of another chain than 1337 for the commands of docs/networks.md', async () => {
+    const page = codeBlocks(readDocument('docs/networks.md').section('A local chain'), 'sh');
+    const [startOnPage, deployOnPage = ''] = page.join().split('\n');
+    expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
+    const { code, stderr } = await askAsWritten(`${deployOnPage} --new`, {
+      ENV_FILE: envFile,
+      RPC_URL: node.url,
+      WALLET_PRIVATE_KEY: DEPLOYER_KEY,
+    });
+    expect(code).to.equal(1);
+    expect(stderr)
+      .to.contain('CHAIN_ID_MISMATCH')
+      .and.to.contain('31337')
+      .and.to.match(/\b1337\b/);
+  });
+
+  const hidden = 'hidden-word';
+  const REFUSED: Record<string, [network: string, settings: Record<string, string>, ...says: string[]]> = {
+    'a node that does not answer': [
+      'localhost',
+      { RPC_URL: `http://user:${hidden}@127.0.0.1:9/` },
+      'RPC_UNREACHABLE',
+      'http://127.0.0.1:9 ',
+      'npx hardhat node',
+    ],
+    'a WebSocket URL': ['localhost', { RPC_URL: 'ws://127.0.0.1:9' }, 'RPC_URL_NOT_HTTP'],
+    'an invalid wallet key': [
+      'localhost',
+      { WALLET_PRIVATE_KEY: hidden },
+      'CONFIGURATION_INVALID',
+      'WALLET_PRIVATE_KEY',
+    ],
+    'a public network without its provider key': [
+      'sepolia',
+      { WALLET_PRIVATE_KEY: Wallet.createRandom().privateKey, RPC_URL: '' },
+      'PROVIDER_API_KEY is needed to reach sepolia',
+    ],
+    'a public network without a wallet': [
+      'amoy',
+      { WALLET_PRIVATE_KEY: '' },
+      'NOT_CONFIGURED',
+      'WALLET_PRIVATE_KEY',
+    ],
+    'a public network with a published wallet key': ['amoy', {}, 'WALLET_KEY_PUBLISHED'],
+  };
+  for (const [what, [network, settings, ...says]] of Object.entries(REFUSED))
+    it(`refuses ${what}, without a stack or a secret`, async () => {
+      const { code, output } = await run(['--network', network], settings);
+      expect(code).to.equal(1);
+      for (const text of says) expect(output).to.contain(text);
+      expect(output)
+        .not.to.match(/\n +at /)
+        .and.not.to.contain(hidden);
       expect(written()).to.equal(undefined);
     });
-  });
-
-  describe('with unusable settings, reported without a stack', () => {
-    async function refusal(args: string[], settings: Record<string, string>): Promise<string> {
-      const { code, output } = await run(args, settings);
-      expect(code).to.equal(1);
-      expect(output).not.to.match(/\n +at /);
-      return output;
-    }
-
-    it('names the node without its credentials when it does not answer', async () => {
-      const RPC_URL = 'http://user:hidden-word@127.0.0.1:9/';
-      const output = await refusal(['--network', 'localhost'], { RPC_URL });
-      expect(output).to.contain('RPC_UNREACHABLE').and.to.contain('http://127.0.0.1:9 ');
-      expect(output).to.contain('npx hardhat node').and.not.to.contain('hidden-word');
-    });
-
-    it('refuses a node of another chain than 1337 for the commands of docs/networks.md', async () => {
-      const page = codeBlocks(readDocument('docs/networks.md').section('A local chain'), 'sh');
-      const [startOnPage, deployOnPage = ''] = page.join().split('\n');
-      expect(startOnPage).to.equal('LOCAL_CHAIN_ID=1337 npx hardhat node');
-      const { code, stderr } = await askAsWritten(`${deployOnPage} --new`, {
-        ENV_FILE: envFile,
-        RPC_URL: node.url,
-        WALLET_PRIVATE_KEY: DEPLOYER_KEY,
-      });
-      expect(code).to.equal(1);
-      expect(stderr)
-        .to.contain('CHAIN_ID_MISMATCH')
-        .and.to.contain('31337')
-        .and.to.match(/\b1337\b/);
-    });
-
-    it('refuses a WebSocket URL', async () => {
-      const output = await refusal(['--network', 'localhost'], { RPC_URL: node.url.replace('http', 'ws') });
-      expect(output).to.contain('RPC_URL_NOT_HTTP');
-    });
-
-    it('refuses an invalid wallet key without printing it', async () => {
-      const output = await refusal(['--network', 'localhost'], { WALLET_PRIVATE_KEY: '0xabcdef0123' });
-      expect(output).to.contain('CONFIGURATION_INVALID').and.to.contain('WALLET_PRIVATE_KEY');
-      expect(output).not.to.contain('abcdef0123');
-    });
-
-    it('refuses a public network without a wallet', async () => {
-      const output = await refusal(['--network', 'amoy'], { WALLET_PRIVATE_KEY: '' });
-      expect(output).to.contain('NOT_CONFIGURED').and.to.contain('WALLET_PRIVATE_KEY');
-    });
-
-    it('refuses a public network with a published wallet key', async () => {
-      expect(await refusal(['--network', 'amoy'], {})).to.contain('WALLET_KEY_PUBLISHED');
-    });
-  });
 });

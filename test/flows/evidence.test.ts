@@ -8,6 +8,11 @@ import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { liveThrough } from '../helpers/chain/token-life';
 import { collected } from '../helpers/evidence-files';
 
+const unproven = ({ statements }: EvidenceReport): string[] =>
+  statements
+    .filter(({ status, isMinor }) => status !== 'proven' && !isMinor)
+    .map(({ status, topic }) => `${topic} ${status}`);
+
 for (const program of ['hardhat', 'anvil'] as const)
   describe(`evidence of a token on ${program}`, () => {
     let local: LocalSetup;
@@ -24,8 +29,7 @@ for (const program of ['hardhat', 'anvil'] as const)
     });
 
     it('proves every event, the state, the contracts and their code from the hashes of blocks', () => {
-      const unproven = report.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
-      expect(unproven).to.deep.equal([]);
+      expect(unproven(report)).to.deep.equal([]);
       const said = report.statements.map(({ says }) => says).join('\n');
       for (const type of CHAIN_EVENT_TYPES) expect(said).to.contain(`logged ${type.replace(/^.*\./, '')}`);
       expect(report.operations.map(({ operation }) => operation)).to.have.length(17);
@@ -45,10 +49,8 @@ for (const program of ['hardhat', 'anvil'] as const)
       await using proxy = await startRpcProxy(local.node.url, (method) =>
         method === 'eth_getProof' ? { error: { code: -32601, message: 'no such method' } } : 'none',
       );
-      const bare = await collected({ ...local, node: proxy }, tokenId);
-      const { statements } = (await check(bare)).report;
-      const claimed = statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor);
-      expect(claimed.map(({ status, topic }) => `${topic} ${status}`)).to.deep.equal([
+      const bare = await check(await collected({ ...local, node: proxy }, tokenId));
+      expect(unproven(bare.report)).to.deep.equal([
         ...['contracts claimed', 'contracts claimed', 'contracts claimed'],
         ...['state claimed', 'history claimed'],
       ]);
@@ -62,12 +64,8 @@ for (const program of ['hardhat', 'anvil'] as const)
         return { result: { ...result, balance: '0x00', ...(transactions && { transactions }) } };
       });
       const location = { chainId: 31337, registry: local.registryAddress, tokenId };
-      const { report: ofBoth } = await check(
-        await collect(location, { rpcUrls: [local.node.url, proxy.url] }),
-      );
-      expect(
-        ofBoth.statements.filter(({ status, isMinor }) => status !== 'proven' && !isMinor),
-      ).to.deep.equal([]);
+      const ofBoth = await check(await collect(location, { rpcUrls: [local.node.url, proxy.url] }));
+      expect(unproven(ofBoth.report)).to.deep.equal([]);
     });
 
     it('does not know what the memory of contracts means that run other code', async () => {

@@ -102,10 +102,8 @@ describe('forged events', () => {
     const expected = await expectedEvents(local.client, local.registryAddress, 0);
     const later = await startRecordingReceiver(local.publicKeyFile);
     const DATA_DIR = join(local.folder, 'later');
-    const reading = await startService({ ...local.settings, DATA_DIR, WEBHOOK_URL: later.url });
+    await startService({ ...local.settings, DATA_DIR, WEBHOOK_URL: later.url });
     await eventually('all events', () => later.deliveries.length >= expected.length);
-    await reading.stop();
-    await later.close();
     const ids = (from: RecordingReceiver): string[] => from.deliveries.map(({ event }) => event.id).sort();
     expect(later.deliveries).to.have.length(expected.length);
     expect(ids(later)).to.deep.equal(ids(receiver));

@@ -169,11 +169,8 @@ describe('Idempotency-Key', () => {
     const before = node.requests.length;
     const message = 'insufficient funds for gas * price + value';
     node.answer((method) => (method === SEND ? { error: { code: -32000, message } } : 'none'));
-    try {
-      expectError(await issue(key, body), 500, /^Internal server error$/);
-    } finally {
-      node.answer(THROUGH);
-    }
+    expectError(await issue(key, body), 500, /^Internal server error$/);
+    node.answer(THROUGH);
     const [tokenId = ''] = triedTokens(node.requests.slice(before));
     const gone = await fetchDocument(service.url, tokenId);
     expect(gone.status, gone.text).to.equal(410);
