@@ -7,10 +7,10 @@ import { eventually, hastenSuite } from '../helpers/eventually';
 import { accept } from '../helpers/receiver/recording-receiver';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startService, type RunningService } from '../helpers/processes/running-service';
+import type { ApiAnswer } from '../helpers/processes/create-call';
 import {
   callApi,
   startSubscribedService,
-  type ApiAnswer,
   type SubscribedService,
 } from '../helpers/processes/subscribed-service';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';

@@ -4,11 +4,11 @@ import { ENGINES } from '../helpers/database/engines';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService } from '../helpers/processes/running-service';
+import type { ApiAnswer } from '../helpers/processes/create-call';
 import {
   arrivedAt,
   callApi,
   startSubscribedService,
-  type ApiAnswer,
   type ShownSubscription,
   type SubscribedService,
 } from '../helpers/processes/subscribed-service';

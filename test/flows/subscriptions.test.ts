@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import {
   startSubscribedService,
-  type ApiAnswer,
   type ShownSubscription,
   type SubscribedService,
 } from '../helpers/processes/subscribed-service';
+import type { ApiAnswer } from '../helpers/processes/create-call';
 import { subscriptionWith } from '../helpers/subscription-body';
 
 const UNKNOWN = '/subscriptions/0192f3c8-5a00-7000-8000-000000000009';

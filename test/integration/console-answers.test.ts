@@ -18,6 +18,7 @@ import type { Validation } from '../../service/validation/problems';
 import { eventually } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
+import { owned } from '../helpers/resources';
 import {
   ADMIN_API_KEY,
   startSubscribedService,
@@ -43,11 +44,8 @@ describe('the console of an issuer', () => {
     page = openConsolePage(api.service.url);
     await page.logIn(ADMIN_API_KEY);
     const [, owner] = accounts;
-    const created = await create(api.service.url, {
-      credentialSubject: BILL_OF_LADING,
-      owner,
-      holder: owner,
-    });
+    const body = { credentialSubject: BILL_OF_LADING, owner, holder: owner };
+    const created = await create(api.service.url, body);
     const { signedW3CDocument: document, txHash: transactionHash } = created.body;
     issued = { document, transactionHash, tokenId: String(document.credentialStatus.tokenId) };
   });
@@ -69,14 +67,11 @@ describe('the console of an issuer', () => {
   });
 
   it('shows the wallet, and that all is well', async () => {
-    await eventually(
-      'the balance is read',
-      async () => (await get<Overview>(`${API}/overview`)).issuing?.wallet,
-    );
-    const { issuing, problems } = await get<Overview>(`${API}/overview`);
-    expect(issuing?.wallet?.mintsAffordable).to.be.greaterThan(20);
-    expect(issuing?.wallet).to.include({ currency: 'ETH' });
-    expect(problems).to.deep.equal([]);
+    const overview = (): Promise<Overview> => get(`${API}/overview`);
+    const wallet = await eventually('the balance is read', async () => (await overview()).issuing?.wallet);
+    expect(wallet.mintsAffordable).to.be.greaterThan(20);
+    expect(wallet).to.include({ currency: 'ETH' });
+    expect((await overview()).problems).to.deep.equal([]);
   });
 
   it('issues a document without waiting, and tells how far it is', async () => {
@@ -92,10 +87,11 @@ describe('the console of an issuer', () => {
     expect({ confirmedBlocks, failure }).to.deep.equal({ confirmedBlocks: 0, failure: null });
     const document = await page.call('GET', `/documents/${tokenId}`);
     expect(document.body).to.have.nested.property('signedW3CDocument.credentialStatus.tokenId', tokenId);
-    expect((await page.call('GET', `${API}/documents/${UNKNOWN}/progress`)).code).to.equal(
+    const codeFor = async (id: string) => (await page.call('GET', `${API}/documents/${id}/progress`)).code;
+    expect([await codeFor(UNKNOWN), await codeFor('x')]).to.deep.equal([
       'DOCUMENT_UNKNOWN',
-    );
-    expect((await page.call('GET', `${API}/documents/x/progress`)).code).to.equal('TOKEN_ID_INVALID');
+      'TOKEN_ID_INVALID',
+    ]);
   });
 
   it('ends the reading of a history whose caller leaves', async () => {
@@ -105,15 +101,13 @@ describe('the console of an issuer', () => {
       asked.resolve(undefined);
       return new Promise(() => undefined);
     });
-    const network = networkOfChain(31337);
-    const tokenRegistryAddress = api.local.registryAddress;
     const answers = createAnswers({
       config: {
-        network,
+        network: networkOfChain(31337),
         rpcUrls: [proxy.url],
         registries: [],
         followedOf: () => expect.fail('the node is known'),
-        tokenRegistryAddress,
+        tokenRegistryAddress: api.local.registryAddress,
       },
       db: {} as AnswersParts['db'],
       feedOf: () => undefined,
@@ -133,31 +127,26 @@ describe('the console of an issuer', () => {
   });
 
   it('ends a check whose caller leaves, and goes on with the next', async () => {
-    const pool = createCheckingPool({
-      contextUrl: TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
-      rules: { allowPrivate: true, allowLoopback: true },
-    });
+    const rules = { allowPrivate: true, allowLoopback: true };
+    const contextUrl = TRUSTVC_BILL_OF_LADING_CONTEXT_URL;
+    await using pool = owned('the checking pool', createCheckingPool({ contextUrl, rules }), 'stop');
     const bytes = (): Uint8Array<ArrayBuffer> =>
       new TextEncoder().encode(JSON.stringify({ verifiableCredential: issued.document }));
-    try {
-      const callers = [new AbortController(), new AbortController()];
-      const waiting = newDeferred<TokenState>();
-      const [first, second] = callers.map(({ signal }) =>
-        pool
-          .verify(bytes(), signal, () => {
-            for (const caller of callers) caller.abort(new CallerLeftError());
-            return waiting.promise;
-          })
-          .catch((error: unknown) => error),
-      );
-      expect(await first).to.be.instanceOf(CallerLeftError);
-      expect(await second).to.be.instanceOf(CallerLeftError);
-      const lost = (): Promise<TokenState> => Promise.reject(new Error('the node is away'));
-      const view = await pool.verify(bytes(), new AbortController().signal, lost);
-      expect(view.documentIntegrity.outcome).to.equal('valid');
-    } finally {
-      await pool.stop();
-    }
+    const callers = [new AbortController(), new AbortController()];
+    const waiting = newDeferred<TokenState>();
+    const [first, second] = callers.map(({ signal }) =>
+      pool
+        .verify(bytes(), signal, () => {
+          for (const caller of callers) caller.abort(new CallerLeftError());
+          return waiting.promise;
+        })
+        .catch((error: unknown) => error),
+    );
+    expect(await first).to.be.instanceOf(CallerLeftError);
+    expect(await second).to.be.instanceOf(CallerLeftError);
+    const lost = (): Promise<TokenState> => Promise.reject(new Error('the node is away'));
+    const view = await pool.verify(bytes(), new AbortController().signal, lost);
+    expect(view.documentIntegrity.outcome).to.equal('valid');
   });
 
   it('verifies a credential, and names what it looked up', async () => {
@@ -211,11 +200,8 @@ describe('the console of an issuer', () => {
   it('checks a request as it is typed, and says what would be refused', async () => {
     const right = { owner: accounts[1], holder: accounts[2], remarks: 'é'.repeat(60) };
     const validate = (body: object): Promise<Validation> => ask(`${API}/validate`, body);
-    expect(await validate({ ...right, credentialSubject: BILL_OF_LADING })).to.deep.equal({
-      problems: [],
-      remarkBytes: 120,
-      mostRemarkBytes: 120,
-    });
+    const none = { problems: [], remarkBytes: 120, mostRemarkBytes: 120 };
+    expect(await validate({ ...right, credentialSubject: BILL_OF_LADING })).to.deep.equal(none);
     const subject = { ...BILL_OF_LADING, blNumber: HOSTILE, vessel: 5, voyage: 'x', links: 'a _:b' };
     const { problems, remarkBytes } = await validate({
       owner: '0x1',
@@ -224,16 +210,15 @@ describe('the console of an issuer', () => {
       credentialSubject: subject,
     });
     expect(remarkBytes).to.equal(122);
-    expect(problems.map(({ pointer, code, isRefused }) => `${pointer} ${code} ${isRefused}`)).to.have.members(
-      [
-        '/owner REQUEST_FIELD_INVALID true',
-        '/holder REQUEST_FIELD_INVALID true',
-        '/remarks REMARK_TOO_LONG true',
-        '/credentialSubject/vessel VALUE_TYPE_WRONG false',
-        '/credentialSubject/voyage TERM_UNKNOWN true',
-        '/credentialSubject/links TEXT_NOT_PROTECTED true',
-      ],
-    );
+    const told = problems.map(({ pointer, code, isRefused }) => `${pointer} ${code} ${isRefused}`);
+    expect(told).to.have.members([
+      '/owner REQUEST_FIELD_INVALID true',
+      '/holder REQUEST_FIELD_INVALID true',
+      '/remarks REMARK_TOO_LONG true',
+      '/credentialSubject/vessel VALUE_TYPE_WRONG false',
+      '/credentialSubject/voyage TERM_UNKNOWN true',
+      '/credentialSubject/links TEXT_NOT_PROTECTED true',
+    ]);
     for (const { message } of problems) expect(message).to.match(/^[A-Z"]/);
     const untyped = await validate({ ...right, credentialSubject: { scac: 'A', blNumber: 'B' } });
     expect(untyped.problems).to.deep.include({

@@ -5,12 +5,7 @@ import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import { MINT_EVENTS } from '../../devnet/bill-of-lading';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { eventually } from '../helpers/eventually';
-import {
-  API,
-  openConsolePage,
-  type ConsoleAnswer,
-  type ConsolePage,
-} from '../helpers/processes/console-page';
+import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import {
   ADMIN_API_KEY,
   startSubscribedService,
@@ -66,8 +61,8 @@ describe('the console', () => {
   });
 
   it('answers 304 to the ETag of an overview until something moved, and logs both at debug', async () => {
-    const ask = (etag = ''): Promise<ConsoleAnswer<Overview>> =>
-      page.call('GET', `${API}/overview`, undefined, { 'If-None-Match': etag });
+    const ask = (etag = '') =>
+      page.call<Overview>('GET', `${API}/overview`, undefined, { 'If-None-Match': etag });
     const first = await ask();
     const etag = first.headers.get('ETag') ?? '';
     expect(etag).to.match(/^"[\w-]{43}"$/);

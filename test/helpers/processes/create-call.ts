@@ -1,5 +1,37 @@
 import type { SignedCredential } from '../../../service/issuance/sign';
 
+/** An answer of the API. `code`: of X-Error-Code. */
+export interface ApiAnswer<Body = Record<string, never>> {
+  status: number;
+  code: string | null;
+  headers: Headers;
+  body: Body;
+  /** The error's message. */
+  message: string;
+}
+
+/** Asks a service. A string is sent as it is, any other body as JSON. */
+export async function callService<Body>(
+  method: string,
+  url: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<ApiAnswer<Body>> {
+  const sent = new Headers(body === undefined ? {} : { 'Content-Type': 'application/json' });
+  for (const [name, value] of Object.entries(headers)) sent.set(name, value);
+  const content = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(url, { method, headers: sent, body: content ?? null });
+  const text = await response.text();
+  const isJson = (response.headers.get('Content-Type') ?? '').includes('json');
+  const answer = isJson ? (JSON.parse(text) as Body & { error?: { message?: string } }) : undefined;
+  return {
+    status: response.status,
+    code: response.headers.get('X-Error-Code'),
+    headers: response.headers,
+    body: answer as Body,
+    message: answer?.error?.message ?? '',
+  };
+}
 /** The answer of POST /create. */
 export interface CreateAnswer {
   status: number;

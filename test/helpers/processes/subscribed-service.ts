@@ -9,18 +9,9 @@ import {
   type Delivery,
   type RecordingReceiver,
 } from '../receiver/recording-receiver';
+import { callService, type ApiAnswer } from './create-call';
 import { healthOf } from './health-and-metrics';
 import { startService, type RunningService } from './running-service';
-
-/** An answer of the API. `code`: of X-Error-Code. */
-export interface ApiAnswer<Body = Record<string, never>> {
-  status: number;
-  code: string | null;
-  headers: Headers;
-  body: Body;
-  /** The error's message. */
-  message: string;
-}
 
 /** A subscription as the API shows it. */
 export type ShownSubscription = components['schemas']['Subscription'];
@@ -129,26 +120,8 @@ export async function callApi<Body>(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<ApiAnswer<Body>> {
-  const response = await fetch(`${serviceUrl}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${ADMIN_API_KEY}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const json = (response.headers.get('content-type') ?? '').includes('json')
-    ? (JSON.parse(text) as Body & { error?: { message?: string } })
-    : undefined;
-  return {
-    status: response.status,
-    code: response.headers.get('x-error-code'),
-    headers: response.headers,
-    body: json as Body,
-    message: json?.error?.message ?? '',
-  };
+  const key = { authorization: `Bearer ${ADMIN_API_KEY}` };
+  return callService(method, `${serviceUrl}${path}`, body, { ...key, ...headers });
 }
 
 /** Type and token of each event that arrived, in order, without the types' common beginning. */
