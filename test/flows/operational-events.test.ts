@@ -132,7 +132,7 @@ for (const engine of ENGINES)
     const conditions = async (): Promise<string[]> =>
       ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
 
-    it('tell that a sink is gone, a mint deferred, a node differing, and that all are well again', async () => {
+    it('tell that a sink is gone, a mint deferred, a node differing, and all well again', async () => {
       const [differing, away] = nodes as [RpcProxy, RpcProxy];
       const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
       subscriber.answerWith(answering(410));
