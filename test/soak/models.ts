@@ -1,4 +1,4 @@
-import type { Engine } from '../helpers/database/engines';
+import { ENGINES, type Engine } from '../helpers/database/engines';
 import { createLivePlace } from '../helpers/live-change/live-change';
 import { MintScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
@@ -7,15 +7,25 @@ import { createRequestPlace } from '../helpers/request-model/request-model';
 import { createRetractionPlace } from '../helpers/retraction-model/retraction-model';
 import type { Place } from '../helpers/scenario';
 
-/** The models that scenarios test. */
-export const MODELS = ['mints', 'retractions', 'requests', 'nodes', 'subscriptions'] as const;
-export type Model = (typeof MODELS)[number];
-
-/** The scenarios that main.ts gives to a process. Each result is sent as a message. */
-export interface SeedRange {
-  model: Model;
-  /** For requests and subscriptions: the other models have one. */
+/** A model, and the engine of its database. */
+export interface ModelOnEngine {
+  model: 'mints' | 'nodes' | 'retractions' | 'requests' | 'subscriptions';
   engine: Engine;
+}
+
+/** The models that scenarios test. Those of the retractions choose their engine by the seed. */
+export const MODELS: readonly ModelOnEngine[] = [
+  { model: 'mints', engine: 'SQLite' },
+  { model: 'nodes', engine: 'SQLite' },
+  { model: 'retractions', engine: 'SQLite' },
+  ...ENGINES.flatMap((engine) => [
+    { model: 'requests' as const, engine },
+    { model: 'subscriptions' as const, engine },
+  ]),
+];
+
+/** Scenarios that main.ts gives to a process. It answers with the range and the result of each. */
+export interface SeedRange extends ModelOnEngine {
   first: number;
   count: number;
   /** No scenario begins later than this after the first. */
@@ -23,7 +33,7 @@ export interface SeedRange {
 }
 
 /** Undefined if the engine is not installed. */
-export async function createPlace(model: Model, engine: Engine): Promise<Place | undefined> {
+export async function createPlace({ model, engine }: ModelOnEngine): Promise<Place | undefined> {
   if (model === 'retractions') return createRetractionPlace();
   if (model === 'requests') return createRequestPlace(engine);
   if (model === 'subscriptions') return createLivePlace(engine);

@@ -2,23 +2,26 @@ import { stopAll } from '../helpers/resources';
 import { createPlace, type SeedRange } from './models';
 
 async function run(range: SeedRange): Promise<void> {
-  const { model, engine, first, count, forMs = Infinity } = range;
-  const place = await createPlace(model, engine);
+  const { engine, first, count, forMs = Infinity } = range;
+  const place = await createPlace(range);
   if (place === undefined) throw new Error(`${engine} is not installed`);
   const until = Date.now() + forMs;
   for (let seed = first; seed < first + count && Date.now() < until; seed++)
-    process.send?.(await place.run(seed));
+    process.send?.([range, await place.run(seed)]);
+  await stopAll();
 }
 
-process.once('message', (range) => {
-  run(range as SeedRange)
-    .finally(stopAll)
-    .then(
-      () => process.disconnect(),
-      (error: unknown) => {
-        console.error(error);
-        process.exit(1);
-      },
-    );
+async function runAll(ranges: readonly SeedRange[]): Promise<void> {
+  for (const range of ranges) await run(range);
+}
+
+process.once('message', (ranges) => {
+  runAll(ranges as SeedRange[]).then(
+    () => process.disconnect(),
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
 });
 process.once('disconnect', () => process.exit());
