@@ -15,7 +15,8 @@ describe('startDevnet with other options', () => {
     const folder = temporaryFolder();
     const options = {
       network: 'amoy',
-      blockTime: 0.1,
+      // A reorganisation mines all blocks again: few come.
+      blockTime: 0.25,
       confirmations: 3,
       keep: true,
       folder: folder.path,

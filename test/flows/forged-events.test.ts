@@ -16,6 +16,8 @@ import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recei
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
+/** Enough for each log: to estimate it takes as long as to mine it. */
+const GAS = { gasLimit: 3_000_000 };
 const MINT = ['escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'];
 
 describe('forged events', () => {
@@ -139,10 +141,10 @@ describe('forged events', () => {
     );
     for (const { topicHash } of allEvents()) {
       const topics = [topicHash, ...[1, 2, 3].map(() => hexlify(randomBytes(32)))];
-      await forger.forgeLog(topics.slice(0, 1), '0x');
-      await forger.forgeLog(topics.slice(0, 2), hexlify(randomBytes(31)));
-      await forger.forgeLog(topics.slice(0, 3), pointingNowhere);
-      await forger.forgeLog(topics, longRemark);
+      await forger.forgeLog(topics.slice(0, 1), '0x', GAS);
+      await forger.forgeLog(topics.slice(0, 2), hexlify(randomBytes(31)), GAS);
+      await forger.forgeLog(topics.slice(0, 3), pointingNowhere, GAS);
+      await forger.forgeLog(topics, longRemark, GAS);
     }
   }
 
@@ -157,7 +159,7 @@ describe('forged events', () => {
       const types = inData.map(({ type }) => (type === 'bytes' ? type : 'uint256'));
       const values = inData.map(({ type }) => (type === 'bytes' ? '0x' : MaxUint256));
       const data = AbiCoder.defaultAbiCoder().encode(types, values);
-      await forger.forgeLog([topicHash, ...indexed], data);
+      await forger.forgeLog([topicHash, ...indexed], data, GAS);
     }
   }
 });

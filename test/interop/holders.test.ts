@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { expect } from 'chai';
 import * as ethers from 'ethers';
-import { tokenLines } from '../../cli/token/token-report';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import packageJson from '../../package.json';
@@ -92,12 +91,6 @@ describe('docs/holders.md', () => {
     for (const { operation, remark } of found)
       expect(decryptRemark(remark, ID)).to.deep.equal({ kind: 'text', text: `remark of ${operation}` });
     expect(state).to.include({ state: 'returned to issuer', beneficiary: one, holder: one });
-  });
-
-  it('is named by the command that lists the next operations', async () => {
-    const location = { chainId: 31337, registry: local.registryAddress, tokenId };
-    const lines = tokenLines({ location, credentialId: ID }, await historyOf(local, tokenId), 'localhost');
-    expect(lines).to.include('Possible next operations (docs/holders.md lists the tools)');
   });
 
   it('names the library version that these tests use', () => {
