@@ -4,17 +4,12 @@ import type { TaggedOverview } from '../../console/requests/api';
 import { RequestFailure } from '../../console/requests/request';
 import { newDeferred } from '../../service/base/waiting';
 import type { Overview } from '../../service/console/views';
+import { stopLater } from '../helpers/resources';
 
 type Following = Record<'stop' | 'pause' | 'retry', () => void>;
-
 type Read = (etag: string | undefined, signal: AbortSignal) => Promise<TaggedOverview | undefined>;
-
-interface FollowModule {
-  followOverview: (
-    read: Read,
-    listener: { overview: (overview: Overview) => void; connected: () => void; lost: () => void },
-  ) => Following;
-}
+type Listener = { overview: (overview: Overview) => void; connected: () => void; lost: () => void };
+type FollowOverview = (read: Read, listener: Listener) => Following;
 
 /** Only the compiler of console/ knows the types of a browser, which this module needs. */
 const MODULE: string = '../../console/requests/follow-overview';
@@ -33,7 +28,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 describe('the overview that a page follows', () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
-  let followOverview: FollowModule['followOverview'];
+  let followOverview: FollowOverview;
   let following: Following | undefined;
   /** The failures of the next reads; the others succeed. */
   let failures: (Error | undefined)[];
@@ -43,8 +38,9 @@ describe('the overview that a page follows', () => {
   let told: string[];
 
   before(async () => {
-    ({ followOverview } = (await import(MODULE)) as FollowModule);
+    ({ followOverview } = (await import(MODULE)) as { followOverview: FollowOverview });
     Object.assign(globalThis, { document: page });
+    stopLater('document', () => Reflect.deleteProperty(globalThis, 'document'));
   });
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -58,9 +54,6 @@ describe('the overview that a page follows', () => {
     following = undefined;
     mock.restoreAll();
     mock.timers.reset();
-  });
-  after(() => {
-    Reflect.deleteProperty(globalThis, 'document');
   });
 
   async function read(etag: string | undefined): Promise<TaggedOverview | undefined> {

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
+import type { ServiceError } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { deriveCredential } from '../../service/verification/derive-credential';
 import { verifyCredential } from '../../service/verification/verify-credential';
 import { verify as verifyWithLibrary } from '../helpers/credentials/derive-and-verify';
 import { fakeSources } from '../helpers/credentials/fake-sources';
+import { errorOf } from '../helpers/error-of';
 import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
 
 const SUBJECT = {
@@ -29,11 +31,8 @@ describe('deriving a credential', () => {
 
   const derive = async (pointers: string[], credential = base): Promise<JsonObject> =>
     deriveCredential(credential, pointers, createDocumentLoader(issuer.contextUrl));
-  const refusal = async (pointers: string[], credential = base): Promise<Record<string, unknown>> =>
-    derive(pointers, credential).then(
-      () => ({ code: 'derived' }),
-      (error: Record<string, unknown>) => error,
-    );
+  const refusal = (pointers: string[], credential = base): Promise<ServiceError> =>
+    errorOf(derive(pointers, credential));
 
   it('discloses the named members, the types of their objects, and mandatory members', async () => {
     const derived = await derive([
@@ -45,16 +44,9 @@ describe('deriving a credential', () => {
       blNumber: 'SGCNM21566325',
       packages: [{ packagesWeight: '2 t' }],
     });
-    expect(Object.keys(derived).sort()).to.deep.equal([
-      '@context',
-      'credentialStatus',
-      'credentialSubject',
-      'id',
-      'issuer',
-      'proof',
-      'type',
-      'validFrom',
-      'validUntil',
+    expect(derived).to.have.all.keys([
+      ...['@context', 'credentialStatus', 'credentialSubject', 'id', 'issuer', 'proof', 'type'],
+      ...['validFrom', 'validUntil'],
     ]);
     // The id decrypts the remark.
     expect(derived.id).to.equal(base.id);
@@ -74,19 +66,8 @@ describe('deriving a credential', () => {
 
   it('leaves the renderer out unless a pointer covers it', async () => {
     expect(await derive(['/credentialSubject'])).not.to.have.property('renderMethod');
-    expect((await derive(['/credentialSubject', '/renderMethod'])).renderMethod).to.deep.equal(
-      base.renderMethod,
-    );
-    expect((await derive([''])).renderMethod).to.deep.equal(base.renderMethod);
-  });
-
-  it('does not change its input', async () => {
-    const [pointers, before] = [
-      Object.freeze(['/credentialSubject/scac']) as string[],
-      structuredClone(base),
-    ];
-    await derive(pointers);
-    expect(base).to.deep.equal(before);
+    for (const pointers of [['/credentialSubject', '/renderMethod'], ['']])
+      expect((await derive(pointers)).renderMethod).to.deep.equal(base.renderMethod);
   });
 
   for (const [pointer, near] of [
@@ -120,17 +101,14 @@ describe('deriving a credential', () => {
       expect((await refusal([`/credentialSubject/${name}`], changed)).code).to.equal('POINTER_INVALID');
   });
 
-  it('refuses a credential that is derived, unsigned or signed with another cryptosuite', async () => {
-    const derived = await derive(['/credentialSubject']);
-    expect((await refusal(['/credentialSubject'], derived)).code).to.equal('CREDENTIAL_ALREADY_DERIVED');
-    const unsigned = { ...base, proof: undefined };
-    expect((await refusal(['/credentialSubject'], unsigned)).code).to.equal('PROOF_UNSUPPORTED');
+  it('refuses a credential that is derived, unsigned, changed or of another cryptosuite', async () => {
+    for (const [credential, code] of [
+      [await derive(['/credentialSubject']), 'CREDENTIAL_ALREADY_DERIVED'],
+      [{ ...base, proof: undefined }, 'PROOF_UNSUPPORTED'],
+      [{ ...base, issuer: undefined }, 'DERIVATION_FAILED'],
+    ] as const)
+      expect(await refusal(['/credentialSubject'], credential)).to.include({ code });
     const other = { ...base, proof: { ...(base.proof as object), cryptosuite: 'bbs-2023' } };
     expect((await refusal(['/credentialSubject'], other)).message).to.contain('bbs-2023');
-  });
-
-  it('refuses a credential whose content does not match its proof', async () => {
-    const other = { ...base, issuer: undefined };
-    expect((await refusal(['/credentialSubject'], other)).code).to.equal('DERIVATION_FAILED');
   });
 });

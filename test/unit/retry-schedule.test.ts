@@ -8,58 +8,42 @@ const DAYS_3 = 3 * 24 * 3_600_000;
 
 const SCHEDULE = realisedOptions({}).retry;
 
-/** The failed attempt, the random number, what the receiver asks for, and the age of the first attempt. */
-interface Failed {
-  attempt: number;
-  random?: number;
-  retryAfterMs?: number;
-  agoMs?: number;
-}
-
 describe('retry schedule', () => {
-  const delayAfter = ({ attempt, random = 0, retryAfterMs, agoMs = 0 }: Failed): number | undefined => {
+  const delayAfter = (
+    attempt: number,
+    { random = 0, retryAfterMs = undefined as number | undefined, agoMs = 0 } = {},
+  ): number | undefined => {
     const failed = { attempt, firstAttemptedAt: NOW - agoMs, now: NOW, retryAfterMs };
     const at = nextAttemptAt(failed, SCHEDULE, random);
     return at === undefined ? undefined : at - NOW;
   };
-  const [late, long] = [DAYS_3 - 5_000, 30 * DAYS_3];
 
-  for (const [what, rows] of Object.entries<[Failed, number | undefined][]>({
-    'doubles from one second up to fifteen minutes': [
-      [{ attempt: 1 }, 1_000],
-      [{ attempt: 2 }, 2_000],
-      [{ attempt: 10 }, 512_000],
-      [{ attempt: 11 }, 900_000],
-      [{ attempt: 1_000 }, 900_000],
-    ],
-    'shortens a delay by up to half at random': [
-      [{ attempt: 1, random: 1 }, 500],
-      [{ attempt: 1_000, random: 1 }, 450_000],
-    ],
-    'waits as long as the receiver asks, up to a day': [
-      [{ attempt: 1, retryAfterMs: 120_000 }, 120_000],
-      [{ attempt: 1, retryAfterMs: 10 }, 1_000],
-      [{ attempt: 1, retryAfterMs: HOURS_24 }, HOURS_24],
-      [{ attempt: 1, retryAfterMs: HOURS_24 + 1 }, HOURS_24],
-      [{ attempt: 1, retryAfterMs: Number.MAX_VALUE }, HOURS_24],
-    ],
-    'makes the last attempt three days after the first, whatever the receiver asks, and none later': [
-      [{ attempt: 300, agoMs: late }, 5_000],
-      [{ attempt: 300, agoMs: late, retryAfterMs: HOURS_24 }, 5_000],
-      [{ attempt: 301, agoMs: DAYS_3 }, undefined],
-      [{ attempt: 4, agoMs: DAYS_3, retryAfterMs: HOURS_24 }, 900_000],
-    ],
-    'makes at least 50 attempts even if the deadline passed after a clock change or downtime': [
-      [{ attempt: 1, agoMs: long }, 1_000],
-      [{ attempt: 4, agoMs: long, retryAfterMs: 60_000 }, 60_000],
-      [{ attempt: 49, agoMs: long }, 900_000],
-      [{ attempt: 50, agoMs: long }, undefined],
-      [{ attempt: 51, agoMs: long }, undefined],
-    ],
-  }))
-    it(what, () => {
-      for (const [failed, delay] of rows) expect(delayAfter(failed), JSON.stringify(failed)).to.equal(delay);
-    });
+  it('doubles from one second up to fifteen minutes, shortened by up to half at random', () => {
+    const delays = (random: number) => [1, 2, 10, 11, 1000].map((attempt) => delayAfter(attempt, { random }));
+    expect(delays(0)).to.deep.equal([1_000, 2_000, 512_000, 900_000, 900_000]);
+    expect(delays(1)).to.deep.equal([500, 1_000, 256_000, 450_000, 450_000]);
+  });
+
+  it('waits as long as the receiver asks, up to a day', () => {
+    const asked = [10, 120_000, HOURS_24, HOURS_24 + 1, Number.MAX_VALUE];
+    const delays = asked.map((retryAfterMs) => delayAfter(1, { retryAfterMs }));
+    expect(delays).to.deep.equal([1_000, 120_000, HOURS_24, HOURS_24, HOURS_24]);
+  });
+
+  it('makes the last attempt three days after the first, whatever the receiver asks, and none later', () => {
+    const agoMs = DAYS_3 - 5_000;
+    expect(delayAfter(300, { agoMs })).to.equal(5_000);
+    expect(delayAfter(300, { agoMs, retryAfterMs: HOURS_24 })).to.equal(5_000);
+    expect(delayAfter(301, { agoMs: DAYS_3 })).to.equal(undefined);
+    expect(delayAfter(4, { agoMs: DAYS_3, retryAfterMs: HOURS_24 })).to.equal(900_000);
+  });
+
+  it('makes at least 50 attempts even if the deadline passed after a clock change or downtime', () => {
+    const agoMs = 30 * DAYS_3;
+    const delays = [1, 2, 4, 49, 50, 51].map((attempt) => delayAfter(attempt, { agoMs }));
+    expect(delays).to.deep.equal([1_000, 2_000, 8_000, 900_000, undefined, undefined]);
+    expect(delayAfter(4, { agoMs, retryAfterMs: 60_000 })).to.equal(60_000);
+  });
 
   it('waits at most a day, or the maximum if that is longer', () => {
     expect(longestPauseMs(SCHEDULE)).to.equal(HOURS_24);

@@ -8,6 +8,8 @@ import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 
 const VALID = minimal.credentialSubject;
+/** Those whose values are strings. */
+const TERMS = Object.keys(full.credentialSubject).filter((term) => term !== 'type' && term !== 'packages');
 
 /** Every problem of a valid subject with these changes, as "pointer CODE". */
 async function problemsOf(changes: object): Promise<string[]> {
@@ -33,28 +35,22 @@ describe('strict validation of a Bill of Lading', () => {
     }
   });
 
-  for (const type of [undefined, [], ['Invoice'], 'Invoice', ['NoBillOfLading'], null]) {
-    it(`reports "Missing type BillOfLading" for the type ${JSON.stringify(type)}`, async () => {
-      const problems = await validateBillOfLading({ ...VALID, type });
-      expect(problems[0]).to.deep.equal({
+  it('reports "Missing type BillOfLading" for other types', async () => {
+    for (const type of [undefined, [], ['Invoice'], 'Invoice', ['NoBillOfLading'], null])
+      expect((await validateBillOfLading({ ...VALID, type }))[0], JSON.stringify(type)).to.deep.equal({
         pointer: '/type',
         code: 'TYPE_NOT_BILL_OF_LADING',
         message: 'Missing type BillOfLading',
       });
-    });
-  }
+  });
 
   it('reports "Missing required BillOfLading fields" for each that is missing or empty', async () => {
-    const missing = (pointer: string) => ({
-      pointer,
-      code: 'REQUIRED_FIELD_MISSING',
-      message: 'Missing required BillOfLading fields',
-    });
+    const message = 'Missing required BillOfLading fields';
     expect(await validateBillOfLading({ type: ['BillOfLading'], scac: '' })).to.deep.equal([
-      missing('/blNumber'),
-      missing('/scac'),
+      { pointer: '/blNumber', code: 'REQUIRED_FIELD_MISSING', message },
+      { pointer: '/scac', code: 'REQUIRED_FIELD_MISSING', message },
     ]);
-    expect(await validateBillOfLading({ ...VALID, blNumber: '' })).to.deep.equal([missing('/blNumber')]);
+    expect(await problemsOf({ blNumber: '' })).to.deep.equal(['/blNumber REQUIRED_FIELD_MISSING']);
   });
 
   it('reports a subject that states nothing, which signing refuses', async () => {
@@ -67,21 +63,15 @@ describe('strict validation of a Bill of Lading', () => {
     expect(await problemsOf({ type: ['Invoice'] })).not.to.include(' SUBJECT_EMPTY');
   });
 
-  it('requires an array of strings as type', async () => {
+  it('requires an array of strings as type, and a string for every other term but packages', async () => {
     expect(await problemsOf({ type: 'BillOfLading' })).to.deep.equal(['/type VALUE_TYPE_WRONG']);
     expect(await problemsOf({ type: ['BillOfLading', 5] })).to.deep.equal(['/type/1 VALUE_TYPE_WRONG']);
-  });
-
-  for (const wrong of [5, true, null, ['x'], { '@value': 'x' }]) {
-    it(`requires a string for every term but type and packages, not ${JSON.stringify(wrong)}`, async () => {
-      const terms = Object.keys(full.credentialSubject).filter(
-        (term) => term !== 'type' && term !== 'packages',
+    expect(TERMS).to.have.length(16);
+    for (const wrong of [5, true, null, ['x'], { '@value': 'x' }])
+      expect(await problemsOf(Object.fromEntries(TERMS.map((term) => [term, wrong])))).to.include.members(
+        TERMS.map((term) => `/${term} VALUE_TYPE_WRONG`),
       );
-      expect(terms).to.have.length(16);
-      for (const term of terms)
-        expect(await problemsOf({ [term]: wrong }), term).to.include(`/${term} VALUE_TYPE_WRONG`);
-    });
-  }
+  });
 
   it('requires an array of objects as packages, with strings and known terms in them', async () => {
     expect(await problemsOf({ packages: {} })).to.deep.equal(['/packages VALUE_TYPE_WRONG']);
@@ -94,22 +84,20 @@ describe('strict validation of a Bill of Lading', () => {
   });
 
   it('reports every unknown term, also __proto__, constructor and @context', async () => {
-    const names = ['vesel', 'a/b~c', '', '@context', 'constructor', 'https://other.example/term'];
-    const pointers = [
-      '/vesel',
-      '/a~1b~0c',
-      '/',
-      '/@context',
-      '/constructor',
-      '/https:~1~1other.example~1term',
-    ];
-    const changes = Object.fromEntries(names.map((name) => [name, 'x']));
-    expect(await problemsOf(changes)).to.have.members(pointers.map((pointer) => `${pointer} TERM_UNKNOWN`));
-    const proto = JSON.parse(
-      '{"type":["BillOfLading"],"scac":"A","blNumber":"B","__proto__":{"a":1}}',
-    ) as unknown;
-    const [first] = await validateBillOfLading(proto);
-    expect(first).to.include({ pointer: '/__proto__', code: 'TERM_UNKNOWN' });
+    const pointers = {
+      vesel: '/vesel',
+      'a/b~c': '/a~1b~0c',
+      '': '/',
+      '@context': '/@context',
+      constructor: '/constructor',
+      'https://other.example/term': '/https:~1~1other.example~1term',
+    };
+    expect(await problemsOf(pointers)).to.have.members(
+      Object.values(pointers).map((pointer) => `${pointer} TERM_UNKNOWN`),
+    );
+    const proto = JSON.parse('{"__proto__":{"a":1}}') as object;
+    Object.defineProperties(proto, Object.getOwnPropertyDescriptors(VALID));
+    expect((await validateBillOfLading(proto)).map(({ pointer }) => pointer)).to.include('/__proto__');
   });
 
   it('requires one object as the subject', async () => {
@@ -147,13 +135,6 @@ describe('strict validation of a Bill of Lading', () => {
   it('handles 100,000 levels of nesting', async () => {
     const deep = JSON.parse(`${'{"vessel":'.repeat(100_000)}1${'}'.repeat(100_000)}`) as object;
     expect(await problemsOf({ vessel: deep })).to.include('/vessel VALUE_TYPE_WRONG');
-  });
-
-  it('does not change its input', async () => {
-    const subject = { ...VALID, type: ['X'], foo: { a: [1] } };
-    const before = structuredClone(subject);
-    await validateBillOfLading(subject);
-    expect(subject).to.deep.equal(before);
   });
 });
 
@@ -195,46 +176,25 @@ describe('the JSON Schema of a Bill of Lading', () => {
 
 describe('the terms of strict validation', () => {
   it('are those that the contexts define for a subject, except terms that do not describe it', async () => {
-    const files = [
-      'bill-of-lading-v1',
-      'attachments-context',
-      'render-method-context-v2',
-      'transferable-records-context',
-    ];
-    const named = files
-      .map((file) => readContextFile(`${file}.json`).toString())
-      .flatMap((text) => wordsIn(text));
-    const base = [
-      'id',
-      'name',
-      'description',
-      'mediaType',
-      'digestSRI',
-      'digestMultibase',
-      'proof',
-      'renderMethod',
-    ];
+    const files =
+      'bill-of-lading-v1 attachments-context render-method-context-v2 transferable-records-context';
+    const named = files.split(' ').flatMap((file) => wordsIn(readContextFile(`${file}.json`).toString()));
+    const base =
+      'id name description mediaType digestSRI digestMultibase proof renderMethod issuer validFrom evidence';
     const known: string[] = [];
     const defined: string[] = [];
-    for (const term of new Set([...named, ...base, 'issuer', 'validFrom', 'evidence'])) {
+    for (const term of new Set([...named, ...base.split(' ')])) {
       if (term === 'type') continue;
       const value = term === 'id' ? 'urn:x:1' : { name: 'x' };
       const problems = await jsonLdProblems({ type: ['BillOfLading'], [term]: value });
       if (problems.length === 0) defined.push(term);
       if (!(await problemsOf({ [term]: value })).includes(`/${term} TERM_UNKNOWN`)) known.push(term);
     }
-    expect(known).to.include.members(Object.keys(full.credentialSubject).filter((term) => term !== 'type'));
+    expect(known).to.include.members([...TERMS, 'packages']);
     expect(known.filter((term) => !defined.includes(term))).to.deep.equal([]);
-    expect(defined.filter((term) => !known.includes(term))).to.have.members([
-      'mediaType',
-      'digestSRI',
-      'digestMultibase',
-      'proof',
-      'xsd',
-      'BillOfLading',
-      'EMBEDDED_RENDERER',
-      'TransferableRecords',
-    ]);
+    const others =
+      'mediaType digestSRI digestMultibase proof xsd BillOfLading EMBEDDED_RENDERER TransferableRecords';
+    expect(defined.filter((term) => !known.includes(term))).to.have.members(others.split(' '));
   });
 });
 
@@ -244,30 +204,26 @@ function wordsIn(text: string): string[] {
 }
 
 describe('the subject in a file', () => {
-  const at = (value: unknown): string => {
-    const { takenFor, pointer, subject } = findSubject(value);
-    return `${takenFor} ${pointer} ${JSON.stringify(subject)}`;
-  };
-
-  it('is found alone, and in a request, a credential or an answer', () => {
-    expect(at({ scac: 'A' })).to.equal('credentialSubject  {"scac":"A"}');
-    expect(at({ credentialSubject: 1, owner: '0x', holder: '0x' })).to.equal('request /credentialSubject 1');
-    expect(at({ credentialSubject: 1 })).to.equal('request /credentialSubject 1');
-    expect(at({ '@context': [], type: ['VerifiableCredential'], credentialSubject: 1 })).to.equal(
+  for (const [value, found] of [
+    [{ scac: 'A' }, 'credentialSubject  {"scac":"A"}'],
+    [{ credentialSubject: 1, owner: '0x', holder: '0x' }, 'request /credentialSubject 1'],
+    [{ credentialSubject: 1 }, 'request /credentialSubject 1'],
+    [
+      { '@context': [], type: ['VerifiableCredential'], credentialSubject: 1 },
       'credential /credentialSubject 1',
-    );
-    expect(at({ signedW3CDocument: { proof: {}, credentialSubject: 1 }, txHash: '0x' })).to.equal(
+    ],
+    [
+      { signedW3CDocument: { proof: {}, credentialSubject: 1 }, txHash: '0x' },
       'answer /signedW3CDocument/credentialSubject 1',
-    );
-    expect(at([1])).to.equal('credentialSubject  [1]');
-  });
-
-  it('is missing where a request or a credential has none', () => {
-    expect(at({ owner: '0x', holder: '0x' })).to.equal('request /credentialSubject undefined');
-    expect(at({ type: 'VerifiableCredential' })).to.equal('credential /credentialSubject undefined');
-  });
-
-  it('is not taken for a credential because it has an @context of its own', () => {
-    expect(at({ '@context': {}, scac: 'A' })).to.equal('credentialSubject  {"@context":{},"scac":"A"}');
-  });
+    ],
+    [[1], 'credentialSubject  [1]'],
+    // A request or a credential that has none.
+    [{ owner: '0x', holder: '0x' }, 'request /credentialSubject undefined'],
+    [{ type: 'VerifiableCredential' }, 'credential /credentialSubject undefined'],
+    [{ '@context': {}, scac: 'A' }, 'credentialSubject  {"@context":{},"scac":"A"}'],
+  ] as const)
+    it(`of ${JSON.stringify(value)} is ${found}`, () => {
+      const { takenFor, pointer, subject } = findSubject(value);
+      expect(`${takenFor} ${pointer} ${JSON.stringify(subject)}`).to.equal(found);
+    });
 });
