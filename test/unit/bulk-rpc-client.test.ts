@@ -4,40 +4,38 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { isThrottled, nodeErrorOf } from '../../service/chain/node-errors';
 import { createRpcClient } from '../../service/chain/rpc-client';
-import { listen } from '../../service/http/server';
 import { hastenSuite } from '../helpers/eventually';
+import { serve } from '../helpers/http-server';
+import { owned } from '../helpers/resources';
 
-const RANGE = { fromBlock: '0x1', toBlock: '0x9' };
+/** The client of a provider that answers so, until the block ends. */
+async function clientOf(listener: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
+  const server = await serve((request, response) => void listener(request, response));
+  return owned('client', createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk'), 'destroy');
+}
+
+const failureOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
 describe('a provider that throttles requests', () => {
   // After a refusal, the pace is one request a second.
   hastenSuite(4);
 
-  /** Number of the next requests that are refused. */
-  let refusals = 0;
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { id, method } = (await json(request)) as { id: number; method: string };
-    const result = method === 'eth_getLogs' ? [] : '0x1';
-    if (refusals-- > 0) response.writeHead(429).end('Too Many Requests');
-    else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-  }
-
   it('is asked for a refused range again when other calls are throttled too', async () => {
-    const server = await listen((request, response) => void answer(request, response), '127.0.0.1', 0);
-    const client = createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk');
-    try {
-      refusals = 2;
-      const refused: unknown = await client.send('eth_getLogs', [RANGE]).catch((error: unknown) => error);
-      expect(isThrottled(refused), 'refused twice: it may be too wide').to.equal(true);
-      refusals = 1;
-      expect(await client.send('eth_blockNumber', [])).to.equal('0x1');
-      refusals = 1;
-      expect(await client.send('eth_getLogs', [RANGE])).to.deep.equal([]);
-    } finally {
-      client.destroy();
-      await server.close();
-    }
+    /** Number of the next requests that are refused. */
+    let refusals = 2;
+    await using client = await clientOf(async (request, response) => {
+      const { id, method } = (await json(request)) as { id: number; method: string };
+      const result = method === 'eth_getLogs' ? [] : '0x1';
+      if (refusals-- > 0) response.writeHead(429).end('Too Many Requests');
+      else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });
+    const range = [{ fromBlock: '0x1', toBlock: '0x9' }];
+    const refused = await failureOf(client.send('eth_getLogs', range));
+    expect(isThrottled(refused), 'refused twice: it may be too wide').to.equal(true);
+    refusals = 1;
+    expect(await client.send('eth_blockNumber', [])).to.equal('0x1');
+    refusals = 1;
+    expect(await client.send('eth_getLogs', range)).to.deep.equal([]);
   });
 });
 
@@ -55,26 +53,19 @@ describe('calls in batches', () => {
 
   /** Results of one call for each number. `times`: how often all of them are sent. */
   async function callEach(numbers: number[], times = 1): Promise<unknown[]> {
-    const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    await using client = await clientOf(async (request, response) => {
       const body = (await json(request)) as Call | Call[];
       requests.push(body);
       const { status = 200, body: answered, text = JSON.stringify(answered), isDropped } = answer(body);
       if (isDropped) request.socket.destroy();
       else response.writeHead(status).end(text);
-    };
-    const server = await listen((request, response) => void respond(request, response), '127.0.0.1', 0);
-    const client = createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk');
-    try {
-      const results: unknown[] = [];
-      for (let time = 0; time < times; time++) {
-        const params = numbers.map((number) => [number]);
-        results.push(...((await client.sendBatches?.('double', params)) ?? []));
-      }
-      return results;
-    } finally {
-      client.destroy();
-      await server.close();
+    });
+    const results: unknown[] = [];
+    for (let time = 0; time < times; time++) {
+      const params = numbers.map((number) => [number]);
+      results.push(...((await client.sendBatches?.('double', params)) ?? []));
     }
+    return results;
   }
 
   const areTogether = (): boolean[] => requests.map((body) => Array.isArray(body));
@@ -128,17 +119,17 @@ describe('calls in batches', () => {
 
   it('are not sent one by one when the provider throttles the batch', async () => {
     answer = (body) => (Array.isArray(body) ? { status: 429, body: 'slower' } : { body: doubled(body) });
-    const failure: unknown = await callEach([1, 2, 3]).catch((cause: unknown) => cause);
+    const failure = await failureOf(callEach([1, 2, 3]));
     expect(isThrottled(failure)).to.equal(true);
     expect(areTogether()).to.not.include(false);
-  }).timeout(60_000);
+  });
 
   it('fail with the error of the one call that is refused', async () => {
     const refused = { jsonrpc: '2.0', error: { code: -32000, message: 'unknown number 2' } };
     const oneRefused = (one: Call): object =>
       one.params[0] === 2 ? { ...refused, id: one.id } : doubled(one);
     answer = (body) => ({ body: Array.isArray(body) ? body.map(oneRefused) : oneRefused(body) });
-    const failure: unknown = await callEach([1, 2, 3]).catch((cause: unknown) => cause);
+    const failure = await failureOf(callEach([1, 2, 3]));
     expect(nodeErrorOf(failure)).to.equal('unknown number 2');
   });
 });

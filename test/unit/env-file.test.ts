@@ -14,6 +14,7 @@ import { expect } from 'chai';
 import { parse } from 'dotenv';
 import { setEnvValue, withValue } from '../../cli/files/env-file';
 import { readSettings } from '../../service/config/config';
+import { errorOf } from '../helpers/error-of';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const JSON_VALUE = '{"id":"did:web:localhost%3A3000#keys-1","note":"a # b"}';
@@ -49,20 +50,11 @@ describe('setting a variable of an env file', () => {
       });
     });
 
-    for (const value of [
-      JSON_VALUE,
-      'K+X/3c=',
-      "it's",
-      '$HOME and `x`',
-      'a\\nb',
-      'back\\',
-      'two\nlines',
-      ' padded ',
-    ]) {
-      it(`is read back with exactly the value ${JSON.stringify(value)}`, () => {
+    it('is read back with exactly its value', () => {
+      const odd = ['K+X/3c=', "it's", '$HOME and `x`', 'a\\nb', 'back\\', 'two\nlines', ' padded '];
+      for (const value of [JSON_VALUE, ...odd])
         expect(parse(withValue('A=1\n# c\n', 'NAME', value))).to.deep.equal({ A: '1', NAME: value });
-      });
-    }
+    });
 
     it('refuses a value that no quoting can represent', () => {
       expect(() => withValue('A=1\n', 'NAME', `'"\`\n`))
@@ -117,9 +109,9 @@ describe('setting a variable of an env file', () => {
     it('stays as it is if its owner made it read-only, and the error has the remedy', async () => {
       const path = join(folder.path, 'read-only.env');
       writeFileSync(path, 'A=1\n', { mode: 0o444 });
-      const thrown: unknown = await setEnvValue(path, 'NAME', 'x').catch((error: unknown) => error);
+      const thrown = await errorOf(setEnvValue(path, 'NAME', 'x'));
       expect(thrown).to.include({ code: 'FILE_UNWRITABLE', message: `${path} is read-only.` });
-      expect(thrown).to.have.property('remedy').that.contains(`\`chmod u+w ${path}\``);
+      expect(thrown.remedy).to.contain(`\`chmod u+w ${path}\``);
       expect(readFileSync(path, 'utf8')).to.equal('A=1\n');
       expect(readdirSync(folder.path).filter((name) => name.startsWith('read-only'))).to.have.length(1);
     });
@@ -132,15 +124,11 @@ describe('setting a variable of an env file', () => {
       // Modes do not hold root back.
       const isRoot = process.getuid?.() === 0;
       if (isRoot) process.seteuid?.(65534);
-      try {
-        const thrown: unknown = await setEnvValue(path, 'NAME', 'x').catch((error: unknown) => error);
-        expect(thrown).to.have.property('code', 'FILE_UNWRITABLE');
-        expect(thrown)
-          .to.have.property('remedy')
-          .that.contains(`write to ${join(folder.path, 'closed')}`);
-      } finally {
-        if (isRoot) process.seteuid?.(0);
-      }
+      const thrown = await errorOf(setEnvValue(path, 'NAME', 'x')).finally(
+        () => isRoot && process.seteuid?.(0),
+      );
+      expect(thrown).to.include({ code: 'FILE_UNWRITABLE' });
+      expect(thrown.remedy).to.contain(`write to ${join(folder.path, 'closed')}`);
     });
   });
 });

@@ -3,6 +3,7 @@ import { makeError, toQuantity, ZeroHash } from 'ethers';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { readConfirmations, type Confirmations } from '../../service/chain/networks';
 import type { RpcClient } from '../../service/chain/rpc-client';
+import { errorOf } from '../helpers/error-of';
 
 const AMOY = { name: 'amoy', confirmations: 32 };
 
@@ -17,12 +18,7 @@ function reading(confirmations: Confirmations, answers: Answer[]) {
     const answer = answers.shift() ?? null;
     if (answer instanceof Error) throw answer;
     if (answer === null) return null;
-    return {
-      number: toQuantity(answer),
-      hash: ZeroHash,
-      parentHash: ZeroHash,
-      timestamp: '0x1',
-    };
+    return { number: toQuantity(answer), hash: ZeroHash, parentHash: ZeroHash, timestamp: '0x1' };
   };
   return { asked, read: createFinalBlockReading({ send } as unknown as RpcClient, AMOY, confirmations) };
 }
@@ -31,12 +27,12 @@ function nodeError(code: number, message: string): Error {
   return makeError('could not coalesce error', 'UNKNOWN_ERROR', { error: { code, message } });
 }
 
-/** What several nodes answer to a tag that they do not know. */
-const REFUSALS: readonly [string, Error][] = [
-  ['geth before the merge', nodeError(-32602, 'invalid argument 0: hex string without 0x prefix')],
-  ['anvil', nodeError(-32602, 'data did not match any variant of untagged enum BlockId')],
-  ['a provider', nodeError(-32000, 'the block tag is not supported')],
-];
+/** Answers to a tag that a node does not know: of geth before the merge, of anvil, and of a provider. */
+const REFUSALS = [
+  nodeError(-32602, 'invalid argument 0: hex string without 0x prefix'),
+  nodeError(-32602, 'data did not match any variant of untagged enum BlockId'),
+  nodeError(-32000, 'the block tag is not supported'),
+] as const;
 const NOT_FOUND = nodeError(-32000, 'finalized block not found');
 
 describe('the final block', () => {
@@ -61,17 +57,15 @@ describe('the final block', () => {
     expect(found).to.deep.equal([68, 68, 70, 70, 103]);
   });
 
-  for (const [node, refusal] of REFUSALS)
-    it(`is refused with the number to use instead if ${node} does not know the tag`, async () => {
-      const error: unknown = await reading('safe', [refusal])
-        .read(100)
-        .catch((thrown: unknown) => thrown);
+  for (const refusal of REFUSALS)
+    it(`is refused with the number to use instead if the node answers: ${refusal.message}`, async () => {
+      const error = await errorOf(reading('safe', [refusal]).read(100));
       expect(error).to.include({ code: 'FINALITY_UNSUPPORTED', retryable: false });
-      expect(error).to.have.property('message').that.contains('32 (the default of amoy)');
+      expect(error.message).to.contain('32 (the default of amoy)');
     });
 
   it('is waited for if the node has none, or refuses a tag that it knew', async () => {
-    const { read } = reading('finalized', [null, NOT_FOUND, 68, REFUSALS[0]![1], 69]);
+    const { read } = reading('finalized', [null, NOT_FOUND, 68, REFUSALS[0], 69]);
     const missing = { code: 'FINALITY_MISSING', retryable: true };
     for (const expected of [missing, missing, 68, { code: 'UNKNOWN_ERROR' }, 69]) {
       const found: unknown = await read(100).catch((thrown: unknown) => thrown);
@@ -82,18 +76,15 @@ describe('the final block', () => {
 });
 
 describe('confirmations', () => {
-  for (const [text, value] of [
-    ['0', 0],
-    ['100000', 100_000],
-    ['finalized', 'finalized'],
-    ['safe', 'safe'],
-    ['100001', undefined],
-    ['-1', undefined],
-    ['1.5', undefined],
-    ['latest', undefined],
-    ['', undefined],
-  ] as const)
-    it(`written "${text}" are ${value ?? 'refused'}`, () => {
+  it('are a number up to 100,000, or a tag', () => {
+    for (const [text, value] of [
+      ['0', 0],
+      ['100000', 100_000],
+      ['finalized', 'finalized'],
+      ['safe', 'safe'],
+    ] as const)
       expect(readConfirmations(text)).to.equal(value);
-    });
+    for (const text of ['100001', '-1', '1.5', 'latest', ''])
+      expect(readConfirmations(text)).to.equal(undefined);
+  });
 });

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { OutgoingHttpHeaders, RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -11,6 +10,8 @@ import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client'
 import { isRangeRefused, nodeErrorOf } from '../../service/chain/node-errors';
 import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
+import { serve as startServer, type TestServer } from '../helpers/http-server';
+import { owned } from '../helpers/resources';
 
 const TIMEOUT_MS = 100;
 const TRICKLE_MS = 20;
@@ -18,31 +19,26 @@ const TRICKLE_MS = 20;
 const LONG_MS = 60_000;
 
 describe('the RPC client over HTTP', () => {
-  let server: Server;
+  let server: TestServer;
   let open: Set<Socket>;
   let client: RpcClient;
 
   async function serve(listener: RequestListener, timeoutMs = TIMEOUT_MS): Promise<void> {
-    open = new Set();
-    server = createServer(listener).listen(0, '127.0.0.1');
-    server.on('request', ({ socket }) => {
-      open.add(socket);
-      socket.once('close', () => open.delete(socket));
+    const sockets = new Set<Socket>();
+    open = sockets;
+    server = await startServer((request, response) => {
+      sockets.add(request.socket);
+      request.socket.once('close', () => sockets.delete(request.socket));
+      listener(request, response);
     });
-    await once(server, 'listening');
     client = clientOf('/v3?key=1', timeoutMs);
   }
 
   function clientOf(path: string, timeoutMs: number): RpcClient {
-    const url = `http://user:key@127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
-    return createRpcClient(url, findNetwork('31337') as Network, 'single', timeoutMs);
+    const url = `${server.url.replace('//', '//user:key@')}${path}`;
+    const made = createRpcClient(url, findNetwork('31337') as Network, 'single', timeoutMs);
+    return owned(`client of ${path}`, made, 'destroy');
   }
-
-  afterEach(() => {
-    client.destroy();
-    server.closeAllConnections();
-    server.close();
-  });
 
   const asked = (method = 'eth_chainId'): Promise<unknown> =>
     client.send(method, []).catch((error: unknown) => error);
@@ -171,7 +167,6 @@ describe('the RPC client over HTTP', () => {
       const blamed = CASES.map(async ([what, , method = 'eth_chainId'], index) => {
         const one = clientOf(`/${index}`, LONG_MS);
         const error: unknown = await one.send(method, []).catch((thrown: unknown) => thrown);
-        one.destroy();
         expect(error, `the answer ${what}`).to.include({ code: 'ANSWER_MALFORMED', retryable: true });
       });
       await Promise.all(blamed);

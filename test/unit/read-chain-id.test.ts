@@ -3,8 +3,10 @@ import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlsOf } from '../../service/config/settings';
-import { listen } from '../../service/http/server';
+import { errorOf } from '../helpers/error-of';
 import { hastenSuite } from '../helpers/eventually';
+import { serve } from '../helpers/http-server';
+import { owned } from '../helpers/resources';
 
 const KEY = 'marked-key-0123456789';
 
@@ -16,17 +18,9 @@ describe('reading the chain id of a node', () => {
   async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
     const [url] = rpcUrlsOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
-    const server = await listen((_request, response) => response.writeHead(status).end(body), '127.0.0.1', 0);
-    const client = createRpcClient(server.url, network, 'bulk');
-    try {
-      return await readChainId(client, url, network).then(
-        () => expect.fail('it was told'),
-        (thrown: unknown) => thrown as ServiceError,
-      );
-    } finally {
-      client.destroy();
-      await server.close();
-    }
+    await using server = await serve((_request, response) => response.writeHead(status).end(body));
+    await using client = owned('client', createRpcClient(server.url, network, 'bulk'), 'destroy');
+    return await errorOf(readChainId(client, url, network));
   }
 
   for (const [name, setting] of [
@@ -51,14 +45,11 @@ describe('reading the chain id of a node', () => {
   });
 
   it("reports an answer that is not a node's, and a node's error with the key masked", async () => {
-    const error = { code: -32000, message: `no access to this network with ${KEY}` };
+    const error = { code: -32000, message: `no access with ${KEY}` };
     for (const [body, text] of [
       ['<html>', 'answers, but not like a node.'],
       ['{}', 'answers, but not like a node.'],
-      [
-        JSON.stringify({ jsonrpc: '2.0', id: 1, error }),
-        'answers with an error: no access to this network with [secret].',
-      ],
+      [JSON.stringify({ jsonrpc: '2.0', id: 1, error }), 'answers with an error: no access with [secret].'],
     ] as const) {
       const { code, message } = await failureOf(200, 'amoy', body);
       expect(code).to.equal('RPC_UNREACHABLE');

@@ -4,6 +4,7 @@ import { jwksOf, publicJwkOf, signingKeyAt, signingKeyOf } from '../../service/b
 import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { verifySignature } from '../../receiver/verify';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+import { stopLater } from '../helpers/resources';
 
 /** The key pair of RFC 8037, appendix A.1, and its thumbprint of appendix A.3. */
 const RFC_8037 = {
@@ -63,14 +64,10 @@ describe('change of the signing key', () => {
       clock: { now: () => now },
       timeoutMs: 5_000,
     });
-    try {
-      await client.post('{"event":1}', randomUUID());
-      now = from;
-      await client.post('{"event":1}', randomUUID());
-    } finally {
-      await client.close();
-      await receiver.close();
-    }
+    stopLater('client', () => client.close());
+    await client.post('{"event":1}', randomUUID());
+    now = from;
+    await client.post('{"event":1}', randomUUID());
     expect(receiver.deliveries.map(({ headers }) => headers['x-service-key-id'])).to.deep.equal([
       key.id,
       next.id,

@@ -9,8 +9,9 @@ import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { definedBySettings } from '../../service/subscriptions/subscription';
-import { listen } from '../../service/http/server';
 import { secretMasker } from '../../service/base/mask-secrets';
+import { serve } from '../helpers/http-server';
+import { owned } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
@@ -32,28 +33,19 @@ describe('user and password in the URL of a webhook', () => {
     headers: Record<string, string> = {},
   ): Promise<Pick<IncomingMessage, 'url' | 'headers'>[]> {
     const requests: Pick<IncomingMessage, 'url' | 'headers'>[] = [];
-    const server = await listen(
-      (request, response) => {
-        requests.push(request);
-        response.writeHead(204).end();
-      },
-      '127.0.0.1',
-      0,
-    );
+    await using server = await serve((request, response) => {
+      requests.push(request);
+      response.writeHead(204).end();
+    });
     const url = `${server.url.replace('//', `//${credentials}`)}/in?a=1`;
     const TOKEN_REGISTRY_ADDRESS = `0x${'5b'.repeat(20)}`;
     const { registries } = load({ webhook: { url, headers } }, { TOKEN_REGISTRY_ADDRESS });
     const webhook = registries[0]?.webhook;
     if (webhook === undefined) throw new Error('the settings have no webhook');
     const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
-    const client = createWebhookClient({ ...target, clock: systemClock });
-    try {
-      for (const body of ['{}', '{"second": true}'])
-        expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
-    } finally {
-      await client.close();
-      await server.close();
-    }
+    await using client = owned('client', createWebhookClient({ ...target, clock: systemClock }), 'close');
+    for (const body of ['{}', '{"second": true}'])
+      expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
     return requests;
   }
 
