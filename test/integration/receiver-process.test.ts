@@ -21,26 +21,13 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 /** The compiled program. */
 const RECEIVER_ENTRY = join(PROJECT_ROOT, 'dist/receiver/main.js');
 
-/** The compiled receiver in a process of its own. */
-interface ReceiverProcess {
-  /** Resolves with the address when it listens; rejects with the output if it ends instead. */
-  listening(): Promise<string>;
-  /** The lines of its standard output, parsed. */
-  lines(): Record<string, unknown>[];
-  /** Its standard output, and its standard error. */
-  output(): string;
-  errors(): string;
-  /** Resolves with the exit code; null when a signal ended it. */
-  ended: Promise<number | null>;
-  kill(signal: NodeJS.Signals): void;
-}
+/** The command that runs it. */
+const RECEIVER = [process.execPath, RECEIVER_ENTRY];
+
+type ReceiverProcess = ReturnType<typeof startReceiverProcess>;
 
 /** Starts the receiver in `folder` with these settings, on a free port. */
-function startReceiverProcess(
-  folder: string,
-  settings: Record<string, string>,
-  command: string[] = [process.execPath, RECEIVER_ENTRY],
-): ReceiverProcess {
+function startReceiverProcess(folder: string, settings: Record<string, string>, command = RECEIVER) {
   const child = spawn(command[0] ?? '', command.slice(1), {
     cwd: folder,
     env: { ...inheritedEnvironment(), RECEIVER_PORT: '0', ...settings },
@@ -50,15 +37,17 @@ function startReceiverProcess(
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  stopLater(`receiver process ${child.pid}`, () => child.kill('SIGKILL'));
   const ended = once(child, 'close').then(([code]) => code as number | null);
-  const lines = (): Record<string, unknown>[] =>
-    output
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-
+  stopLater(`receiver process ${child.pid}`, () => {
+    child.kill('SIGKILL');
+    return ended;
+  });
+  const lines = (): Record<string, unknown>[] => {
+    const whole = output.split('\n').slice(0, -1);
+    return whole.map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
   return {
+    /** Resolves with the address when it listens; rejects with the output if it ends instead. */
     listening: () =>
       eventually('the receiver listens', () => {
         if (child.exitCode !== null) throw new Error(errors);
@@ -67,8 +56,9 @@ function startReceiverProcess(
     lines,
     output: () => output,
     errors: () => errors,
+    /** Resolves with the exit code; null when a signal ended it. */
     ended,
-    kill: (signal) => void child.kill(signal),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
   };
 }
 
@@ -79,22 +69,15 @@ const padding = 'x'.repeat(100_000);
 describe('receiver as a process', () => {
   const sender = newSender();
   const delivery = sender.signed(JSON.stringify(sampleEvent(1)));
-  let folder: ReturnType<typeof temporaryFolder>;
-  let running: ReceiverProcess | undefined;
+  let folder: string;
 
   const start = (settings: Record<string, string> = {}, command?: string[]): ReceiverProcess =>
-    (running = startReceiverProcess(folder.path, settings, command));
-  const stored = (): string => readFileSync(join(folder.path, EVENTS_FILE), 'utf8');
+    startReceiverProcess(folder, settings, command);
+  const stored = (): string => readFileSync(join(folder, EVENTS_FILE), 'utf8');
 
   beforeEach(() => {
-    folder = temporaryFolder();
-    writeFileSync(join(folder.path, 'webhook-public-key.pem'), sender.publicKeyPem);
-  });
-
-  afterEach(async () => {
-    running?.kill('SIGKILL');
-    await running?.ended;
-    folder.remove();
+    folder = temporaryFolder().path;
+    writeFileSync(join(folder, 'webhook-public-key.pem'), sender.publicKeyPem);
   });
 
   it('prints its address, each new event on a line, and refusals as errors; SIGTERM ends it', async () => {
@@ -122,34 +105,29 @@ describe('receiver as a process', () => {
     const [event, retraction] = [sampleEvent(1), sampleRetraction(1)];
     // An event that is announced again after its retraction has another id and the same content.
     const again = { ...event, id: '01a20301-e52c-7491-a676-000000000099' };
-    const receiver = start({}, [process.execPath, RECEIVER_ENTRY, '--retractions']);
+    const receiver = start({}, [...RECEIVER, '--retractions']);
     const url = await receiver.listening();
-    const file = join(folder.path, EVENTS_FILE);
+    const file = join(folder, EVENTS_FILE);
     const { source, data } = event;
     const empty = { state: 'not minted', escrow: null, beneficiary: null, holder: null, nominee: null };
     const before = { source, tokenId: data.tokenId, ...empty };
     const after = { ...before, holder: data.payload.toHolder };
     for (const [one, state] of [
-      [event, after] as const,
-      [retraction, before] as const,
-      [again, after] as const,
-    ]) {
+      [event, after],
+      [retraction, before],
+      [again, after],
+    ] as const) {
       const delivery = sender.signed(JSON.stringify(one));
       const answers = [await post(url, delivery), await post(url, delivery)];
       expect(answers.map(({ status }) => status)).to.deep.equal([200, 200]);
       const { stdout, code } = await askTdocInProcess(['states', file, '--json'], {});
       expect({ state: JSON.parse(stdout) as unknown, code }).to.deep.equal({ state, code: 0 });
     }
-    const others = [
-      { type: 'com.service.etr.split' },
-      { type: 'com.service.etr.escrow_created', data: { ...data, payload: undefined } },
-    ];
-    const lines = [
-      'rubbish',
-      'null',
-      ...others.map((other) => JSON.stringify({ ...event, id: '1', ...other })),
-    ];
-    appendFileSync(file, `${lines.join('\n')}\n`);
+    const incomplete = { type: 'com.service.etr.escrow_created', data: { ...data, payload: undefined } };
+    const lines = [{ type: 'com.service.etr.split' }, incomplete].map((other) =>
+      JSON.stringify({ ...event, id: '1', ...other }),
+    );
+    appendFileSync(file, `rubbish\nnull\n${lines.join('\n')}\n`);
     const { stdout, stderr } = await askTdocInProcess(['states', file], {});
     const { toHolder } = data.payload;
     expect(stdout).to.equal(`${source}  token ${data.tokenId}  not minted  holder ${String(toHolder)}\n`);
@@ -160,24 +138,20 @@ describe('receiver as a process', () => {
   });
 
   it('takes settings from .env, but prefers the environment; SIGINT ends it', async () => {
-    const lines = [
-      'RECEIVER_HOST=::1',
-      'RECEIVER_PORT=4000x',
-      "RECEIVER_EVENTS_FILE='mine/events.jsonl' # …",
-    ];
-    writeFileSync(join(folder.path, '.env'), `WALLET_PRIVATE_KEY=0x12\n${lines.join('\n')}\n`);
+    const own = "RECEIVER_HOST=::1\nRECEIVER_PORT=4000x\nRECEIVER_EVENTS_FILE='mine/events.jsonl' # …\n";
+    writeFileSync(join(folder, '.env'), `WALLET_PRIVATE_KEY=0x12\n${own}`);
     const receiver = start();
     expect(await receiver.listening()).to.match(/^http:\/\/\[::1\]:\d+$/);
-    expect(existsSync(join(folder.path, 'mine/events.jsonl'))).to.equal(true);
+    expect(existsSync(join(folder, 'mine/events.jsonl'))).to.equal(true);
     receiver.kill('SIGINT');
     expect(await receiver.ended).to.equal(0);
   });
 
   it('takes settings from the file that ENV_FILE names instead', async () => {
-    writeFileSync(join(folder.path, '.env'), 'RECEIVER_HOST=nowhere.invalid\n');
-    writeFileSync(join(folder.path, 'tenant.env'), 'RECEIVER_EVENTS_FILE=tenant.jsonl\n');
+    writeFileSync(join(folder, '.env'), 'RECEIVER_HOST=nowhere.invalid\n');
+    writeFileSync(join(folder, 'tenant.env'), 'RECEIVER_EVENTS_FILE=tenant.jsonl\n');
     await start({ ENV_FILE: 'tenant.env' }).listening();
-    expect(existsSync(join(folder.path, 'tenant.jsonl'))).to.equal(true);
+    expect(existsSync(join(folder, 'tenant.jsonl'))).to.equal(true);
   });
 
   it('loses nothing if others start on its port or its file and it is killed under load', async function () {
@@ -202,7 +176,7 @@ describe('receiver as a process', () => {
     };
     const load = Promise.all(Array.from({ length: 8 }, send));
     const others = ['0', new URL(url).port].map((RECEIVER_PORT) =>
-      startReceiverProcess(folder.path, { RECEIVER_PORT }),
+      startReceiverProcess(folder, { RECEIVER_PORT }),
     );
     const outcomes = await Promise.race([load, Promise.all(others.map(outcomeOf))]);
     isKilled = true;
@@ -227,7 +201,7 @@ describe('receiver as a process', () => {
   it('answers 500 to an event too big for the disk, keeps none of it, and takes the next', async function () {
     if (process.platform === 'win32') this.skip();
     // Files are limited to 512 bytes. The limit would truncate the coverage report too.
-    const onSmallDisk = ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, RECEIVER_ENTRY];
+    const onSmallDisk = ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', ...RECEIVER];
     const url = await start({ NODE_V8_COVERAGE: '' }, onSmallDisk).listening();
     const { transactionHash, logIndex } = sampleEvent(2).data;
     const type = 'com.service.etr.shred';
@@ -279,7 +253,7 @@ describe('a receiver that ends at once', () => {
   ];
   const folder = temporaryFolder();
   const start = (settings: Record<string, string>, argument: string[] = []): ReceiverProcess =>
-    startReceiverProcess(folder.path, settings, [process.execPath, RECEIVER_ENTRY, ...argument]);
+    startReceiverProcess(folder.path, settings, [...RECEIVER, ...argument]);
   let refused: ReceiverProcess[];
   let helping: ReceiverProcess[];
 
@@ -294,12 +268,6 @@ describe('a receiver that ends at once', () => {
     helping = ['--help', '-h'].map((argument) =>
       start({ WEBHOOK_PUBLIC_KEY_FILE: 'absent.pem' }, [argument]),
     );
-  });
-  after(async () => {
-    for (const one of [...refused, ...helping]) {
-      one.kill('SIGKILL');
-      await one.ended;
-    }
   });
 
   for (const [index, [what, , message]] of wrong.entries())
@@ -323,11 +291,6 @@ describe('a receiver that ends at once', () => {
 /** The exit code and the errors of a receiver that does not start; or that it listens. */
 async function outcomeOf(receiver: ReceiverProcess): Promise<string> {
   const ended = receiver.ended.then((code) => `${code}: ${receiver.errors()}`);
-  return Promise.race([
-    ended,
-    receiver.listening().then(
-      () => 'listens',
-      () => ended,
-    ),
-  ]);
+  const listens = receiver.listening().then(() => 'listens');
+  return Promise.race([ended, listens.catch(() => ended)]);
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { open as openFile, type FileHandle } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -6,8 +6,9 @@ import { expect } from 'chai';
 import { startReceiver, type RunningReceiver } from '../../receiver/receiver';
 import type { StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
+import { newDeferred } from '../../service/base/waiting';
 import { eventually } from '../helpers/eventually';
-import { owned } from '../helpers/resources';
+import { owned, stopLater } from '../helpers/resources';
 import {
   newSender,
   post,
@@ -24,7 +25,7 @@ describe('receiver over HTTP', () => {
   const signed = (event: object): ReturnType<typeof sender.signed> => sender.signed(JSON.stringify(event));
   const event = sampleEvent(1);
 
-  let folder: ReturnType<typeof temporaryFolder>;
+  let folder: string;
   let eventsFile: string;
   let receiver: RunningReceiver;
   let processed: StoredEvent[];
@@ -65,17 +66,12 @@ describe('receiver over HTTP', () => {
       .map((line) => JSON.parse(line) as unknown);
 
   beforeEach(async () => {
-    folder = temporaryFolder();
-    eventsFile = join(folder.path, 'new', 'events.jsonl');
+    folder = temporaryFolder().path;
+    eventsFile = join(folder, 'new', 'events.jsonl');
     [processed, problems] = [[], []];
     findKey = onlyKey(sender.publicKey);
     handle = (event) => void processed.push(event);
     await start();
-  });
-
-  afterEach(async () => {
-    await receiver.close();
-    folder.remove();
   });
 
   it('answers 200 to a signed event on any path, stores it and then processes it', async () => {
@@ -90,11 +86,9 @@ describe('receiver over HTTP', () => {
   });
 
   it('answers 401 to another key’s signature before it parses anything, and stores nothing', async () => {
+    const refused = { status: 401, text: 'Invalid signature' };
     for (const body of [JSON.stringify(event), '{'])
-      expect(await post(receiver.url, newSender().signed(body))).to.deep.equal({
-        status: 401,
-        text: 'Invalid signature',
-      });
+      expect(await post(receiver.url, newSender().signed(body))).to.deep.equal(refused);
     expect(stored()).to.deep.equal([]);
     expect(processed).to.deep.equal([]);
     expect(problems).to.deep.equal(['401 Invalid signature', '401 Invalid signature']);
@@ -165,9 +159,10 @@ describe('receiver over HTTP', () => {
     expect(processed).to.deep.equal(stored());
   });
 
-  it('reports a damaged line, keeps it, and goes on with the others', async () => {
+  it('reports a damaged line, keeps it, and goes on without one that a crash cut off', async () => {
     const lines = [JSON.stringify(event), '\0\0{"specversion":', JSON.stringify(sampleEvent(2))];
-    await restart(() => writeFileSync(eventsFile, `${lines.join('\n')}\n{"specversion":"1.0","id`));
+    const cut = JSON.stringify(sampleEvent(3)).slice(0, -20);
+    await restart(() => writeFileSync(eventsFile, `${lines.join('\n')}\n${cut}`));
     await send(event, sampleEvent(2), sampleEvent(3));
     await handedOn(3);
     expect(processed).to.deep.equal([1, 2, 3].map(sampleEvent));
@@ -184,7 +179,7 @@ describe('receiver over HTTP', () => {
       ['none yet', {}, /no file of received events\. Set RECEIVER_EVENTS_FILE/],
       ['{"specversion":"1.0","id":"', { port }, /EADDRINUSE/],
     ] as const) {
-      const eventsFile = join(folder.path, `other of ${text.length} bytes`);
+      const eventsFile = join(folder, `other of ${text.length} bytes`);
       writeFileSync(eventsFile, text, { mode: 0o644 });
       const outcome = await open({ eventsFile, ...options }).catch(String);
       expect(outcome).to.match(problem);
@@ -228,14 +223,11 @@ describe('receiver over HTTP', () => {
     expect(processed).to.deep.equal([2, 3, 4].map(sampleEvent));
   });
 
-  it('answers 405 with Allow to anything but POST', async () => {
+  it('takes a body of 1 MiB, answers 413 to one byte more, and 405 to anything but POST', async () => {
     for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
       const response = await fetch(receiver.url, { method });
       expect([response.status, response.headers.get('allow')], method).to.deep.equal([405, 'POST']);
     }
-  });
-
-  it('takes a body of 1 MiB and answers 413 to one byte more', async () => {
     const room = MAX_BODY_BYTES - JSON.stringify({ ...event, padding: '' }).length;
     const ofSize = (padding: number): object => ({ ...event, padding: 'x'.repeat(padding) });
     expect((await post(receiver.url, signed(ofSize(room + 1)))).status).to.equal(413);
@@ -270,34 +262,19 @@ describe('receiver over HTTP', () => {
 
   it('answers neither an event nor its duplicate before the event is on disk', async () => {
     const order: string[] = [];
-    const writes = await hold(eventsFile, 'write');
-    const syncs = await hold(eventsFile, 'datasync');
-    try {
-      const answer = (): Promise<unknown> => send(event).then(() => order.push('answered'));
-      const answers = Promise.all([answer(), answer()]);
-      for (const held of [writes, syncs]) {
-        await Promise.race([held.reached, answers]);
-        // An answer that does not wait for the disk would be here before these.
-        for (const method of ['GET', 'PUT', 'DELETE'])
-          expect((await fetch(receiver.url, { method })).status).to.equal(405);
-        order.push(held.method);
-        held.release();
-      }
-      await answers;
-    } finally {
-      writes.release();
-      syncs.release();
+    const calls = [await hold(eventsFile, 'write'), await hold(eventsFile, 'datasync')];
+    const answer = (): Promise<unknown> => send(event).then(() => order.push('answered'));
+    const answers = Promise.all([answer(), answer()]);
+    for (const { method, reached, release } of calls) {
+      await Promise.race([reached, answers]);
+      // An answer that does not wait for the disk would be here before these.
+      for (const other of ['GET', 'PUT', 'DELETE'])
+        expect((await fetch(receiver.url, { method: other })).status).to.equal(405);
+      order.push(method);
+      release();
     }
+    await answers;
     expect(order).to.deep.equal(['write', 'datasync', 'answered', 'answered']);
-  });
-
-  it('removes a line that a crash left incomplete, and takes its event when it is sent again', async () => {
-    await send(event);
-    await restart(() => appendFileSync(eventsFile, JSON.stringify(sampleEvent(2)).slice(0, -20)));
-    expect(stored()).to.deep.equal([event]);
-    await send(event, sampleEvent(2));
-    expect(stored()).to.deep.equal([event, sampleEvent(2)]);
-    expect(processed).to.have.length(2);
   });
 
   it('answers 401 under an unknown key, 500 if the keys cannot be fetched, and stores neither', async () => {
@@ -326,22 +303,17 @@ async function hold(anyFile: string, method: 'write' | 'datasync') {
   const files = Object.getPrototypeOf(file) as Record<string, (...args: unknown[]) => Promise<unknown>>;
   await file.close();
   const original = files[method];
-  let [isReached, release] = [(): void => undefined, (): void => undefined];
-  const reached = new Promise<void>((resolve) => (isReached = resolve));
-  const released = new Promise<void>((resolve) => (release = resolve));
+  const [reached, released] = [newDeferred<undefined>(), newDeferred<undefined>()];
   files[method] = async function (this: FileHandle, ...args) {
-    isReached();
-    await released;
+    reached.resolve(undefined);
+    await released.promise;
     return original?.apply(this, args);
   };
-  return {
-    method,
-    reached,
-    release: (): void => {
-      if (original) files[method] = original;
-      release();
-    },
-  };
+  const release = stopLater(`holding ${method}`, () => {
+    if (original) files[method] = original;
+    released.resolve(undefined);
+  });
+  return { method, reached: reached.promise, release };
 }
 
 /** Sends repeated headers as they are; fetch would join them. */

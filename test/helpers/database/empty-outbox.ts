@@ -79,14 +79,19 @@ export function emptyOutbox(on: OnEngine) {
       const nothing = { channel, lease: 'none', limit: 0, perQueue: 0, now: outbox.now, leaseMs: 0 };
       return (await takeTurn(on.database, { settlements, claim: nothing, mayBeDue: true })).lost;
     },
-    /** Claims the next event of each due queue and delivers it, until none is due. Returns the events. */
+    /** Claims the due queues and delivers their events, until none is due. Returns the events. */
     deliverAll: async (channel = opened().channel): Promise<ClaimedHead[]> => {
       const all: ClaimedHead[] = [];
       for (;;) {
-        const heads = await outbox.claim(100, channel);
-        if (heads.length === 0) return all;
-        all.push(...heads);
-        expect(await outbox.settle(...heads.map((head) => delivered(head, outbox.now)))).to.deep.equal([]);
+        const queues = await outbox.claimQueues(100, 32, channel);
+        if (queues.length === 0) return all;
+        const settlements = queues.map((queue) => {
+          const heads = queue.deliveries.map((one) => ({ ...headOf(queue), ...one }));
+          all.push(...heads);
+          const done = attempt(outbox.now);
+          return { queue, delivered: queue.deliveries.map((delivery) => ({ delivery, attempt: done })) };
+        });
+        expect(await outbox.settle(...settlements)).to.deep.equal([]);
       }
     },
     /** Sends stored events again, to `default` unless another channel is given. */

@@ -76,7 +76,7 @@ export function subscriberOf(outbox: EmptyOutbox, channel: number) {
     claim: () => outbox.claimQueues(100, 32, channel),
     /** Delivers the next event of each queue. */
     takeNext,
-    /** Delivers all that is due, in rounds of one event of each queue, and returns the events. */
+    /** Delivers all that is due, and returns the events. */
     takeAll: async (): Promise<ServiceEvent[]> =>
       (await outbox.deliverAll(channel)).map(({ body }) => JSON.parse(body) as ServiceEvent),
     /** Attempts the next event of each queue and fails. */
