@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { Transaction, toQuantity } from 'ethers';
 import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
@@ -8,7 +7,7 @@ import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers
 import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
 import { eventually, hastenSuite } from '../helpers/eventually';
-import { first, mintsOf, newIssuance, PUBLIC, withQueue } from '../helpers/processes/running-mint-queue';
+import { first, withQueue } from '../helpers/processes/running-mint-queue';
 
 const SIGN = 'eth_signTransaction';
 const AWAY = "mints wait: the wallet's signer cannot be asked";
@@ -115,41 +114,6 @@ describe('a remote signer', () => {
       await Promise.all(minted);
       expect(queue.logged(AWAY)).to.equal(0);
     }));
-
-  for (const lie of ['another nonce', 'another recipient', 'another key', 'a high s'])
-    it(`makes no mint with ${lie}; it is deferred, told, and minted later`, () =>
-      withQueue(local, { wallet: open(), timing: { deferMs: 100 } }, async (queue) => {
-        let lies = 0;
-        const liar = lying(LIES[lie] ?? String);
-        proxy.answer((...call) => (call[0] === SIGN && lies++ % 3 === 1 ? liar(...call) : 'none'));
-        const issuances = Array.from({ length: 8 }, () => newIssuance());
-        await Promise.all(issuances.map((issuance) => queue.mint(issuance)));
-        expect(queue.logged('mint deferred: it was not signed')).to.be.greaterThan(0);
-        expect(JSON.stringify(queue.log)).to.contain('SIGNER_ANSWER_WRONG');
-        for (const { method, params } of queue.proxy.requests)
-          if (method === 'eth_sendRawTransaction')
-            expect(Transaction.from(String(params[0]))).to.include({
-              from: DEPLOYER,
-              to: local.registryAddress,
-            });
-        for (const { tokenId } of issuances) expect(await mintsOf(local, tokenId)).to.have.length(1);
-      }));
-
-  for (const network of [undefined, PUBLIC])
-    it(`may be away in mid-batch: one token each, on a ${network ? 'public' : 'local'} network`, () =>
-      withQueue(local, { wallet: open(), ...(network && { network }) }, async (queue) => {
-        let asked = 0;
-        const fates = ['none', 'none', 'drop answer', 'drop request'] as const;
-        proxy.answer((method) => (method === SIGN ? (fates[asked++ % 4] ?? 'none') : 'none'));
-        const minted = queue.mintMany(12, 12);
-        await eventually('it is away', () => queue.logged(AWAY) > 0);
-        await proxy.refuse();
-        await eventually('it stays away', () => queue.logged(AWAY) > 2);
-        await proxy.accept();
-        proxy.answer(THROUGH);
-        if (network) await local.client.send('anvil_mine', [toQuantity(1)]);
-        expect(new Set(await minted)).to.have.property('size', 12);
-      }));
 
   it('may be away when fees must be raised: the mint does not fail', () =>
     withQueue(local, { wallet: open() }, async (queue) => {

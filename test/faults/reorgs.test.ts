@@ -1,15 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
-import { EVENTS_OF_A_MINT } from '../helpers/chain/direct-mint';
-import { expectedEvents } from '../helpers/chain/expected-events';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
-  withoutId,
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
 import type { Fork, SignedCall } from '../helpers/chain/forkable-chain';
@@ -31,8 +27,6 @@ describe('a reorganisation', () => {
   before(async () => {
     forked = await createForkedRegistry();
   });
-
-  after(() => forked?.stop());
 
   const following = (
     settings: Record<string, string>,
@@ -101,66 +95,6 @@ describe('a reorganisation', () => {
       await mineEach([otherMint, forked.nominate]);
       expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 5 });
       await followed.allDeliveredOnce();
-    }));
-
-  it('is followed to a branch that is shorter at first', () =>
-    following({}, async (followed) => {
-      const fork = await forked.fork();
-      // So many that the search for the ancestor begins above the new head.
-      await mineEach([forked.mint, forked.nominate, forked.nominate, forked.nominate]);
-      await followed.allDeliveredOnce();
-      followed.accepted.splice(0);
-
-      await fork.back(1);
-      await mineEach([otherMint]);
-      expect(await reorganised(followed)).to.include({ withdrawn: 0, orphaned: 8 });
-      await followed.allDeliveredOnce();
-      await mineEach(Array.from({ length: 4 }, () => forked.nominate));
-      await followed.allDeliveredOnce();
-    }));
-
-  it('waits for a delivery under way to learn whether its event was delivered', () =>
-    following({}, async (followed) => {
-      let end: ((status: number) => void) | undefined;
-      followed.answer(() => new Promise((resolve) => (end = resolve)));
-      const fork = await forked.fork();
-      await forked.mine(await forked.mint());
-      await eventually('a delivery is under way', () => end);
-
-      await fork.back(1);
-      await forked.mine(await forked.mint({ minter: MINTERS[1] }));
-      await forked.mine();
-      // Long enough for two looks at the chain, which must change nothing.
-      await sleep(500);
-      expect(followed.logged('chain reorganised')).to.deep.equal([]);
-      followed.answer(200);
-      end?.(200);
-      expect(await reorganised(followed)).to.include({ withdrawn: 4, orphaned: 1 });
-      expect(followed.logged('delivered event orphaned')).to.have.length(1);
-      followed.accepted.splice(0, 1);
-      await followed.allDeliveredOnce();
-    }));
-
-  it('does not repeat a delivered transaction that is mined again after another one', () =>
-    following({}, async (followed) => {
-      const fork = await forked.fork();
-      const again = await forked.mint();
-      await forked.mine(again);
-      await followed.allDeliveredOnce();
-
-      await fork.back(1);
-      const other = await forked.mint({ minter: MINTERS[1], first: true });
-      await forked.mine(other, again);
-      await forked.mine(await forked.nominate());
-      await reorganised(followed);
-      await followed.settled();
-      expect(eventsOf(again, followed.accepted)).to.have.length(EVENTS_OF_A_MINT);
-      expect(await metricOf(followed.service.url, ORPHANED)).to.equal(0);
-      const { client, registryAddress } = forked.local;
-      const { blockNumber = 0 } = (await client.getTransactionReceipt(other.hash)) ?? {};
-      const expected = await expectedEvents(client, registryAddress, blockNumber);
-      const due = expected.filter(({ data }) => data.transactionHash === other.hash);
-      expect(eventsOf(other, followed.accepted).map(withoutId)).to.deep.equal(due);
     }));
 
   // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the

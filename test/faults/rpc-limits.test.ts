@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import { eventually } from '../helpers/eventually';
 import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { healthOf } from '../helpers/processes/health-and-metrics';
@@ -8,14 +7,10 @@ import {
   THROUGH,
   type Answerer,
   type HttpAnswer,
-  type RpcAnswer,
   type RpcCall,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
-import { makeTraffic } from '../helpers/chain/traffic';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
-
-const TOO_MANY_BLOCKS: RpcAnswer = { error: { code: -32600, message: 'block range is too wide' } };
 
 /** test/unit/reading-ranges.test.ts has other refusals by which providers ask for fewer blocks. */
 const TOO_WIDE: HttpAnswer = {
@@ -68,27 +63,6 @@ describe('reading many blocks from a provider with limits', () => {
     });
   });
 
-  it('asks for wider ranges again when the provider allows it', () =>
-    readThrough(refuseWider(MOST_BLOCKS, TOO_MANY_BLOCKS), async (proxy, followed) => {
-      await eventually('narrow ranges are read', () => {
-        return widthsOf(proxy.requests).filter((width) => width > 1 && width <= MOST_BLOCKS).length > 8;
-      });
-      proxy.answer(THROUGH);
-      const allowed = proxy.requests.length;
-      await followed.allDeliveredOnce();
-      expect(Math.max(...widthsOf(proxy.requests.slice(allowed)))).to.be.greaterThan(2 * MOST_BLOCKS);
-    }));
-
-  it('succeeds with narrower ranges when a range has too many results', async () => {
-    await makeTraffic(local, { tokens: 8, rounds: 3 });
-    let refused = 0;
-    const answerer = refuseMoreThan(9, () => refused++);
-    await readThrough(answerer, async (_proxy, followed) => {
-      await followed.allDeliveredOnce();
-      expect(refused).to.be.greaterThan(1);
-    });
-  });
-
   it('continues where Hardhat mined thousands of blocks at once', () =>
     readThrough(THROUGH, async (_proxy, followed) => {
       await local.client.send('hardhat_mine', ['0x1388']);
@@ -99,22 +73,10 @@ describe('reading many blocks from a provider with limits', () => {
 });
 
 /** Refuses ranges of more than `mostBlocks` blocks. */
-function refuseWider(mostBlocks: number, refusal: RpcAnswer | HttpAnswer): Answerer {
+function refuseWider(mostBlocks: number, refusal: HttpAnswer): Answerer {
   return (method, params) => {
     const [width = 0] = widthsOf([{ method, params }]);
     return width > mostBlocks ? refusal : 'none';
-  };
-}
-
-/** Refuses answers of more than `mostLogs` logs. */
-function refuseMoreThan(mostLogs: number, onRefused: () => void): Answerer {
-  return async (method, _params, forward) => {
-    if (method !== 'eth_getLogs') return 'none';
-    const answer = await forward();
-    const logs = 'result' in answer ? (answer.result as unknown[]) : [];
-    if (logs.length <= mostLogs) return answer;
-    onRefused();
-    return { error: { code: -32005, message: 'query returned more than 10000 results' } };
   };
 }
 

@@ -9,7 +9,6 @@ import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks, withoutMining } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { ENGINES, newState, type State } from '../helpers/database/engines';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
@@ -30,232 +29,215 @@ const answering =
   (_delivery, response) =>
     void response.writeHead(status).end();
 
-for (const engine of ENGINES)
-  describe(`operational events with ${engine}`, () => {
-    // A node that answers late is away, so no time limit is shorter.
-    if (engine === 'SQLite') hastenSuite(5, 1_000);
-    let state: State | undefined;
-    let local: LocalSetup;
-    let nodes: RpcProxy[];
-    let signer: RpcProxy;
-    let operator: RecordingReceiver;
-    let subscriber: RecordingReceiver;
-    let settings: Record<string, string>;
-    let service: RunningService;
-    let page: ConsolePage;
-    let owner: string;
-    let registry: string;
-    /** The subscription to events of the chain. */
-    let subscription: string;
-    let ahead = 0;
-    let expected: string[] = [];
+describe('operational events', () => {
+  // A node that answers late is away, so no time limit is shorter.
+  hastenSuite(5, 1_000);
+  let local: LocalSetup;
+  let nodes: RpcProxy[];
+  let signer: RpcProxy;
+  let operator: RecordingReceiver;
+  let subscriber: RecordingReceiver;
+  let settings: Record<string, string>;
+  let service: RunningService;
+  let page: ConsolePage;
+  let owner: string;
+  let registry: string;
+  /** The subscription to events of the chain. */
+  let subscription: string;
+  let ahead = 0;
+  let expected: string[] = [];
 
-    before(async function () {
-      state = await newState(engine);
-      if (state === undefined) return this.skip();
-      // Hardhat signs no transactions.
-      local = await createLocalSetup({ program: 'anvil' });
-      nodes = await Promise.all([0, 1, 2].map(() => startRpcProxy(local.node.url)));
-      signer = await startRpcProxy(local.node.url);
-      operator = await startRecordingReceiver(local.publicKeyFile);
-      subscriber = await startRecordingReceiver(local.publicKeyFile);
-      owner = await local.account(1);
-      registry = local.registryAddress.toLowerCase();
-      settings = {
-        ...local.settings,
-        ...state.settings,
-        ADMIN_API_KEY,
-        RPC_URL: nodes.map(({ url }) => url).join(' '),
-        WALLET_PRIVATE_KEY: '',
-        WALLET_SIGNER_URL: signer.url,
-        WALLET_ADDRESS: DEPLOYER,
-        SUBSCRIPTION_FAILING_AFTER_MINUTES: '5',
-        FINALITY_DEPTH: '3',
-      };
-      await start();
-      // Another process on the same database. It stands by for what the first one does.
-      if (engine === 'PostgreSQL') await startService(settings, replaced);
-      await subscribe(operator, { types: OPERATIONAL_TYPES });
-      // A second attempt is the last one.
-      const retry = { initialDelayMs: 10 * MINUTE, maxDelayMs: 10 * MINUTE, giveUpAfterMs: 6 * MINUTE };
-      subscription = await subscribe(subscriber, {
-        types: ['com.service.etr.minted'],
-        config: { retry },
-      });
-    });
-
-    after(async () => {
-      for (const one of [...(nodes ?? []), signer, operator, subscriber]) await one?.close();
-    });
-
-    const replaced = {
-      deliveryClock: { now: () => Date.now() + ahead },
-      checkTiming: { longMintSeconds: 1 },
-      lookAtKeysMs: 100,
+  before(async () => {
+    // Hardhat signs no transactions.
+    local = await createLocalSetup({ program: 'anvil' });
+    nodes = await Promise.all([0, 1, 2].map(() => startRpcProxy(local.node.url)));
+    signer = await startRpcProxy(local.node.url);
+    operator = await startRecordingReceiver(local.publicKeyFile);
+    subscriber = await startRecordingReceiver(local.publicKeyFile);
+    owner = await local.account(1);
+    registry = local.registryAddress.toLowerCase();
+    settings = {
+      ...local.settings,
+      ADMIN_API_KEY,
+      RPC_URL: nodes.map(({ url }) => url).join(' '),
+      WALLET_PRIVATE_KEY: '',
+      WALLET_SIGNER_URL: signer.url,
+      WALLET_ADDRESS: DEPLOYER,
+      SUBSCRIPTION_FAILING_AFTER_MINUTES: '5',
+      FINALITY_DEPTH: '3',
     };
-    async function start(): Promise<void> {
-      service = await startService(settings, replaced);
-      page = openConsolePage(service.url);
-      await page.logIn(ADMIN_API_KEY);
-    }
-    async function subscribe(sink: RecordingReceiver, members: object): Promise<string> {
-      const request = { sink: sink.url, protocol: 'HTTP', ...members };
-      const { body } = await callApi<ShownSubscription>(service.url, 'POST', '/subscriptions', request);
-      return body.id;
-    }
-    const shown = async (): Promise<ShownSubscription> =>
-      (await callApi<ShownSubscription>(service.url, 'GET', `/subscriptions/${subscription}`)).body;
-    const mint = () => mintDirectly(local, owner);
-    const told = (): string[] =>
-      operator.deliveries.map(({ event }) => `${event.type.slice(PREFIX.length)} ${event.subject}`);
-    /** Waits until these events have come, besides the earlier ones: each once. */
-    async function tells(events: string[]): Promise<void> {
-      expected = [...expected, ...events];
-      const all = (): boolean => told().length >= expected.length;
-      await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all);
-      expect(told().sort()).to.deep.equal([...expected].sort());
-      await consoleAgrees();
-    }
-    const wrongIn = (conditions: readonly object[]): string =>
-      (conditions as { message: string }[])
-        // A time goes on while the two are asked.
-        .map(({ message }) => message.replace(/\d+ minutes?/, 'some minutes'))
-        .sort()
-        .join('\n');
-    /** Waits until the console shows what health says: its overview may be a second old. */
-    const consoleAgrees = (): Promise<unknown> =>
-      eventually('the console shows what health says', async () => {
-        const { conditions } = await healthOf(service.url);
-        const { body } = await page.call<Overview>('GET', `${API}/overview`);
-        return wrongIn(conditions ?? []) === wrongIn(body.problems);
-      });
-    const conditions = async (): Promise<string[]> =>
-      ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
-
-    it('tell that a sink is gone, a mint deferred, a node differing, and all well again', async () => {
-      const [differing, away] = nodes as [RpcProxy, RpcProxy];
-      const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
-      subscriber.answerWith(answering(410));
-      differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
-      await mint();
-      let answer: ReturnType<typeof create> | undefined;
-      await withoutMining(local, async () => {
-        answer = create(service.url, { ...minimal, owner, holder: owner });
-        const node = `node_differing node/${differing.url}`;
-        await tells([`subscription_gone ${ofSink}`, `mint_deferred ${ofMints}`, node]);
-        expect(await conditions()).to.include('subscription_gone');
-        expect(await metricOf(service.url, 'etr_conditions')).to.equal((await conditions()).length);
-      });
-      subscriber.answerWith(accept);
-      differing.answer(THROUGH);
-      const { config, ...members } = await shown();
-      const active = { ...members, config: { ...config, state: 'active' } };
-      await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
-      await away.refuse();
-      const node = `node/${away.url}`;
-      await tells([`subscription_recovered ${ofSink}`, `mint_resumed ${ofMints}`, `node_away ${node}`]);
-      expect((await answer)?.status).to.equal(200);
-      expect(await conditions()).not.to.include('subscription_gone');
-      await away.accept();
-      await tells([`node_back ${node}`]);
-    });
-
-    // The statements are the same on both engines; one process alone says these.
-    if (engine === 'SQLite') {
-      it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
-        const feed = `feed/31337:${registry}`;
-        for (const node of nodes) await node.refuse();
-        await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
-        ahead += MINUTE;
-        await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
-        await consoleAgrees();
-        await service.stop();
-        for (const node of nodes) {
-          node.answer((method) => (method === 'eth_call' ? { result: '0x' } : 'none'));
-          await node.accept();
-        }
-        await start();
-        await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
-        await consoleAgrees();
-        await service.stop();
-        for (const node of nodes) node.answer(THROUGH);
-        await start();
-        await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
-        await consoleAgrees();
-        const ofFeed = told().filter((one) => one.endsWith(feed));
-        expect(ofFeed).to.deep.equal(
-          ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
-        );
-        // A process shows a difference for ten minutes. The new one has not seen it.
-        await eventually('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
-        await eventually('all is well', async () => (await conditions()).length === 0);
-        expected = told();
-      });
-
-      it('tell that deliveries fail, the wallet is empty and its signer away, and then well', async () => {
-        // There are no dead letters at first: it makes the sleeping worker read the changed clock.
-        const redeliver = () =>
-          callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
-        const { client } = local;
-        const balance = toQuantity(await client.getBalance(DEPLOYER));
-        subscriber.answerWith(answering(503));
-        await mint();
-        await eventually('an attempt failed', () =>
-          subscriber.deliveries.some(({ attempt }) => attempt === 1),
-        );
-        await eventually('it is stored', async () => {
-          const path = `/subscriptions/${subscription}/deliveries?state=failed`;
-          return (await callApi<object[]>(service.url, 'GET', path)).body.length > 0;
-        });
-        await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
-        await signer.refuse();
-        ahead += 5 * MINUTE;
-        const subject = `subscription/${subscription}`;
-        await tells([`subscription_failing ${subject}`, 'wallet_low wallet', 'signer_away signer/wallet']);
-        expect(await conditions()).to.have.members(['subscription_failing', 'wallet_low', 'signer_away']);
-        expect((await shown()).failingSince).to.be.a('string');
-        ahead += 2 * MINUTE;
-        await redeliver();
-        await client.send('anvil_setBalance', [DEPLOYER, balance]);
-        await signer.accept();
-        await tells([`dead_letter ${subject}`, 'wallet_filled wallet', 'signer_back signer/wallet']);
-        expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
-        subscriber.answerWith(accept);
-        await redeliver();
-        await tells([`subscription_recovered ${subject}`]);
-        await eventually('nothing is wrong', async () => (await conditions()).length === 0);
-      });
-
-      it('tell that the database is missing, and that it is back', async () => {
-        const folder = settings.DATA_DIR ?? '';
-        renameSync(folder, join(local.folder, 'elsewhere'));
-        await tells(['database_missing database']);
-        expect(await healthOf(service.url)).to.include({ httpStatus: 200, database: 'removed' });
-        renameSync(join(local.folder, 'elsewhere'), folder);
-        await tells(['database_restored database']);
-      });
-
-      it('tell that a reorganisation was too deep', async () => {
-        const { client } = local;
-        await mineBlocks(local, 4);
-        const snapshot = (await client.send('evm_snapshot', [])) as string;
-        await mineBlocks(local, 6);
-        const head = await client.getBlockNumber();
-        await eventually(
-          'it is read',
-          async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
-        );
-        await client.send('evm_revert', [snapshot]);
-        await client.send('evm_increaseTime', [100]);
-        await mineBlocks(local, 8);
-        await tells([`reorganisation_too_deep feed/31337:${registry}`]);
-        expect((await healthOf(service.url)).httpStatus).to.equal(503);
-      });
-    }
-
-    it('came once each, and signed', () => {
-      const ids = operator.deliveries.map(({ event }) => event.id);
-      expect(new Set(ids).size).to.equal(ids.length);
-      expect(operator.deliveries.every(({ verified }) => verified)).to.equal(true);
+    await start();
+    await subscribe(operator, { types: OPERATIONAL_TYPES });
+    // A second attempt is the last one.
+    const retry = { initialDelayMs: 10 * MINUTE, maxDelayMs: 10 * MINUTE, giveUpAfterMs: 6 * MINUTE };
+    subscription = await subscribe(subscriber, {
+      types: ['com.service.etr.minted'],
+      config: { retry },
     });
   });
+
+  const replaced = {
+    deliveryClock: { now: () => Date.now() + ahead },
+    checkTiming: { longMintSeconds: 1 },
+    lookAtKeysMs: 100,
+  };
+  async function start(): Promise<void> {
+    service = await startService(settings, replaced);
+    page = openConsolePage(service.url);
+    await page.logIn(ADMIN_API_KEY);
+  }
+  async function subscribe(sink: RecordingReceiver, members: object): Promise<string> {
+    const request = { sink: sink.url, protocol: 'HTTP', ...members };
+    const { body } = await callApi<ShownSubscription>(service.url, 'POST', '/subscriptions', request);
+    return body.id;
+  }
+  const shown = async (): Promise<ShownSubscription> =>
+    (await callApi<ShownSubscription>(service.url, 'GET', `/subscriptions/${subscription}`)).body;
+  const mint = () => mintDirectly(local, owner);
+  const told = (): string[] =>
+    operator.deliveries.map(({ event }) => `${event.type.slice(PREFIX.length)} ${event.subject}`);
+  /** Waits until these events have come, besides the earlier ones: each once. */
+  async function tells(events: string[]): Promise<void> {
+    expected = [...expected, ...events];
+    const all = (): boolean => told().length >= expected.length;
+    await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all);
+    expect(told().sort()).to.deep.equal([...expected].sort());
+    await consoleAgrees();
+  }
+  const wrongIn = (conditions: readonly object[]): string =>
+    (conditions as { message: string }[])
+      // A time goes on while the two are asked.
+      .map(({ message }) => message.replace(/\d+ minutes?/, 'some minutes'))
+      .sort()
+      .join('\n');
+  /** Waits until the console shows what health says: its overview may be a second old. */
+  const consoleAgrees = (): Promise<unknown> =>
+    eventually('the console shows what health says', async () => {
+      const { conditions } = await healthOf(service.url);
+      const { body } = await page.call<Overview>('GET', `${API}/overview`);
+      return wrongIn(conditions ?? []) === wrongIn(body.problems);
+    });
+  const conditions = async (): Promise<string[]> =>
+    ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
+
+  it('tell that a sink is gone, a mint deferred, a node differing, and all well again', async () => {
+    const [differing, away] = nodes as [RpcProxy, RpcProxy];
+    const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
+    subscriber.answerWith(answering(410));
+    differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
+    await mint();
+    let answer: ReturnType<typeof create> | undefined;
+    await withoutMining(local, async () => {
+      answer = create(service.url, { ...minimal, owner, holder: owner });
+      const node = `node_differing node/${differing.url}`;
+      await tells([`subscription_gone ${ofSink}`, `mint_deferred ${ofMints}`, node]);
+      expect(await conditions()).to.include('subscription_gone');
+      expect(await metricOf(service.url, 'etr_conditions')).to.equal((await conditions()).length);
+    });
+    subscriber.answerWith(accept);
+    differing.answer(THROUGH);
+    const { config, ...members } = await shown();
+    const active = { ...members, config: { ...config, state: 'active' } };
+    await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
+    await away.refuse();
+    const node = `node/${away.url}`;
+    await tells([`subscription_recovered ${ofSink}`, `mint_resumed ${ofMints}`, `node_away ${node}`]);
+    expect((await answer)?.status).to.equal(200);
+    expect(await conditions()).not.to.include('subscription_gone');
+    await away.accept();
+    await tells([`node_back ${node}`]);
+  });
+
+  it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
+    const feed = `feed/31337:${registry}`;
+    for (const node of nodes) await node.refuse();
+    await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
+    ahead += MINUTE;
+    await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
+    await consoleAgrees();
+    await service.stop();
+    for (const node of nodes) {
+      node.answer((method) => (method === 'eth_call' ? { result: '0x' } : 'none'));
+      await node.accept();
+    }
+    await start();
+    await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
+    await consoleAgrees();
+    await service.stop();
+    for (const node of nodes) node.answer(THROUGH);
+    await start();
+    await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
+    await consoleAgrees();
+    const ofFeed = told().filter((one) => one.endsWith(feed));
+    expect(ofFeed).to.deep.equal(
+      ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
+    );
+    // A process shows a difference for ten minutes. The new one has not seen it.
+    await eventually('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
+    await eventually('all is well', async () => (await conditions()).length === 0);
+    expected = told();
+  });
+
+  it('tell that deliveries fail, the wallet is empty and its signer away, and then well', async () => {
+    // There are no dead letters at first: it makes the sleeping worker read the changed clock.
+    const redeliver = () =>
+      callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
+    const { client } = local;
+    const balance = toQuantity(await client.getBalance(DEPLOYER));
+    subscriber.answerWith(answering(503));
+    await mint();
+    await eventually('an attempt failed', () => subscriber.deliveries.some(({ attempt }) => attempt === 1));
+    await eventually('it is stored', async () => {
+      const path = `/subscriptions/${subscription}/deliveries?state=failed`;
+      return (await callApi<object[]>(service.url, 'GET', path)).body.length > 0;
+    });
+    await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
+    await signer.refuse();
+    ahead += 5 * MINUTE;
+    const subject = `subscription/${subscription}`;
+    await tells([`subscription_failing ${subject}`, 'wallet_low wallet', 'signer_away signer/wallet']);
+    expect(await conditions()).to.have.members(['subscription_failing', 'wallet_low', 'signer_away']);
+    expect((await shown()).failingSince).to.be.a('string');
+    ahead += 2 * MINUTE;
+    await redeliver();
+    await client.send('anvil_setBalance', [DEPLOYER, balance]);
+    await signer.accept();
+    await tells([`dead_letter ${subject}`, 'wallet_filled wallet', 'signer_back signer/wallet']);
+    expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
+    subscriber.answerWith(accept);
+    await redeliver();
+    await tells([`subscription_recovered ${subject}`]);
+    await eventually('nothing is wrong', async () => (await conditions()).length === 0);
+  });
+
+  it('tell that the database is missing, and that it is back', async () => {
+    const folder = settings.DATA_DIR ?? '';
+    renameSync(folder, join(local.folder, 'elsewhere'));
+    await tells(['database_missing database']);
+    expect(await healthOf(service.url)).to.include({ httpStatus: 200, database: 'removed' });
+    renameSync(join(local.folder, 'elsewhere'), folder);
+    await tells(['database_restored database']);
+  });
+
+  it('tell that a reorganisation was too deep', async () => {
+    const { client } = local;
+    await mineBlocks(local, 4);
+    const snapshot = (await client.send('evm_snapshot', [])) as string;
+    await mineBlocks(local, 6);
+    const head = await client.getBlockNumber();
+    await eventually(
+      'it is read',
+      async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
+    );
+    await client.send('evm_revert', [snapshot]);
+    await client.send('evm_increaseTime', [100]);
+    await mineBlocks(local, 8);
+    await tells([`reorganisation_too_deep feed/31337:${registry}`]);
+    expect((await healthOf(service.url)).httpStatus).to.equal(503);
+  });
+  it('came once each, and signed', () => {
+    const ids = operator.deliveries.map(({ event }) => event.id);
+    expect(new Set(ids).size).to.equal(ids.length);
+    expect(operator.deliveries.every(({ verified }) => verified)).to.equal(true);
+  });
+});

@@ -5,12 +5,11 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import { messageOf, ServiceError } from '../../service/base/errors';
-import { untilAborted } from '../../service/base/waiting';
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { newDeferred } from '../../service/base/waiting';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/chain/direct-mint';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenedProcess } from '../helpers/eventually';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { installRegistry, startAnvil } from '../helpers/chain/node';
 import { ADMIN_API_KEY, callApi } from '../helpers/processes/subscribed-service';
@@ -77,18 +76,6 @@ describe('the service at start and stop', () => {
       .and.not.contain('secret-of-the-database');
   });
 
-  it('stays up when TOKEN_REGISTRY_ADDRESS is not a registry, and says so', async () => {
-    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
-    const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
-    const DATA_DIR = join(local.folder, 'no-registry');
-    const service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
-    await logs(service, /REGISTRY_INVALID/);
-    const owner = await local.account(1);
-    expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
-    await logs(service, /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/);
-    await service.stop();
-  });
-
   it('starts without a node, stays up without a registry, says so, and issues once both exist', async () => {
     const port = await freePort(0);
     const service = await startService({ ...local.settings, RPC_URL: `http://127.0.0.1:${port}` });
@@ -107,25 +94,16 @@ describe('the service at start and stop', () => {
     await node.stop();
   });
 
-  it('says after three seconds that it waits for the node, and starts when it answers', async () => {
-    const silent = new AbortController();
-    const node = await startRpcProxy(local.node.url, async (): Promise<Fault> => {
-      await untilAborted(silent.signal, new Promise<never>(() => undefined)).catch(() => undefined);
-      return 'none';
-    });
-    const begun = performance.now();
-    const service = launchServiceProcess({ ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' });
-    try {
-      await eventually('it is said', () => service.output().includes('waiting for the node'));
-      expect(performance.now() - begun).to.be.at.least(3_000);
-      expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to report`);
-      expect(service.output()).not.to.contain('"msg":"listening"');
-      silent.abort();
-      await service.listening();
-    } finally {
-      expect(await service.end('SIGTERM')).to.equal(0);
-      await node.close();
-    }
+  it('says that it waits for the node, and starts when it answers', async () => {
+    const silent = newDeferred<Fault>();
+    await using node = await startRpcProxy(local.node.url, () => silent.promise);
+    const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
+    await using service = launchServiceProcess({ ...settings, ...hastenedProcess(4) });
+    await eventually('it is said', () => service.output().includes('waiting for the node'));
+    expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to report`);
+    expect(service.output()).not.to.contain('"msg":"listening"');
+    silent.resolve('none');
+    await service.listening();
   });
 
   it('waits for a START_BLOCK above the head by name, and begins where it is told then', async () => {

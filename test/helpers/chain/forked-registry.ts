@@ -17,7 +17,6 @@ export interface ForkedRegistry extends ForkableChain {
    * a minter.
    */
   nominate(this: void, options?: { first: boolean }): Promise<SignedCall>;
-  stop(this: void): Promise<void>;
 }
 
 /** The accounts that may mint. */
@@ -51,7 +50,6 @@ export async function createForkedRegistry(): Promise<ForkedRegistry> {
       const next = await local.account(5 + (nominations++ % 15));
       return chain.sign(BENEFICIARY, await escrow.nominate.populateTransaction(next, '0x'), options);
     },
-    stop: () => local.stop(),
   };
 }
 

@@ -7,6 +7,7 @@ import { readConfirmations } from '../../../service/chain/networks';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { eventually } from '../eventually';
 import { healthOf, metricOf } from './health-and-metrics';
+import { withoutId } from '../receiver/delivery-promises';
 import { startRecordingReceiver } from '../receiver/recording-receiver';
 import { startService, type LogLine, type RunningService } from './running-service';
 import type { LocalSetup } from '../chain/local-setup';
@@ -173,11 +174,4 @@ function bySubject<T>(
 
 function briefly({ type, data }: ExpectedEvent): string {
   return `${type} in block ${data.blockNumber}, log ${data.logIndex} of ${data.transactionHash}`;
-}
-
-/** The event without its id, which the service chooses. */
-export function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
-  const copy = { ...event };
-  delete copy.id;
-  return copy;
 }

@@ -75,7 +75,9 @@ function placeOf({ data, type, subject }: ExpectedEvent): string {
   return `block ${blockNumber} log ${logIndex} of ${transactionHash}: ${type} of ${subject}`;
 }
 
-function withoutId(event: CloudEvent): ExpectedEvent {
-  const { specversion, source, type, datacontenttype, time, subject, data } = event;
-  return { specversion, source, type, datacontenttype, time, subject, data };
+/** The event without its id, which the service chooses. */
+export function withoutId(event: ExpectedEvent & { id?: string }): ExpectedEvent {
+  const copy = { ...event };
+  delete copy.id;
+  return copy;
 }
