@@ -1,48 +1,57 @@
 import { expect } from 'chai';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockAlarm } from '../../service/watcher/follow-chain';
+import { VirtualTime } from '../helpers/mint-model/virtual-time';
+import { seededRandom } from '../helpers/seeded-random';
 
-const PAUSES = { shortest: 80, longest: 600 };
-const NEVER = new AbortController().signal;
+const LONG = { shortest: 60_000, longest: 60_000 };
 
 describe('the block alarm', () => {
-  const alarmOf = (client: object, pauses = PAUSES) => createBlockAlarm(client as RpcClient, pauses);
+  let time: VirtualTime;
 
-  async function pauseOf(alarm: ReturnType<typeof createBlockAlarm>): Promise<number> {
-    const since = performance.now();
-    await alarm.wait(NEVER);
-    return performance.now() - since;
+  const during = (play: () => Promise<void>): Promise<void> => {
+    time = new VirtualTime();
+    return time.during(seededRandom(1), play);
+  };
+  const alarmOf = (client: object, pauses: typeof LONG) => createBlockAlarm(client as RpcClient, pauses);
+
+  async function pauseOf(
+    alarm: ReturnType<typeof createBlockAlarm>,
+    signal = new AbortController().signal,
+  ): Promise<number> {
+    const since = time.now();
+    await alarm.wait(signal);
+    return time.now() - since;
   }
 
-  it('lengthens its pause while nothing happens, and shortens it again after an event', async () => {
-    const alarm = alarmOf({});
-    const pauses: number[] = [];
-    for (let pause = 0; pause < 6; pause++) pauses.push(await pauseOf(alarm));
-    expect(pauses[0]).to.be.within(75, 400);
-    expect(pauses[5]).to.be.at.least(590);
-    alarm.quicken();
-    expect(await pauseOf(alarm)).to.be.within(75, 400);
-  });
+  it('lengthens its pause while nothing happens, and shortens it again after an event', () =>
+    during(async () => {
+      const alarm = alarmOf({}, { shortest: 80, longest: 600 });
+      const pauses: number[] = [];
+      for (let pause = 0; pause < 8; pause++) pauses.push(await pauseOf(alarm));
+      expect(pauses).to.deep.equal([...pauses].sort((one, other) => one - other));
+      expect([pauses.at(0), pauses.at(-1)]).to.deep.equal([80, 600]);
+      alarm.quicken();
+      expect(await pauseOf(alarm)).to.equal(80);
+    }));
 
-  it('ends the wait when the node reports a block, even one reported before the wait began', async () => {
-    let tell = (): void => undefined;
-    const client = {
-      onNewHead(listener: () => void) {
-        tell = listener;
-        return () => undefined;
-      },
-    };
-    const alarm = alarmOf(client, { shortest: 5_000, longest: 5_000 });
-    tell();
-    expect(await pauseOf(alarm)).to.be.lessThan(1_000);
-    setTimeout(() => tell(), 50);
-    expect(await pauseOf(alarm)).to.be.within(40, 2_000);
-  });
+  it('ends the wait when the node reports a block, even one reported before the wait began', () =>
+    during(async () => {
+      let tell = (): void => undefined;
+      const alarm = alarmOf(
+        { onNewHead: (listener: () => void) => ((tell = listener), () => undefined) },
+        LONG,
+      );
+      tell();
+      expect(await pauseOf(alarm)).to.equal(0);
+      void time.sleep(50).then(() => tell());
+      expect(await pauseOf(alarm)).to.equal(50);
+    }));
 
-  it('ends the wait when the signal aborts', async () => {
-    const abort = new AbortController();
-    const alarm = alarmOf({}, { shortest: 60_000, longest: 60_000 });
-    setTimeout(() => abort.abort(), 20);
-    await alarm.wait(abort.signal);
-  });
+  it('ends the wait when the signal aborts', () =>
+    during(async () => {
+      const abort = new AbortController();
+      void time.sleep(20).then(() => abort.abort());
+      expect(await pauseOf(alarmOf({}, LONG), abort.signal)).to.equal(20);
+    }));
 });

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import type { createApi } from '../../console/requests/api';
+import { stopLater } from '../helpers/resources';
 
 /** Only the compiler of console/ knows the types of a browser, which this module needs. */
 const MODULE: string = '../../console/requests/api';
 
 describe('the requests of the console', () => {
-  const { fetch } = globalThis;
   const { signal } = new AbortController();
   let api: ReturnType<typeof createApi>;
   let asked: { path: string; headers: Headers }[];
@@ -15,6 +15,8 @@ describe('the requests of the console', () => {
   before(async () => {
     const module = (await import(MODULE)) as { createApi: typeof createApi };
     api = module.createApi(() => undefined);
+    const { fetch } = globalThis;
+    stopLater('fetch', () => (globalThis.fetch = fetch));
   });
   beforeEach(() => {
     [asked, pages] = [[], []];
@@ -24,9 +26,6 @@ describe('the requests of the console', () => {
       const headers = pages.length > 0 ? { Link: `</next?${asked.length}>; rel="next"` } : undefined;
       return new Response(JSON.stringify(entries), headers && { headers });
     };
-  });
-  afterEach(() => {
-    globalThis.fetch = fetch;
   });
 
   const shown = async (): Promise<[number, boolean, number]> => {

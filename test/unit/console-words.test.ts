@@ -7,6 +7,7 @@ import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
 import { explorerLink } from '../../console/token/token-words';
+import { stopLater } from '../helpers/resources';
 
 describe('words of the console', () => {
   it('tell a field why it was refused, without the pointer to it', () => {
@@ -61,27 +62,24 @@ describe('requests of the console', () => {
 
   it('read again at most once a second, and once for all that was asked meanwhile', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
+    stopLater('timers', () => mock.timers.reset());
     const reading: (() => void)[] = [];
     const { ask, stop } = rereader(() => new Promise((resolve) => reading.push(resolve)));
     const finish = async (): Promise<void> => {
       reading.at(-1)?.();
       await new Promise(setImmediate);
     };
-    try {
-      for (let count = 0; count < 5; count++) ask();
-      expect(reading).to.have.length(1);
-      await finish();
-      mock.timers.tick(999);
-      expect(reading).to.have.length(1);
-      mock.timers.tick(1);
-      expect(reading).to.have.length(2);
-      await finish();
-      ask();
-      stop();
-      mock.timers.tick(10_000);
-      expect(reading).to.have.length(2);
-    } finally {
-      mock.timers.reset();
-    }
+    for (let count = 0; count < 5; count++) ask();
+    expect(reading).to.have.length(1);
+    await finish();
+    mock.timers.tick(999);
+    expect(reading).to.have.length(1);
+    mock.timers.tick(1);
+    expect(reading).to.have.length(2);
+    await finish();
+    ask();
+    stop();
+    mock.timers.tick(10_000);
+    expect(reading).to.have.length(2);
   });
 });

@@ -4,13 +4,15 @@ import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
 import type { MintQueue } from '../../service/minting/mint-queue';
 import { startSharedMintQueue, type SharedMintQueueOptions } from '../../service/minting/shared-mint-queue';
-import { eventually } from '../helpers/eventually';
+import { eventually, hastenSuite } from '../helpers/eventually';
 import { SCOPE } from '../helpers/database/prepared-documents';
 import { failureOf, newIssuance } from '../helpers/processes/running-mint-queue';
 
 const RIGHT = { lost: new AbortController().signal, release: async () => undefined };
 
 describe('a mint queue that several processes share', () => {
+  hastenSuite(10);
+
   let queue: MintQueue;
   /** The mints that the queue of this process was given. */
   let given: string[];

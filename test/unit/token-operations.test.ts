@@ -5,11 +5,11 @@ import type { DecodedLog } from '../../service/registry/decode-log';
 
 const SOMEBODY = `0x${'11'.repeat(20)}`;
 
-/** Logs of one transaction, each given as a type, or as a type and payload. */
-function transaction(
-  hash: string,
-  ...logs: (DecodedLog['type'] | [DecodedLog['type'], object])[]
-): DecodedLog[] {
+/** A log as its type, or as a type and payload. */
+type Log = DecodedLog['type'] | [DecodedLog['type'], object];
+
+/** Logs of one transaction. */
+function transaction(hash: string, ...logs: Log[]): DecodedLog[] {
   return logs.map((log, index) => {
     const [type, payload] = typeof log === 'string' ? [log, {}] : log;
     const place = { blockNumber: 1, blockHash: '0xb', transactionHash: hash, index };
@@ -22,71 +22,58 @@ function transaction(
   });
 }
 
-const namesOf = (logs: DecodedLog[]): string[] => operationsOf(logs).map(({ operation }) => operation);
-
 describe('operations in the logs of a token', () => {
-  it('are distinguished when a contract sends several in one transaction', () => {
-    const ended: [DecodedLog['type'], object] = ['nomination', { nominee: ZeroAddress, remark: '0x3078' }];
-    const logs = transaction(
-      '0xa',
-      ...['escrow_created', 'minted', 'beneficiary_transfer', 'holder_transfer', 'token_received'].map(
-        (type) => type as DecodedLog['type'],
-      ),
-      ['nomination', { nominee: SOMEBODY }],
-      'beneficiary_transfer',
-      ended,
-      'holder_transfer',
-      'reject_transfer_holder',
-      'beneficiary_transfer',
-      'holder_transfer',
-      'reject_transfer_owners',
-    );
-    expect(namesOf(logs)).to.deep.equal([
-      ...['mint', 'nominate', 'transferBeneficiary', 'rejectTransferHolder', 'rejectTransferOwners'],
-    ]);
-  });
-
-  it('are two transfers if remarks or transactions differ, and transferOwners otherwise', () => {
-    const beneficiary: [DecodedLog['type'], object] = ['beneficiary_transfer', { remark: '0x01' }];
-    const holder: [DecodedLog['type'], object] = ['holder_transfer', { remark: '0x02' }];
-    const two = ['transferBeneficiary', 'transferHolder'];
-    expect(namesOf(transaction('0xa', beneficiary, holder))).to.deep.equal(two);
-    expect(namesOf([...transaction('0xa', beneficiary), ...transaction('0xb', beneficiary)])).to.have.length(
-      2,
-    );
-    expect(namesOf(transaction('0xa', 'beneficiary_transfer', 'holder_transfer'))).to.deep.equal([
-      'transferOwners',
-    ]);
-  });
-
-  it('are a transfer and a return if a sole owner does both in one transaction', () => {
-    const nobody: [DecodedLog['type'], object] = [
-      'nomination',
-      { prevNominee: ZeroAddress, nominee: ZeroAddress },
-    ];
-    const ended: [DecodedLog['type'], object] = [
-      'nomination',
-      { prevNominee: SOMEBODY, nominee: ZeroAddress, remark: '0x3078' },
-    ];
-    const expected = ['transferBeneficiary', 'returnToIssuer'];
-    const returned = [nobody, 'surrendered', 'return_to_issuer'] as const;
-    expect(namesOf(transaction('0xa', 'beneficiary_transfer', ...returned))).to.deep.equal(expected);
-    expect(namesOf(transaction('0xa', 'beneficiary_transfer', ended, ...returned))).to.deep.equal(expected);
-  });
-
-  it("have the sender's remark, not the contract's own at the end of a nomination", () => {
-    const [transfer] = operationsOf(
+  const [beneficiary, holder] = ['beneficiary_transfer', 'holder_transfer'] as const;
+  const ended: Log = ['nomination', { prevNominee: SOMEBODY, nominee: ZeroAddress, remark: '0x3078' }];
+  const returned: Log[] = [
+    ['nomination', { prevNominee: ZeroAddress, nominee: ZeroAddress }],
+    'surrendered',
+    'return_to_issuer',
+  ];
+  for (const [what, logs, operations] of [
+    [
+      'are distinguished when a contract sends several in one transaction',
       transaction(
         '0xa',
-        ['beneficiary_transfer', { remark: '0x01' }],
-        ['nomination', { nominee: ZeroAddress, remark: '0x3078' }],
+        ...(['escrow_created', 'minted', beneficiary, holder, 'token_received'] as const),
+        ['nomination', { nominee: SOMEBODY }],
+        ...([beneficiary, ended, holder, 'reject_transfer_holder'] as const),
+        ...([beneficiary, holder, 'reject_transfer_owners'] as const),
       ),
-    );
-    expect(transfer).to.include({ operation: 'transferBeneficiary', remark: '0x01' });
-    const [nomination] = operationsOf(
-      transaction('0xa', ['nomination', { nominee: SOMEBODY, remark: '0x02' }]),
-    );
-    expect(nomination).to.include({ operation: 'nominate', remark: '0x02' });
+      ['mint', 'nominate', 'transferBeneficiary', 'rejectTransferHolder', 'rejectTransferOwners'],
+    ],
+    [
+      'are two transfers if remarks differ',
+      transaction('0xa', [beneficiary, { remark: '0x01' }], [holder, { remark: '0x02' }]),
+      ['transferBeneficiary', 'transferHolder'],
+    ],
+    [
+      'are two transfers if transactions differ',
+      [...transaction('0xa', beneficiary), ...transaction('0xb', beneficiary)],
+      ['transferBeneficiary', 'transferBeneficiary'],
+    ],
+    ['are transferOwners otherwise', transaction('0xa', beneficiary, holder), ['transferOwners']],
+    [
+      'are a transfer and a return if a sole owner does both in one transaction',
+      transaction('0xa', beneficiary, ...returned),
+      ['transferBeneficiary', 'returnToIssuer'],
+    ],
+    [
+      'are a transfer and a return if that ends a nomination',
+      transaction('0xa', beneficiary, ended, ...returned),
+      ['transferBeneficiary', 'returnToIssuer'],
+    ],
+  ] as const)
+    it(what, () => {
+      expect(operationsOf(logs).map(({ operation }) => operation)).to.deep.equal(operations);
+    });
+
+  it("have the sender's remark, not the contract's own at the end of a nomination", () => {
+    for (const [operation, remark, logs] of [
+      ['transferBeneficiary', '0x01', transaction('0xa', [beneficiary, { remark: '0x01' }], ended)],
+      ['nominate', '0x02', transaction('0xa', ['nomination', { nominee: SOMEBODY, remark: '0x02' }])],
+    ] as const)
+      expect(operationsOf(logs)[0]).to.include({ operation, remark });
   });
 
   it('are an error if a log belongs to no operation, or logs are missing', () => {

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pause, untilAborted } from '../../service/base/waiting';
+import { stopLater } from '../helpers/resources';
 
 describe('waiting for a promise until a signal aborts', () => {
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -29,21 +30,18 @@ describe('waiting for a promise until a signal aborts', () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', note);
-    try {
-      const abort = new AbortController();
-      let fail: ((error: Error) => void) | undefined;
-      const late = new Promise((_resolve, reject) => (fail = reject));
-      const waiting = failureOf(untilAborted(abort.signal, late));
-      abort.abort();
-      await waiting;
-      // The same if the signal aborted before the wait.
-      await failureOf(untilAborted(abort.signal, Promise.reject(new Error('early'))));
-      fail?.(new Error('late'));
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(unhandled).to.deep.equal([]);
-    } finally {
-      process.off('unhandledRejection', note);
-    }
+    stopLater('note', () => process.off('unhandledRejection', note));
+    const abort = new AbortController();
+    let fail: ((error: Error) => void) | undefined;
+    const late = new Promise((_resolve, reject) => (fail = reject));
+    const waiting = failureOf(untilAborted(abort.signal, late));
+    abort.abort();
+    await waiting;
+    // The same if the signal aborted before the wait.
+    await failureOf(untilAborted(abort.signal, Promise.reject(new Error('early'))));
+    fail?.(new Error('late'));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(unhandled).to.deep.equal([]);
   });
 });
 
