@@ -10,15 +10,15 @@ import { cors } from '../../service/http/gate';
 import { errors } from '../../service/http/middleware/errors';
 import type { RequestState } from '../../service/http/middleware/request-log';
 import { listen, type HttpServer } from '../../service/http/server';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe("the console's page", () => {
   let server: HttpServer;
-  let folder: ReturnType<typeof temporaryFolder>;
+  const folder = temporaryFolder();
   const get = (path: string): Promise<Response> => fetch(server.url + path);
 
   before(async () => {
-    folder = temporaryFolder();
     writeFileSync(join(folder.path, 'index.html'), '<!doctype html><title>Console</title>');
     writeFileSync(join(folder.path, 'app.js'), '"use strict";');
     const app = new Koa<RequestState>();
@@ -34,11 +34,8 @@ describe("the console's page", () => {
     app.use(router.routes());
     const handle = app.callback();
     server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0);
+    stopLater('the server of the page', () => server.close());
   });
-  after(async () => {
-    await server?.close();
-  });
-
   it('may run its own script only, and is in no frame of another page', async () => {
     const { status, headers } = await get('/console');
     expect(status).to.equal(200);

@@ -9,36 +9,21 @@ import { loadConfig } from '../../service/config/config';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { RegistryFollower } from '../../service/watcher/follow-registry';
+import { newDeferred } from '../../service/base/waiting';
 import { newState, openState } from '../helpers/database/engines';
+import { stopLater } from '../helpers/resources';
 
 const CHAIN = { chainId: 31_337, network: 'localhost' };
 const LEFT = { ...CHAIN, address: `0x${'5b'.repeat(20)}` };
 const KEPT = { ...CHAIN, address: `0x${'6c'.repeat(20)}` };
 
-/** A promise, and the function that resolves it. */
-function gate(): { opened: Promise<void>; open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
-
 describe('event delivery', () => {
-  const stop = Reflect.get(RegistryFollower.prototype, 'stop');
-
-  afterEach(() => void (RegistryFollower.prototype.stop = stop));
-
   it('goes on for a stored registry while another ends and the registries are read again', async () => {
-    const state = await newState('SQLite');
-    if (state === undefined) throw new Error('SQLite is always there');
+    const state = (await newState('SQLite'))!;
     const database = await openState(state);
     const logger = pino({ level: 'silent' });
-    for (const one of [LEFT, KEPT])
-      await storeRegistry(database, {
-        ...one,
-        startBlock: undefined,
-        confirmations: undefined,
-        addedAt: 1,
-      });
+    const added = { startBlock: undefined, confirmations: undefined, addedAt: 1 };
+    for (const one of [LEFT, KEPT]) await storeRegistry(database, { ...one, ...added });
     // Each answer of the database waits while `answers` is pending.
     let answers = Promise.resolve();
     const waiting: KyselyPlugin = {
@@ -58,29 +43,28 @@ describe('event delivery', () => {
         logger,
       },
     );
-    try {
-      const ending = gate();
-      RegistryFollower.prototype.stop = async function () {
-        await ending.opened;
-        await stop.call(this);
-      };
-      await giveUpRegistry(database, LEFT, { isForced: true, now: 2 });
-      await delivery.refresh();
-      const kept = delivery.feeds;
-      expect(kept.map(({ registry }) => registry)).to.deep.equal([KEPT.address]);
+    stopLater('event delivery', () => delivery.stop());
+    const ending = newDeferred<undefined>();
+    const stop = Reflect.get(RegistryFollower.prototype, 'stop');
+    stopLater('delaying stops', () => (RegistryFollower.prototype.stop = stop));
+    RegistryFollower.prototype.stop = async function () {
+      await ending.promise;
+      await stop.call(this);
+    };
+    await giveUpRegistry(database, LEFT, { isForced: true, now: 2 });
+    await delivery.refresh();
+    const kept = delivery.feeds;
+    expect(kept.map(({ registry }) => registry)).to.deep.equal([KEPT.address]);
 
-      const answering = gate();
-      answers = answering.opened;
-      const refreshed = delivery.refresh();
-      await sleep(20);
-      ending.open();
-      await sleep(100);
-      const during = delivery.feeds;
-      answering.open();
-      await refreshed;
-      expect(during).to.deep.equal(kept);
-    } finally {
-      await delivery.stop();
-    }
+    const answering = newDeferred<undefined>();
+    answers = answering.promise.then(() => undefined);
+    const refreshed = delivery.refresh();
+    await sleep(20);
+    ending.resolve(undefined);
+    await sleep(100);
+    const during = delivery.feeds;
+    answering.resolve(undefined);
+    await refreshed;
+    expect(during).to.deep.equal(kept);
   });
 });

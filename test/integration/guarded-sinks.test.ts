@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { lookup as systemLookup } from 'node:dns';
 import { expect } from 'chai';
@@ -8,33 +8,31 @@ import { systemClock } from '../../service/base/clock';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import type { SinkRules } from '../../service/base/sink-rules';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
+import { stopLater } from '../helpers/resources';
 
 const PUBLIC: SinkRules = { allowPrivate: false, allowLoopback: false };
 const LOCAL: SinkRules = { allowPrivate: false, allowLoopback: true };
 const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
 
 describe('delivery to a guarded sink', () => {
-  let server: Server;
   let port: number;
   let connections: number;
   let requests: string[];
   let location: string | undefined;
 
   before(async () => {
-    server = createServer((request, response) => {
+    const server = createServer((request, response) => {
       requests.push(`${request.method} ${request.headers.host} ${request.url}`);
       // Each delivery needs a connection, and a look-up, of its own.
       response.writeHead(location ? 307 : 204, { connection: 'close', ...(location && { location }) }).end();
     });
     server.on('connection', () => connections++);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    stopLater('the sink', () => server.close());
     port = (server.address() as AddressInfo).port;
   });
   beforeEach(() => {
-    connections = 0;
-    requests = [];
-    location = undefined;
+    [connections, requests, location] = [0, [], undefined];
   });
 
   /** A name server whose n-th answer has the n-th addresses; the last answer is repeated. */
@@ -65,11 +63,8 @@ describe('delivery to a guarded sink', () => {
       guard: rules && { rules, lookup },
     });
     const results: PostResult[] = [];
-    try {
-      for (let n = 0; n < times; n++) results.push(await client.post('{}', 'event-1'));
-    } finally {
-      await client.close();
-    }
+    for (let n = 0; n < times; n++) results.push(await client.post('{}', 'event-1'));
+    await client.close();
     return results;
   }
 

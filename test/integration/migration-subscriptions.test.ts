@@ -24,29 +24,13 @@ const OTHER: EarlierFeed = {
   registry: { chainKey: 'amoy', chainId: 80002, registryAddress: `0x${'6c'.repeat(20)}` },
 };
 
-/** The stored events by the state of their queue. */
-type Stored = Record<
-  | 'delivered'
-  | 'waiting'
-  | 'backingOff'
-  | 'leased'
-  | 'dead'
-  | 'orphaned'
-  | 'attempted'
-  | 'twice'
-  | 'ofRegistry'
-  | 'ofToken0'
-  | 'ofOther',
-  CloudEvent[]
->;
-
 /** Token `token` has an event in each of the blocks. */
 function eventsOf(token: bigint, ...blocks: number[]): RegistryEvent[] {
   return blocks.map((block) => eventIn(block, token));
 }
 
-/** An outbox of the version before subscriptions, with a queue in each state. */
-async function fill(state: State): Promise<Stored> {
+/** An outbox of the version before subscriptions, with a queue in each state. Returns their events. */
+async function fill(state: State) {
   const outbox = await earlierOutbox(state);
   const { db, addQueue, addAttempts } = outbox;
   await outbox.addFeed(SAMPLE_FEED, { next_block: 10, purged_up_to: 1 });
@@ -74,15 +58,10 @@ async function fill(state: State): Promise<Stored> {
   const dead = await addQueue(MINE, eventsOf(5n, 2, 3, 4), { head: 3, ...due });
   await addAttempts(SAMPLE_FEED, dead[0]?.id ?? '', 3, false);
   await addAttempts(SAMPLE_FEED, dead[1]?.id ?? '', 0, true);
+  const letter = { died_at: EARLIER, attempts: 3, status: 500, error: 'answered 500' };
   await db
     .insertInto('dead_letters')
-    .values({
-      ...of(SAMPLE_FEED, dead[0]),
-      died_at: EARLIER,
-      attempts: 3,
-      status: 500,
-      error: 'answered 500',
-    })
+    .values({ ...of(SAMPLE_FEED, dead[0]), ...letter })
     .execute();
 
   const orphanOf = (event: CloudEvent | undefined, block: number, outcome: string) => ({
@@ -156,10 +135,6 @@ for (const engine of ENGINES)
       const opened = await newState(engine);
       if (opened === undefined) return this.skip();
       state = opened;
-    });
-
-    after(async () => {
-      await database?.close();
     });
 
     async function channelOf(feed: string): Promise<number> {
@@ -263,11 +238,8 @@ for (const engine of ENGINES)
       expect(await deliverAll(OTHER.feed)).to.deep.equal({ '1': bodiesOf(...stored.ofOther) });
 
       // Orphans are recognised when their transactions are mined again, and an emptied queue goes on.
-      const again = [...eventsOf(6n, 8), ...eventsOf(7n, 8)].map((event) => ({
-        ...event,
-        blockNumber: 10,
-        blockHash: hashOf(10),
-      }));
+      const inBlock = { blockNumber: 10, blockHash: hashOf(10) };
+      const again = [...eventsOf(6n, 8), ...eventsOf(7n, 8)].map((event) => ({ ...event, ...inBlock }));
       const events = [...again, ...eventsOf(8n, 10)];
       const range = { events, blocks: [{ number: 10, hash: hashOf(10) }], oldestKept: 0, nextBlock: 11 };
       expect(await recordRange(database, open, SAMPLE_REGISTRY, range, now)).to.include({ added: 2 });

@@ -5,27 +5,14 @@ import { systemClock } from '../../service/base/clock';
 import { createLogger } from '../../service/base/logger';
 import { startObserving } from '../../service/composition/observing';
 import { loadConfig } from '../../service/config/config';
-import type { Database } from '../../service/database/database';
 import { createMintOutcomes } from '../../service/observability/issuing-report';
 import { createMetrics } from '../../service/observability/metrics';
-import { newState, openState, type State } from '../helpers/database/engines';
+import { newState, openState } from '../helpers/database/engines';
 
 describe('the observation', () => {
-  let state: State;
-  let database: Database;
-
-  before(async () => {
-    const opened = await newState('SQLite');
-    if (opened === undefined) throw new Error('SQLite is always there');
-    state = opened;
-    database = await openState(state);
-  });
-
-  after(async () => {
-    await database.close();
-  });
-
   it('logs that the conditions cannot be read, and answers without them', async () => {
+    const state = (await newState('SQLite'))!;
+    const database = await openState(state);
     const log: Record<string, unknown>[] = [];
     const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
     await sql`drop table conditions`.execute(database.db);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
+import type { JournalScope } from '../../service/journal/issuance';
 import { describeOnEngines } from '../helpers/database/engines';
 import { tdoc } from '../helpers/processes/command-output';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -13,9 +14,11 @@ describeOnEngines(
     let journal: Journal;
     let settings: Record<string, string>;
     let now = 0;
+    const journalOf = (scope: JournalScope): Journal =>
+      createDatabaseJournal(on.database, scope, { now: () => now });
 
     before(() => {
-      journal = createDatabaseJournal(on.database, SCOPE, { now: () => now });
+      journal = journalOf(SCOPE);
       settings = {
         ...on.state.settings,
         ENV_FILE: `${on.state.settings.DATA_DIR}/none.env`,
@@ -42,15 +45,10 @@ describeOnEngines(
 
     it('removes old documents while the service runs, after a confirmation, and reports them', async () => {
       const [old, recent] = [await issued(40), await issued(20)];
-      const issuer = 'did:web:other.example';
-      const ofAnotherIssuer = createDatabaseJournal(on.database, { ...SCOPE, issuer }, { now: () => now });
+      const ofAnotherIssuer = journalOf({ ...SCOPE, issuer: 'did:web:other.example' });
       const oldWallets = await issued(40, ofAnotherIssuer);
       const registryAddress = `0x${'cc'.repeat(20)}`;
-      const ofAnotherTenant = createDatabaseJournal(
-        on.database,
-        { ...SCOPE, registryAddress },
-        { now: () => now },
-      );
+      const ofAnotherTenant = journalOf({ ...SCOPE, registryAddress });
       const others = await issued(40, ofAnotherTenant);
       const unfinished = preparedDocument();
       await journal.add(unfinished);

@@ -17,6 +17,7 @@ import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { newState, openState, type State } from '../helpers/database/engines';
+import { stopLater } from '../helpers/resources';
 import { mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 import {
   eventIn,
@@ -76,27 +77,20 @@ const SHORT_WAYS = [
 ];
 
 describe('the SQLite queries', () => {
-  let state: State | undefined;
+  let state: State;
   let database: Database;
   const statements = new Set<string>();
-  const prepare = Reflect.get(Sqlite.prototype, 'prepare') as (
-    this: unknown,
-    text: string,
-  ) => Sqlite.Statement;
+  type Prepare = (this: unknown, text: string) => Sqlite.Statement;
+  const prepare = Reflect.get(Sqlite.prototype, 'prepare') as Prepare;
 
   before(async () => {
-    state = await newState('SQLite');
-    if (state === undefined) throw new Error('SQLite is always there');
+    state = (await newState('SQLite'))!;
     database = await openState(state);
     Reflect.set(Sqlite.prototype, 'prepare', function (this: unknown, text: string) {
       statements.add(text);
       return prepare.call(this, text);
     });
-  });
-
-  after(async () => {
-    Reflect.set(Sqlite.prototype, 'prepare', prepare);
-    await database.close();
+    stopLater('collecting statements', () => Reflect.set(Sqlite.prototype, 'prepare', prepare));
   });
 
   it('read no older rows for a document or a range of blocks', async () => {
@@ -149,11 +143,8 @@ describe('the SQLite queries', () => {
 
   it('read no older rows for a look at unfollowed registries', async () => {
     statements.clear();
-    const { deliveries, issuances } = await unfollowedOf(database, {
-      chainId: SCOPE.chainId,
-      registries: [],
-      scope: undefined,
-    });
+    const followed = { chainId: SCOPE.chainId, registries: [], scope: undefined };
+    const { deliveries, issuances } = await unfollowedOf(database, followed);
     expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
     // The index holds unfinished issuances alone.
     const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
@@ -229,7 +220,7 @@ describe('the SQLite queries', () => {
   function longWays(alsoShort: readonly RegExp[], fewest: number): string[] {
     const asked = [...statements].filter((text) => /\bwhere\b|\bselect\b/.test(text));
     expect(asked.length).to.be.greaterThan(fewest);
-    const file = new Sqlite(join(state?.settings.DATA_DIR ?? '', 'state.sqlite'));
+    const file = new Sqlite(join(state.settings.DATA_DIR, 'state.sqlite'));
     const long = asked.flatMap((text) => {
       const parameters = (text.match(/\?/g) ?? []).map(() => null);
       const plans = file.prepare(`explain query plan ${text}`).all(parameters) as Plan[];

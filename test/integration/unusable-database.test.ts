@@ -14,16 +14,14 @@ const NOBODY = 65_534;
 const PAGE = 4_096;
 
 describe('a database that cannot be opened', () => {
-  let root: ReturnType<typeof temporaryFolder>;
+  let root: string;
   let folder: string;
 
   beforeEach(async () => {
-    root = temporaryFolder();
-    folder = join(root.path, 'data');
+    root = temporaryFolder().path;
+    folder = join(root, 'data');
     await (await openSqlite(folder)).close();
   });
-
-  afterEach(() => root.remove());
 
   /** The database without its write-ahead log. */
   function wholeFile(): Buffer {
@@ -52,29 +50,23 @@ describe('a database that cannot be opened', () => {
   };
   for (const [what, damage] of Object.entries(DAMAGES))
     it(`is named with its path and a remedy if it ${what}`, async () => {
-      const copy = join(root.path, 'copy', 'state.sqlite');
+      const copy = join(root, 'copy', 'state.sqlite');
       mkdirSync(dirname(copy));
       writeFileSync(copy, damage(wholeFile()));
       await expectRefused('DATABASE_DAMAGED', copy, dirname(copy));
     });
 
-  it('is named with its folder and a remedy if a folder has its name', async () => {
-    const other = join(root.path, 'other');
+  it('is named with its folder and a remedy if a folder has its name, or it is below a file', async () => {
+    const [other, below] = [join(root, 'other'), join(root, 'file', 'data')];
     mkdirSync(join(other, 'state.sqlite'), { recursive: true });
-    await expectRefused('DATA_DIR_UNUSABLE', other, other);
-  });
-
-  it('is named with its folder and a remedy if DATA_DIR is below a file', async () => {
-    writeFileSync(join(root.path, 'file'), '');
-    const below = join(root.path, 'file', 'data');
-    await expectRefused('DATA_DIR_UNUSABLE', below, below);
+    writeFileSync(join(root, 'file'), '');
+    for (const dataDir of [other, below]) await expectRefused('DATA_DIR_UNUSABLE', dataDir, dataDir);
   });
 
   for (const [what, path] of Object.entries({ folder: '', file: 'state.sqlite', lock: 'service.lock' }))
     it(`is named with its folder and a remedy if the ${what} belongs to somebody else`, async function () {
       if (process.geteuid?.() !== 0) return this.skip();
-      for (const one of [root.path, folder])
-        chmodSync(one, one === folder && what !== 'folder' ? 0o777 : 0o755);
+      for (const one of [root, folder]) chmodSync(one, one === folder && what !== 'folder' ? 0o777 : 0o755);
       for (const name of ['state.sqlite', 'service.lock']) chmodSync(join(folder, name), 0o666);
       chmodSync(join(folder, path), 0o555);
       process.seteuid?.(NOBODY);
