@@ -162,21 +162,23 @@ export class UnsteadyChain {
 
   /** Signs and sends a transaction without effect, with this key and nonce. */
   sendNothing(key: string, nonce: number): Promise<RpcAnswer> {
-    return this.#sendAs(key, { to: new Wallet(key).address, nonce, gasLimit: 21_000n });
+    return this.sendAs(key, { to: new Wallet(key).address, nonce, gasLimit: 21_000n });
   }
 
   /** Pauses or unpauses the registry from the account with this key. */
-  async setPaused(key: string, isPaused: boolean): Promise<RpcAnswer> {
+  setPaused(key: string, isPaused: boolean): Promise<RpcAnswer> {
     const data = isPaused
       ? registryInterface.encodeFunctionData('pause', ['0x'])
       : registryInterface.encodeFunctionData('unpause', ['0x']);
-    const nonce = await this.count(new Wallet(key).address, 'pending');
-    return this.#sendAs(key, { to: this.options.registryAddress, data, nonce, gasLimit: 200_000n });
+    return this.sendAs(key, { to: this.options.registryAddress, data });
   }
 
-  async #sendAs(key: string, transaction: TransactionRequest): Promise<RpcAnswer> {
-    const fees = { ...OTHER_FEES, type: 2, chainId: CHAIN_ID };
-    return this.send(await new Wallet(key).signTransaction({ ...fees, ...transaction }));
+  /** Signs and sends a transaction, with the next nonce of the key unless another is given. */
+  async sendAs(key: string, transaction: TransactionRequest): Promise<RpcAnswer> {
+    const wallet = new Wallet(key);
+    const nonce = transaction.nonce ?? (await this.count(wallet.address, 'pending'));
+    const usual = { ...OTHER_FEES, type: 2, chainId: CHAIN_ID, gasLimit: 300_000n };
+    return this.send(await wallet.signTransaction({ ...usual, ...transaction, nonce }));
   }
 
   async isPaused(): Promise<boolean> {

@@ -1,4 +1,3 @@
-import { Wallet } from 'ethers';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../service/base/errors';
 import { createFinalBlockReading } from '../../../service/chain/finality';
@@ -168,14 +167,9 @@ export class NodesScenario {
     if (!this.#random.chance(TRANSFERS)) return;
     const made = [...(await this.#chain.mints()).keys()];
     if (made.length === 0) return;
-    const wallet = new Wallet(ADMIN_KEY);
     const to = this.#escrowOf(this.#random.pick(made));
     const data = escrowInterface.encodeFunctionData('transferHolder', [this.#random.hex(20), '0x']);
-    const nonce = await this.#chain.count(wallet.address, 'pending');
-    const fees = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n, type: 2, gasLimit: 300_000n };
-    await this.#chain.send(
-      await wallet.signTransaction({ to, data, nonce, ...fees, chainId: NETWORK.chainId }),
-    );
+    await this.#chain.sendAs(ADMIN_KEY, { to, data });
   }
 
   #contracts: Parameters<typeof titleEscrowAddress>[0] | undefined;

@@ -41,6 +41,14 @@ interface Abandoned {
   blocks: readonly Block[];
 }
 
+interface BranchingParts {
+  client: JsonRpcProvider;
+  registry: string;
+  random: SeededRandom;
+  depth: number;
+  tokenIds: readonly bigint[];
+}
+
 const MOST_IN_A_BLOCK = 4;
 const LONGEST_REMARK = 20;
 /** Branches differ by their timestamps. */
@@ -52,11 +60,6 @@ const BRANCHES = 3;
  * `depth` blocks from the highest block so far.
  */
 export class BranchingChain {
-  readonly #client: JsonRpcProvider;
-  readonly #registry: string;
-  readonly #random: SeededRandom;
-  readonly #depth: number;
-  readonly #accounts: readonly string[];
   /** From the block that all branches share. */
   readonly #blocks: Block[];
   readonly #abandoned: Abandoned[] = [];
@@ -65,26 +68,15 @@ export class BranchingChain {
   #highest = 0;
 
   private constructor(
-    parts: { client: JsonRpcProvider; registry: string; random: SeededRandom; depth: number },
-    accounts: readonly string[],
+    private readonly parts: BranchingParts,
+    private readonly accounts: readonly string[],
     first: Block,
   ) {
-    this.#client = parts.client;
-    this.#registry = parts.registry;
-    this.#random = parts.random;
-    this.#depth = parts.depth;
-    this.#accounts = accounts;
     this.#blocks = [first];
   }
 
   /** Begins at the present head of the chain. The node must not mine by itself. */
-  static async begin(parts: {
-    client: JsonRpcProvider;
-    registry: string;
-    random: SeededRandom;
-    depth: number;
-    tokenIds: readonly bigint[];
-  }): Promise<BranchingChain> {
+  static async begin(parts: BranchingParts): Promise<BranchingChain> {
     const { client, tokenIds } = parts;
     const registry = TradeTrustTokenStandard__factory.connect(parts.registry, client);
     const factory = TitleEscrowFactory__factory.connect(await registry.titleEscrowFactory(), client);
@@ -108,7 +100,7 @@ export class BranchingChain {
   async mine(): Promise<void> {
     const after = copyOf(this.#head.after);
     const moves: Move[] = [];
-    const most = this.#random.chance(0.15) ? 0 : 1 + this.#random.below(MOST_IN_A_BLOCK);
+    const most = this.parts.random.chance(0.15) ? 0 : 1 + this.parts.random.below(MOST_IN_A_BLOCK);
     while (moves.length < most) {
       const move = this.#again() ?? this.#next(after);
       if (move === undefined) break;
@@ -116,7 +108,7 @@ export class BranchingChain {
       advance(after, move);
       moves.push(move);
     }
-    await this.#mineWith(moves, after, this.#head.timestamp + 1 + this.#random.below(BRANCHES));
+    await this.#mineWith(moves, after, this.#head.timestamp + 1 + this.parts.random.below(BRANCHES));
   }
 
   /** Mines as many empty blocks as it takes to be higher than ever before. */
@@ -128,17 +120,18 @@ export class BranchingChain {
 
   /** Replaces the last blocks. @returns their number; 0 if none can be replaced. */
   async reorganise(): Promise<number> {
-    const lowest = Math.max(0, this.#highest - this.#depth);
+    const lowest = Math.max(0, this.#highest - this.parts.depth);
     const room = this.#blocks.length - 1 - lowest;
     if (room <= 0) return 0;
     const former = this.#abandoned.filter(
       ({ index, ancestor }) => index >= lowest && this.#blocks[index]?.hash === ancestor,
     );
-    if (former.length > 0 && this.#random.chance(0.3)) return this.#return(this.#random.pick(former));
-    const removed = 1 + this.#random.below(room);
+    if (former.length > 0 && this.parts.random.chance(0.3))
+      return this.#return(this.parts.random.pick(former));
+    const removed = 1 + this.parts.random.below(room);
     const gone = await this.#goBackTo(this.#blocks.length - 1 - removed);
     this.#waiting = gone.flatMap(({ moves }) => moves);
-    const added = this.#random.below(removed + 2);
+    const added = this.parts.random.below(removed + 2);
     for (let block = 0; block < added; block++) await this.mine();
     return removed;
   }
@@ -157,9 +150,9 @@ export class BranchingChain {
   async #goBackTo(index: number): Promise<Block[]> {
     const ancestor = this.#blocks[index];
     if (ancestor === undefined) throw new Error('there is no such block');
-    if ((await this.#client.send('evm_revert', [ancestor.snapshot])) !== true)
+    if ((await this.parts.client.send('evm_revert', [ancestor.snapshot])) !== true)
       throw new Error('could not go back');
-    ancestor.snapshot = (await this.#client.send('evm_snapshot', [])) as string;
+    ancestor.snapshot = (await this.parts.client.send('evm_snapshot', [])) as string;
     const gone = this.#blocks.splice(index + 1);
     if (gone.length > 0) this.#abandoned.push({ index, ancestor: ancestor.hash, blocks: gone });
     return gone;
@@ -173,16 +166,19 @@ export class BranchingChain {
   #again(): Move | undefined {
     while (this.#waiting.length > 0) {
       const move = this.#waiting.shift();
-      if (!this.#random.chance(0.25)) return move;
+      if (!this.parts.random.chance(0.25)) return move;
     }
     return undefined;
   }
 
   #next(situation: Situation): Move | undefined {
-    const remark = this.#random.hex(this.#random.below(LONGEST_REMARK));
+    const remark = this.parts.random.hex(this.parts.random.below(LONGEST_REMARK));
     if (situation.isPaused) return { kind: 'registry', operation: 'unpause', remark };
-    if (this.#random.chance(0.05)) return { kind: 'registry', operation: 'pause', remark };
-    const named = { first: this.#random.pick(this.#accounts), second: this.#random.pick(this.#accounts) };
+    if (this.parts.random.chance(0.05)) return { kind: 'registry', operation: 'pause', remark };
+    const named = {
+      first: this.parts.random.pick(this.accounts),
+      second: this.parts.random.pick(this.accounts),
+    };
     const possible = situation.tokens.flatMap((token, index) =>
       TOKEN_OPERATIONS.filter((operation) => isLegal(token, operation, named)).map((operation): Move => ({
         kind: 'token',
@@ -192,7 +188,7 @@ export class BranchingChain {
         remark,
       })),
     );
-    return possible.length === 0 ? undefined : this.#random.pick(possible);
+    return possible.length === 0 ? undefined : this.parts.random.pick(possible);
   }
 
   #isPossible(move: Move, { tokens, isPaused }: Situation): boolean {
@@ -204,22 +200,22 @@ export class BranchingChain {
   async #mineWith(moves: readonly Move[], after: Situation, timestamp: number): Promise<void> {
     const now = copyOf(this.#head.after);
     for (const move of moves) {
-      await sendTransaction(this.#client, this.#callOf(move, now));
+      await sendTransaction(this.parts.client, this.#callOf(move, now));
       advance(now, move);
     }
-    await this.#client.send('evm_mine', [timestamp]);
-    const block = await this.#client.getBlock('latest');
+    await this.parts.client.send('evm_mine', [timestamp]);
+    const block = await this.parts.client.getBlock('latest');
     if (block?.transactions.length !== moves.length) throw new Error('other transactions were mined');
-    const snapshot = (await this.#client.send('evm_snapshot', [])) as string;
+    const snapshot = (await this.parts.client.send('evm_snapshot', [])) as string;
     this.#blocks.push({ timestamp, hash: block.hash ?? '', moves, after, snapshot });
     this.#highest = Math.max(this.#highest, this.#blocks.length - 1);
   }
 
   #callOf(move: Move, { tokens }: Situation) {
-    if (move.kind === 'registry') return callOfPause(this.#registry, move.operation, move.remark);
+    if (move.kind === 'registry') return callOfPause(this.parts.registry, move.operation, move.remark);
     const token = tokens[move.token];
     if (token === undefined) throw new Error('there is no such token');
-    return callOf(this.#registry, token, move.operation, move.named, move.remark);
+    return callOf(this.parts.registry, token, move.operation, move.named, move.remark);
   }
 }
 

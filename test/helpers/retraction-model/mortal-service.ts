@@ -35,14 +35,11 @@ const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 
 
 /** Event delivery that can be killed at any statement. Its clock runs ahead after each kill. */
 export class MortalService {
-  readonly #parts: ServiceParts;
   readonly #dying: Promise<unknown>[] = [];
   #life = 0;
   #running: Running | undefined;
 
-  constructor(parts: ServiceParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: ServiceParts) {}
 
   /** The open database. */
   get database(): Database {
@@ -51,7 +48,7 @@ export class MortalService {
   }
 
   async start(): Promise<void> {
-    const { state, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.#parts;
+    const { state, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.parts;
     const life = ++this.#life;
     const file = await openState(state);
     if (life === 1)
@@ -73,7 +70,7 @@ export class MortalService {
         timeoutMs: TIMEOUT_MS,
         maxConcurrentDeliveries: 4,
         retry: RETRY,
-        signingKeys: { key: signingKeyOf(this.#parts.privateKey), next: undefined },
+        signingKeys: { key: signingKeyOf(this.parts.privateKey), next: undefined },
       }),
       restorePurged: async () => undefined,
       onAttempt: () => undefined,
@@ -118,7 +115,7 @@ export class MortalService {
     if (running === undefined) return;
     this.#running = undefined;
     running.die();
-    for (const receiver of this.#parts.receivers.values()) receiver.nextUrl(this.#life + 1);
+    for (const receiver of this.parts.receivers.values()) receiver.nextUrl(this.#life + 1);
     this.#dying.push(running.stopDelivery());
     // Otherwise the next life would wait two seconds for the right to read the chain.
     await running.stopFollowing();

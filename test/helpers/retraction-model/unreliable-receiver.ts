@@ -20,24 +20,22 @@ const TOO_LATE_MS = 300;
  */
 export class UnreliableReceiver {
   isFailing = true;
-  readonly #file: string;
-  readonly #publicKey: KeyObject;
-  readonly #random: SeededRandom;
   readonly #server: Server;
   /** Undefined between a kill and the next start. */
   #store: EventStore | undefined;
   /** Requests to other paths come from a service that was killed. */
   #path = '';
 
-  private constructor(file: string, privateKey: KeyObject, random: SeededRandom) {
-    this.#file = file;
-    this.#publicKey = createPublicKey(privateKey);
-    this.#random = random;
+  private constructor(
+    private readonly file: string,
+    private readonly publicKey: KeyObject,
+    private readonly random: SeededRandom,
+  ) {
     this.#server = createServer((request, response) => this.#handle(request, response));
   }
 
   static async start(file: string, privateKey: KeyObject, random: SeededRandom): Promise<UnreliableReceiver> {
-    const receiver = new UnreliableReceiver(file, privateKey, random);
+    const receiver = new UnreliableReceiver(file, createPublicKey(privateKey), random);
     await receiver.#open();
     await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
     return owned(`unreliable receiver of ${file}`, receiver, 'stop');
@@ -56,14 +54,14 @@ export class UnreliableReceiver {
     this.#store = undefined;
     this.#server.closeAllConnections();
     await store?.close();
-    if (this.#random.chance(0.5)) appendFileSync(this.#file, '{"specversion":"1.0","id":"');
-    await sleep(this.#random.below(LONGEST_DELAY_MS));
+    if (this.random.chance(0.5)) appendFileSync(this.file, '{"specversion":"1.0","id":"');
+    await sleep(this.random.below(LONGEST_DELAY_MS));
     await this.#open();
   }
 
   /** Everything that was stored, in order. */
   stored(): ServiceEvent[] {
-    const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);
+    const lines = readFileSync(this.file, 'utf8').split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line) as ServiceEvent);
   }
 
@@ -74,14 +72,14 @@ export class UnreliableReceiver {
   }
 
   async #open(): Promise<void> {
-    this.#store = await EventStore.open(this.#file, { retractions: true, onEvent: () => undefined });
+    this.#store = await EventStore.open(this.file, { retractions: true, onEvent: () => undefined });
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const store = this.#store;
     if (request.url !== this.#path || store === undefined) return void request.socket.destroy();
     const app = createReceiver({
-      findKey: onlyKey(this.#publicKey),
+      findKey: onlyKey(this.publicKey),
       store: { add: (event) => this.#add(store, event, request) },
     });
     app.silent = true;
@@ -93,7 +91,7 @@ export class UnreliableReceiver {
     event: StoredEvent,
     request: IncomingMessage,
   ): Promise<'stored' | 'duplicate'> {
-    const random = this.#random;
+    const { random } = this;
     if (!this.isFailing || random.chance(0.5)) return store.add(event);
     if (random.chance(0.3)) throw new Error('the disk is full');
     if (random.chance(0.4)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));
