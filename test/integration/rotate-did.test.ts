@@ -82,46 +82,23 @@ describe('npx tdoc did --rotate and --revoke', () => {
   it('answers with one JSON object, without a secret', async () => {
     const rotated = await did('--rotate', '--json');
     expect(rotated).not.to.contain(keyPair().secretKeyMultibase);
-    expect(JSON.parse(rotated)).to.deep.equal({
-      did: issuer,
-      key: key2,
-      earlier: [key1],
-      setting: 'DID_KEY_PAIRS',
-      envFile,
-      publicFile: didFile,
-      warning: null,
-    });
-    expect(JSON.parse(await did('--revoke', 'keys-1', '--yes', '--json'))).to.deep.equal({
-      did: issuer,
-      revoked: key1,
-      keys: [key2],
-      publicFile: didFile,
-    });
+    const places = { setting: 'DID_KEY_PAIRS', envFile, publicFile: didFile, warning: null };
+    expect(JSON.parse(rotated)).to.deep.equal({ did: issuer, key: key2, earlier: [key1], ...places });
+    const revoked = { did: issuer, revoked: key1, keys: [key2], publicFile: didFile };
+    expect(JSON.parse(await did('--revoke', 'keys-1', '--yes', '--json'))).to.deep.equal(revoked);
   });
 
   it('keeps whatever else is in did.json', async () => {
     const service = [{ id: `${issuer}#files`, type: 'LinkedDomains', serviceEndpoint: 'https://localhost' }];
-    const other = {
-      id: `${issuer}#encryption`,
-      type: 'JsonWebKey',
-      controller: issuer,
-      publicKeyJwk: { kty: 'EC' },
-    };
+    const jwk = { type: 'JsonWebKey', controller: issuer, publicKeyJwk: { kty: 'EC' } };
+    const other = { id: `${issuer}#encryption`, ...jwk };
+    const kept = { service, keyAgreement: [other.id] };
     const own = document();
-    const changed = {
-      ...own,
-      service,
-      verificationMethod: [...own.verificationMethod, other],
-      authentication: [...own.authentication, other.id],
-      keyAgreement: [other.id],
-    };
-    writeFileSync(didFile, JSON.stringify(changed));
+    const verificationMethod = [...own.verificationMethod, other];
+    const authentication = [...own.authentication, other.id];
+    writeFileSync(didFile, JSON.stringify({ ...own, ...kept, verificationMethod, authentication }));
     await did('--rotate');
-    expect(document()).to.deep.include({
-      service,
-      keyAgreement: [other.id],
-      authentication: [other.id, key2],
-    });
+    expect(document()).to.deep.include({ ...kept, authentication: [other.id, key2] });
     expect(publishedIds()).to.deep.equal([key1, other.id, key2]);
     await did('--revoke', other.id, '--yes');
     expect(document()).to.deep.include({ service, keyAgreement: [], authentication: [key2] });
@@ -131,12 +108,8 @@ describe('npx tdoc did --rotate and --revoke', () => {
     const { secretKeyMultibase } = keyPair();
     const own = document();
     const [method] = own.verificationMethod;
-    const leaked = {
-      ...own,
-      note: secretKeyMultibase,
-      verificationMethod: [{ ...method, secretKeyMultibase }],
-    };
-    writeFileSync(didFile, JSON.stringify(leaked));
+    const verificationMethod = [{ ...method, secretKeyMultibase }];
+    writeFileSync(didFile, JSON.stringify({ ...own, note: secretKeyMultibase, verificationMethod }));
     expect((await differences()).join()).to.match(/PUBLISHES A SECRET KEY: .*--rotate`, then revoke/);
     expect(await did('--rotate'))
       .to.contain('at /verificationMethod/0/secretKeyMultibase: it was taken out')
@@ -160,37 +133,23 @@ describe('npx tdoc did --rotate and --revoke', () => {
     }
   });
 
-  for (const [state, change, problem] of [
-    ['is missing', () => rmSync(didFile), /does not exist/],
-    ['is damaged', () => writeFileSync(didFile, '{"id"'), /is not JSON/],
+  for (const [state, changed, problem] of [
+    ['is missing', () => undefined, /does not exist/],
+    ['is damaged', () => '{"id"', /is not JSON/],
+    ['is no object', () => '[]', /is not the DID document of did:web:localhost%3A3000/],
+    ['is of another DID', () => text().replaceAll('3000', '4000'), /: \/id is missing or wrong/],
+    ['has no key', () => JSON.stringify({ ...document(), verificationMethod: 1 }), /\/verificationMethod is/],
+    ['has another key of the id', () => text().replace(/zDn\w+/, 'zDnaOther'), /does not publish the key of/],
     [
-      'is no object',
-      () => writeFileSync(didFile, '[]'),
-      /is not the DID document of did:web:localhost%3A3000/,
-    ],
-    [
-      'is of another DID',
-      () => writeFileSync(didFile, text().replaceAll('3000', '4000')),
-      /: \/id is missing or wrong/,
-    ],
-    [
-      'has no key',
-      () => writeFileSync(didFile, JSON.stringify({ ...document(), verificationMethod: 1 })),
-      /\/verificationMethod is/,
-    ],
-    [
-      'has another key of the id',
-      () => writeFileSync(didFile, text().replace(/zDn\w+/, 'zDnaOther')),
-      /does not publish the key of DID_KEY_PAIRS/,
-    ],
-    [
-      'lets the key sign no document',
-      () => writeFileSync(didFile, JSON.stringify({ ...document(), assertionMethod: [] })),
+      'lets it sign no document',
+      () => JSON.stringify({ ...document(), assertionMethod: [] }),
       /does not publish/,
     ],
   ] as const)
     it(`changes nothing if did.json ${state}`, async () => {
-      change();
+      const content = changed();
+      if (content === undefined) rmSync(didFile);
+      else writeFileSync(didFile, content);
       const before = files();
       for (const args of [['--rotate'], ['--revoke', 'keys-1', '--yes']]) {
         const { code, stderr } = await ask(...args);
@@ -210,14 +169,13 @@ describe('npx tdoc did --rotate and --revoke', () => {
     expect((await ask('--rotate')).stderr).to.match(/did --force` begins anew.*DID_DOCUMENT_UNUSABLE/);
   });
 
-  it('changes nothing if DOMAIN is wrong, the pair is cut, or a file is read-only', async () => {
+  it('changes nothing if a setting is wrong or a file read-only; warns if the environment wins', async () => {
     const before = files();
     const rotate = (more: Record<string, string>) =>
       askTdocInProcess(['did', '--rotate'], { ...settings, ...more });
     expect((await rotate({ DOMAIN: '' })).stderr).to.contain('NOT_CONFIGURED');
-    expect((await rotate({ DOMAIN: 'other.example' })).stderr).to.match(
-      /Set DOMAIN back.*CONFIGURATION_INVALID/,
-    );
+    const elsewhere = await rotate({ DOMAIN: 'other.example' });
+    expect(elsewhere.stderr).to.match(/Set DOMAIN back.*CONFIGURATION_INVALID/);
     const cut = JSON.stringify(keyPair()).replace(/#.*/, '');
     expect((await rotate({ DID_KEY_PAIRS: cut })).stderr).to.contain('in single quotes');
     for (const file of [envFile, didFile]) {
@@ -226,13 +184,8 @@ describe('npx tdoc did --rotate and --revoke', () => {
       chmodSync(file, 0o600);
     }
     expect(files()).to.deep.equal(before);
-  });
-
-  it('warns if the environment has another DID_KEY_PAIRS than the env file', async () => {
-    const DID_KEY_PAIRS = JSON.stringify(keyPair());
-    expect(await tdocInProcess(['did', '--rotate'], { ...settings, DID_KEY_PAIRS })).to.match(
-      /warning: the environment variable DID_KEY_PAIRS is set and wins/,
-    );
+    const { stdout } = await rotate({ DID_KEY_PAIRS: JSON.stringify(keyPair()) });
+    expect(stdout).to.match(/warning: the environment variable DID_KEY_PAIRS is set and wins/);
   });
 
   it('gives two runs at once two keys, the later of which signs', async () => {
@@ -268,10 +221,8 @@ describe('npx tdoc did --rotate and --revoke', () => {
   it('revokes an earlier key by its fragment or its id, and says what follows', async () => {
     for (const named of ['keys-1', '#keys-2', key3]) {
       await did('--rotate');
-      const output = await did('--revoke', named, '--yes');
-      expect(output).to.match(
-        /verify for nobody who resolves the DID.*Their tokens stay: issue such documents again/,
-      );
+      const follows = /verify for nobody who resolves the DID.*Their tokens stay: issue such documents again/;
+      expect(await did('--revoke', named, '--yes')).to.match(follows);
       expect(text()).not.to.contain(`#${named.replace(/.*#/, '')}"`);
     }
     expect(publishedIds()).to.deep.equal([`${issuer}#keys-4`]);
@@ -296,9 +247,8 @@ describe('npx tdoc did --rotate and --revoke', () => {
       expect(stdout).to.equal('');
       return stderr;
     };
-    expect(await refused('keys-1')).to.match(
-      /signs with .*#keys-1\. Run `npx tdoc did --rotate` first.*KEY_IN_USE/,
-    );
+    const inUse = /signs with .*#keys-1\. Run `npx tdoc did --rotate` first.*KEY_IN_USE/;
+    expect(await refused('keys-1')).to.match(inUse);
     expect(await refused('keys-7')).to.match(/has no key .*#keys-7"?\. It has .*#keys-1\..*ARGUMENT_INVALID/);
     const old = readFileSync(envFile);
     await did('--rotate');

@@ -58,10 +58,8 @@ describe('npx tdoc did', () => {
   it('writes a secret key that the service accepts and that can sign, and prints no part of it', async () => {
     const output = await did();
     const { secretKeyMultibase } = keyPair();
-    expect(output)
-      .to.contain(document)
-      .and.to.contain('DID_KEY_PAIRS')
-      .and.not.to.contain(secretKeyMultibase);
+    expect(output).to.contain(document).and.contain('DID_KEY_PAIRS');
+    expect(output).not.to.contain(secretKeyMultibase);
     expect(loadConfig({ ...settings, NET: '31337' }).issuerKey).to.deep.equal(keyPair());
     const signature = await (await from(keyPair())).signer().sign({ data: Buffer.from('x') });
     expect(signature).to.have.length(64);
@@ -87,19 +85,14 @@ describe('npx tdoc did', () => {
     expect(await refusal(did([], nowhere))).to.contain('FILE_UNWRITABLE');
   });
 
-  it('does not overwrite a document that publishes another key', async () => {
-    await did();
-    const text = readFileSync(document, 'utf8').replace(keyPair().publicKeyMultibase, 'zDnaOther');
-    writeFileSync(document, text);
-    expect(await refusal(did())).to.contain('KEY_EXISTS');
-    expect(readFileSync(document, 'utf8')).to.equal(text);
-  });
-
-  it('does not overwrite the key of another domain', async () => {
+  it('overwrites neither the key of another domain nor a document that publishes another key', async () => {
     await did();
     const before = readFileSync(envFile, 'utf8');
     expect(await refusal(did([], { DOMAIN: 'trade.example.com' }))).to.contain('KEY_EXISTS');
-    expect(readFileSync(envFile, 'utf8')).to.equal(before);
+    const text = readFileSync(document, 'utf8').replace(keyPair().publicKeyMultibase, 'zDnaOther');
+    writeFileSync(document, text);
+    expect(await refusal(did())).to.contain('KEY_EXISTS');
+    expect([readFileSync(envFile, 'utf8'), readFileSync(document, 'utf8')]).to.deep.equal([before, text]);
   });
 
   it('asks for quotes around a key that was pasted without them, and never makes another', async () => {
@@ -174,21 +167,10 @@ describe('npx tdoc signing-key', () => {
   });
 });
 
-for (const { command, setting, publicName, advice, renewal } of [
-  {
-    command: 'did',
-    setting: 'DID_KEY_PAIRS',
-    publicName: 'did.json',
-    advice: 'no longer verify',
-    renewal: '--rotate',
-  },
-  {
-    command: 'signing-key',
-    setting: 'SIGNING_PRIVATE_KEY',
-    publicName: 'acme.webhook-public-key.pem',
-    advice: 'give subscribers the new public key',
-    renewal: '--force',
-  },
+const PEM = 'acme.webhook-public-key.pem';
+for (const [command, setting, publicName, advice, renewal] of [
+  ['did', 'DID_KEY_PAIRS', 'did.json', 'no longer verify', '--rotate'],
+  ['signing-key', 'SIGNING_PRIVATE_KEY', PEM, 'give subscribers the new public key', '--force'],
 ] as const)
   describe(`npx tdoc ${command}, run again`, () => {
     const folder = temporaryFolder();
@@ -241,9 +223,7 @@ for (const { command, setting, publicName, advice, renewal } of [
     it('does not overwrite a public file whose secret it does not have', async () => {
       const before = readFileSync(publicFile, 'utf8');
       rmSync(envFile);
-      expect(await refusal(run()))
-        .to.contain('KEY_EXISTS')
-        .and.to.contain(renewal);
+      expect(await refusal(run())).to.match(new RegExp(`${renewal}[^]*KEY_EXISTS`));
       expect(readFileSync(publicFile, 'utf8')).to.equal(before);
       expect(existsSync(envFile)).to.equal(false);
     });
