@@ -36,14 +36,6 @@ describe('issuing a document', () => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
     };
-    const issuanceOf = (prepared: SignedDocument, requestHash?: string): Issuance => ({
-      ...prepared,
-      state: 'signed',
-      txHash: undefined,
-      failure: undefined,
-      requestHash,
-      createdAt: 0,
-    });
     const readinessOf = (key: 'issuer' | 'wallet'): SignerReadiness => ({
       async ready(left) {
         await take(`${key} signer`);
@@ -65,7 +57,9 @@ describe('issuing a document', () => {
       journal: {
         async add(prepared: SignedDocument, request?: { requestHash: string }) {
           await take('add');
-          kept.push(issuanceOf(prepared, request?.requestHash));
+          const { requestHash } = request ?? {};
+          const none = { txHash: undefined, failure: undefined };
+          kept.push({ ...prepared, ...none, state: 'signed', requestHash, createdAt: 0 });
           return undefined;
         },
         findByKey: async () => kept.find(({ requestHash }) => requestHash !== undefined),

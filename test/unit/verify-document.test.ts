@@ -44,28 +44,26 @@ describe('a verified document', () => {
     expect(shown).to.include.keys('issuer', 'validFrom', 'validUntil', 'credentialStatus', 'id', 'type');
   });
 
-  for (const [name, change] of Object.entries<(credential: JsonObject) => JsonObject>({
-    'a changed value': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), scac: 'XXXX' } }),
-    'an added value': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), vessel: 'Ever Given' } }),
-    'a value left out': (it) => ({ ...it, credentialSubject: { type: ['BillOfLading'], scac: 'SGPU' } }),
-    'an undefined term': (it) => ({ ...it, credentialSubject: { ...subjectOf(it), nonsense: 1 } }),
-    'another status': (it) => ({
-      ...it,
-      credentialStatus: { ...(it.credentialStatus as object), tokenId: 'ab'.repeat(32) },
-    }),
-    'the status removed': (it) => ({ ...it, credentialStatus: undefined }),
-    'a later end': (it) => ({ ...it, validUntil: '2036-01-01T00:00:00.000Z' }),
-    'another id': (it) => ({ ...it, id: 'urn:uuid:01937b4a-0000-7000-8000-00000000000f' }),
-    'another date in the proof': (it) => ({
-      ...it,
-      proof: { ...(it.proof as object), created: '2025-01-01T00:00:00Z' },
-    }),
-  })) {
-    it(`is invalid with ${name}, as issued and as derived`, async () => {
-      for (const credential of [base, derived])
-        expect((await verify(change(credential))).documentIntegrity.outcome).to.equal('invalid');
+  /** Changes of a credential; undefined removes a member. */
+  const changes: ((credential: JsonObject) => JsonObject)[] = [
+    (it) => ({ credentialSubject: { ...subjectOf(it), scac: 'XXXX' } }),
+    (it) => ({ credentialSubject: { ...subjectOf(it), vessel: 'Ever Given' } }),
+    () => ({ credentialSubject: { type: ['BillOfLading'], scac: 'SGPU' } }),
+    // An undefined term.
+    (it) => ({ credentialSubject: { ...subjectOf(it), nonsense: 1 } }),
+    (it) => ({ credentialStatus: { ...(it.credentialStatus as object), tokenId: 'ab'.repeat(32) } }),
+    () => ({ credentialStatus: undefined }),
+    () => ({ validUntil: '2036-01-01T00:00:00.000Z' }),
+    () => ({ id: 'urn:uuid:01937b4a-0000-7000-8000-00000000000f' }),
+    (it) => ({ proof: { ...(it.proof as object), created: '2025-01-01T00:00:00Z' } }),
+  ];
+  for (const change of changes)
+    it(`is invalid with ${String(change).replaceAll(/\s+/g, ' ')}, as issued and as derived`, async () => {
+      for (const credential of [base, derived]) {
+        const { documentIntegrity } = await verify({ ...credential, ...change(credential) });
+        expect(documentIntegrity.outcome).to.equal('invalid');
+      }
     });
-  }
 
   it('is invalid without a proof, and not valid with a malformed one', async () => {
     for (const proof of [undefined, null, [], 'x', {}, { ...(base.proof as object), proofValue: 'zzz' }]) {

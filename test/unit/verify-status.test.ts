@@ -33,19 +33,14 @@ describe('the status of a verified credential', () => {
   });
 
   it('is invalid if a token is shredded or not minted, or no token registry is at the address', async () => {
-    expect((await inState({ state: 'shredded' })).outcome).to.equal('invalid');
-    expect((await inState({ state: 'not minted' })).outcome).to.equal('invalid');
-    expect((await status({ readToken: failingWith('REGISTRY_MISSING') })).outcome).to.equal('invalid');
-    expect((await status({ readToken: failingWith('REGISTRY_INVALID') })).outcome).to.equal('invalid');
+    for (const state of ['shredded', 'not minted'])
+      expect(await inState({ state })).to.include({ outcome: 'invalid' });
+    for (const code of ['REGISTRY_MISSING', 'REGISTRY_INVALID'])
+      expect(await status({ readToken: failingWith(code) })).to.include({ outcome: 'invalid' });
   });
 
   it("is 'could not tell' if the token cannot be read, and hides library messages with keys", async () => {
-    for (const code of [
-      'RPC_UNREACHABLE',
-      'NETWORK_UNKNOWN',
-      'CONFIGURATION_INVALID',
-      'TOKEN_OWNER_UNEXPECTED',
-    ])
+    for (const code of ['RPC_UNREACHABLE', 'TOKEN_OWNER_UNEXPECTED'])
       expect((await status({ readToken: failingWith(code) })).outcome, code).to.equal('could not tell');
     const readToken: VerificationSources['readToken'] = async () => {
       throw Object.assign(new Error('https://node.example/v3/secret'), { code: 'SERVER_ERROR' });
