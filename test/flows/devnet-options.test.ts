@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { placeOf } from '../../devnet/place';
-import { type Devnet, startDevnet } from '../../devnet/start-devnet';
+import { startDevnet } from '../../devnet/start-devnet';
 import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
@@ -11,30 +11,27 @@ import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('startDevnet with other options', () => {
-  describe('for Amoy, kept', () => {
-    const folder = temporaryFolder();
+  describe('for Stability, kept', () => {
     const options = {
-      network: 'amoy',
+      network: 'stability',
       // A reorganisation mines all blocks again: few come.
       blockTime: 0.25,
       confirmations: 3,
       keep: true,
-      folder: folder.path,
+      folder: temporaryFolder().path,
     } as const;
     let tokenId: string;
     let head: Block | null;
     let urls: object;
 
-    const urlsOf = ({ nodeUrl, serviceUrl, receiverUrl }: Devnet) => ({ nodeUrl, serviceUrl, receiverUrl });
-
     it('stands in for it at a block time, and delivers after the confirmations', async () => {
       await using devnet = await runningDevnet(options);
       const issued = await devnet.issue();
       ({ tokenId } = issued);
-      const tokenNetwork = { chain: 'POL', chainId: '80002' };
+      const tokenNetwork = { chain: 'FREE', chainId: '101010' };
       expect(issued.document.credentialStatus).to.deep.include({ tokenNetwork });
       const { data } = await devnet.webhooks.next({ type: 'minted', tokenId });
-      expect(data).to.include({ chainKey: 'polygon-amoy', chainId: 80002 });
+      expect(data).to.include({ chainKey: 'stability', chainId: 101010 });
       expect(await devnet.client.getBlockNumber()).to.be.at.least(data.blockNumber + 3);
       const { transactionHash } = await devnet.transferHolder(tokenId, { to: 2 });
       await devnet.reorganise(1);
@@ -42,36 +39,30 @@ describe('startDevnet with other options', () => {
       await devnet.webhooks.next({ type: 'holder_transfer', transactionHash });
       await devnet.reorganise(2);
       head = await devnet.client.getBlock('latest');
-      urls = urlsOf(devnet);
+      const { nodeUrl, serviceUrl } = devnet;
+      urls = { nodeUrl, serviceUrl };
     });
 
-    it('goes on with the branch of the last reorganisation, at the same ports', async () => {
-      await using devnet = await runningDevnet(options);
-      expect(urlsOf(devnet)).to.deep.equal(urls);
+    it('goes on with the branch of the last reorganisation, now with a receiver of the user', async () => {
+      const receiver = await startRawReceiver();
+      const devnet = await runningDevnet({ ...options, receiver: receiver.url });
+      expect(devnet).to.include(urls);
       expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
       expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
+      await eventually('its webhook', () => receiver.deliveries.length > 0);
+      expect(() => devnet.webhooks).to.throw('its events go to http');
+      expect(() => devnet.receiver).to.throw('your own receiver');
       await devnet.client.send('hardhat_setBalance', [devnet.accounts[5], '0x1']);
       await devnet.transferHolder(tokenId, { to: 4 });
+      const restarting = errorOf(devnet.restartService());
+      await Promise.race([devnet.stop(), devnet.stop()]);
+      expect((await restarting).message).to.contain('The devnet was stopped');
+      expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
     });
 
     it('refuses a kept block that gets another hash, and ends the node', async () => {
       expect((await errorOf(startDevnet(options))).code).to.equal('CHAIN_NOT_KEPT');
     });
-  });
-
-  it('stands in for Stability, delivers to a receiver of the user, and has none of its own', async () => {
-    const receiver = await startRawReceiver();
-    const free = { network: 'stability', blockTime: 0.1, confirmations: 0 };
-    const devnet = await runningDevnet({ ...free, receiver: receiver.url });
-    await devnet.issue();
-    await eventually('five webhooks', () => receiver.deliveries.length >= 5);
-    expect(() => devnet.webhooks).to.throw('its events go to http');
-    expect(() => devnet.receiver).to.throw('your own receiver');
-    const restarting = errorOf(devnet.restartService());
-    await Promise.race([devnet.stop(), devnet.stop()]);
-    expect(existsSync(devnet.folder)).to.equal(false);
-    expect((await restarting).message).to.contain('The devnet was stopped');
-    expect(await fetch(devnet.serviceUrl).catch(() => 'gone')).to.equal('gone');
   });
 
   it('refuses a folder with an earlier run whose chain was not kept', async () => {

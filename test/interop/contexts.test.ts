@@ -86,12 +86,6 @@ describe('our Bill of Lading context', () => {
     const published = await expanded(TRUSTVC_BILL_OF_LADING_CONTEXT_URL);
     const packages = `${TERMS}packages`;
     expect(mine.size).to.equal(Object.keys(full.credentialSubject).length + 1);
-    for (const term of Object.keys(full.credentialSubject)) {
-      if (term === 'packages' || term === 'type') continue;
-      expect(mine.get(TERMS + term), term)
-        .to.deep.equal(published.get(TERMS + term))
-        .and.not.equal(undefined);
-    }
     expect(mine.get('@type')).to.deep.equal([`${TERMS}BillOfLading`]);
     expect([...mine.keys()].filter((iri) => !published.has(iri))).to.deep.equal([packages]);
     expect([...published.keys()].filter((iri) => !mine.has(iri))).to.deep.equal([

@@ -1,21 +1,15 @@
 import { mintDirectly, transferHolder, type MintedToken } from './direct-mint';
 import type { LocalSetup } from './local-setup';
 
-/** The number of tokens to mint, and how often each is transferred. */
-export interface Traffic {
-  tokens: number;
-  rounds: number;
-  /** Defaults to the registry of the setup. */
-  registryAddress?: string;
-}
-
 /**
  * Mints tokens and transfers each a few times, in turns, without the service. Each transaction has its own
  * block, and each token has 5 + `rounds` events.
+ *
+ * @param options.registryAddress defaults to that of the setup.
  */
 export async function makeTraffic(
   local: LocalSetup,
-  { tokens, rounds, ...registry }: Traffic,
+  { tokens, rounds, ...registry }: { tokens: number; rounds: number; registryAddress?: string },
 ): Promise<void> {
   const [first, second] = [await local.account(1), await local.account(2)];
   const minted: MintedToken[] = [];

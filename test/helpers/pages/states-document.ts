@@ -189,16 +189,7 @@ export function exploreStates(persons: readonly string[]): Reached[] {
   return [...found.values()];
 }
 
-function keyOf({
-  place,
-  beneficiary,
-  holder,
-  nominee,
-  previousBeneficiary,
-  previousHolder,
-}: TokenModel): string {
-  return [place, beneficiary, holder, nominee, previousBeneficiary, previousHolder].join();
-}
+const keyOf = (token: TokenModel): string => Object.values(token).join();
 
 /** Some situations of a row, with different previous beneficiaries and holders. */
 export function instancesOf(row: OperationRow | RefusalRow, reached: readonly Reached[]): Reached[] {
