@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { request as httpRequest, type ServerResponse } from 'node:http';
+import { request as httpRequest, type RequestListener, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { creatingAtOnce, mostConnections } from '../../service/composition/app';
 import { listen, type HttpServer } from '../../service/http/server';
 import { createLogger } from '../../service/base/logger';
 import { eventually } from '../helpers/eventually';
+import { owned } from '../helpers/resources';
 
 const MOST = 5;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -25,12 +26,10 @@ describe('the HTTP server with limited connections', () => {
     lines = [];
     isQuick = true;
     const logger = createLogger({ level: 'warn', mask: (text) => text, destination });
-    server = await listen(
-      (_, response) => void (isQuick ? response.end('ok') : underWay.push(response)),
-      '127.0.0.1',
-      0,
-      { connections: { most: MOST, logger } },
-    );
+    const handle: RequestListener = (_, response) =>
+      void (isQuick ? response.end('ok') : underWay.push(response));
+    const limited = await listen(handle, '127.0.0.1', 0, { connections: { most: MOST, logger } });
+    server = owned('the limited server', limited, 'close');
   });
 
   afterEach(async () => {
@@ -56,11 +55,8 @@ describe('the HTTP server with limited connections', () => {
 
   it('closes soon although a connection has sent no request', async function () {
     this.timeout(10_000);
-    const other = await listen((_, response) => void response.end(), '127.0.0.1', 0);
-    const unused = connect(Number(new URL(other.url).port), '127.0.0.1').on('error', () => undefined);
-    sockets.push(unused);
-    await once(unused, 'connect');
-    await other.close();
+    await open();
+    await server.close();
   });
 
   it('answers requests while many idle connections are open, and closes the oldest of them', async () => {

@@ -40,13 +40,8 @@ describeOnEngines('the journal of an earlier version', (on) => {
   async function migrateTo(name: string): Promise<void> {
     const { db } = on.database;
     if (name === '0004-orphans-in-order') {
-      for (const table of [
-        'issuances',
-        'document_parts',
-        'loose_documents',
-        'mint_transactions',
-        'journal_chains',
-      ])
+      const ofDocuments = ['issuances', 'document_parts', 'loose_documents'];
+      for (const table of [...ofDocuments, 'mint_transactions', 'journal_chains'])
         await db.schema.dropTable(table).execute();
       await sql`delete from kysely_migration where name >= '0003'`.execute(db);
     }
@@ -55,14 +50,8 @@ describeOnEngines('the journal of an earlier version', (on) => {
     if (error !== undefined) throw error as Error;
   }
 
-  async function store({
-    tokenId,
-    wallet,
-    state = 'mined',
-    key,
-    document = credential(DID),
-    createdAt,
-  }: OldIssuance): Promise<void> {
+  async function store(old: OldIssuance): Promise<void> {
+    const { tokenId, wallet, state = 'mined', key, document = credential(DID), createdAt } = old;
     const db = on.database.db as unknown as Kysely<Record<string, Record<string, unknown>>>;
     const scope = `${SCOPE.chainId}:${SCOPE.registryAddress}:${wallet}`;
     const bytes = Buffer.from(document);
