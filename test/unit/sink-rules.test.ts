@@ -27,7 +27,7 @@ describe('sink of a subscription', () => {
         'https://[2606:4700:4700::1111]/in',
         'HTTPS://SUBSCRIBER.EXAMPLE/',
       ])
-        expect(problemOf(sink, rules), sink).to.equal(undefined);
+        expect([sinkProblem(sink), problemOf(sink, rules)], sink).to.deep.equal([undefined, undefined]);
   });
 
   it('may not be of another scheme than https', () => {
