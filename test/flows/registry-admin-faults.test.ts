@@ -7,8 +7,10 @@ import { ADMIN_ROLE, readRoles, type RolesSource } from '../../cli/registry-admi
 import { codeOf } from '../../service/base/errors';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
+import { hastenSuite } from '../helpers/eventually';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { stopLater } from '../helpers/resources';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
@@ -16,6 +18,7 @@ const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SUBMISSION = 'eth_sendRawTransaction';
 
 describe('a registry admin command, when calls fail', () => {
+  hastenSuite(5);
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
@@ -32,16 +35,13 @@ describe('a registry admin command, when calls fail', () => {
     proxy = await startRpcProxy(local.node.url);
     url = `${proxy.url}/v3/${KEY}`;
     client = createRpcClient(proxy.url, LOCAL);
+    stopLater('the client', () => client.destroy());
     source = {
       client,
       bulkClient: client,
       registry: await createRegistryFinder(client, local.registryAddress)(),
       contract: TradeTrustTokenStandard__factory.connect(local.registryAddress, client),
     };
-  });
-
-  after(async () => {
-    client?.destroy();
   });
 
   afterEach(async () => {
