@@ -7,14 +7,9 @@ import {
   type Answerer,
   type HttpAnswer,
   type RpcAnswer,
-  type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
 import { eventually, hastenSuite } from '../helpers/eventually';
-import {
-  whileFollowing,
-  whileFollowingThroughProxy,
-  type FollowedRegistry,
-} from '../helpers/processes/followed-registry';
+import { whileFollowing, whileFollowingThroughProxy } from '../helpers/processes/followed-registry';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { receiptLogsOf } from '../../service/chain/read-receipts';
 import { createRpcClient } from '../../service/chain/rpc-client';
@@ -204,68 +199,50 @@ describe('the receipts of a block with many mints', () => {
     }));
 
   describe('of several nodes', () => {
-    /** Reads blocks from nodes that answer like this. */
-    const readFrom = async (
-      answerers: readonly Answerer[],
-      use: (proxies: readonly RpcProxy[], followed: FollowedRegistry) => Promise<void> | void,
-    ): Promise<void> => {
-      const fromBlock = await mintBlocks(1);
-      const proxies = await Promise.all(answerers.map((one) => startRpcProxy(local.node.url, one)));
-      const settings = { RPC_URL: proxies.map(({ url }) => url).join(' ') };
-      try {
+    const refusing = (how: string) => (method: string) =>
+      method === OF_BLOCK ? (REFUSALS[how] ?? 'none') : 'none';
+    const TOGETHER = { [OF_TRANSACTION]: undefined };
+    const ONCE = { ...TOGETHER, [OF_BLOCK]: 1 };
+    const ONE_BY_ONE = { [OF_TRANSACTION]: MINTS };
+    const cases: [what: string, nodes: Answerer[], counts: object[], isDiffering?: boolean[]][] = [
+      ['count when two nodes give them', [THROUGH, THROUGH], [ONCE, ONCE]],
+      [
+        'are not believed of one that differs from two others, which is named',
+        [lying(LIES['lack a log'] ?? never), THROUGH, THROUGH],
+        [TOGETHER, TOGETHER, TOGETHER],
+        [true, false, false],
+      ],
+      [
+        'are not believed of one of two nodes: the receipts of the transactions are compared',
+        [lying(withAnotherLog), THROUGH],
+        [ONE_BY_ONE, ONE_BY_ONE],
+      ],
+      [
+        'are read one by one if one of two answers 403',
+        [THROUGH, refusing('answers 403')],
+        [ONE_BY_ONE, ONE_BY_ONE],
+      ],
+      [
+        'are those of two nodes if the third does not know the method',
+        [refusing('does not know the method'), THROUGH, THROUGH],
+        [{}, ONCE, ONCE],
+      ],
+    ];
+    for (const [what, answerers, counts, isDiffering] of cases)
+      it(`${what}; no node is said to be away`, async () => {
+        const fromBlock = await mintBlocks(1);
+        const proxies = await Promise.all(answerers.map((one) => startRpcProxy(local.node.url, one)));
+        const settings = { RPC_URL: proxies.map(({ url }) => url).join(' ') };
         await whileFollowing(local, { fromBlock, settings }, async (followed) => {
           await followed.allDeliveredOnce();
-          await use(proxies, followed);
+          for (const [index, proxy] of proxies.entries())
+            expect({ ...TOGETHER, ...proxy.counts() }).to.include(counts[index] ?? {});
+          const { nodes } = (await healthOf(followed.service.url)).feeds[0] as unknown as {
+            nodes: { state: string; differences: number }[];
+          };
+          expect(nodes.map(({ state }) => state)).to.deep.equal(proxies.map(() => 'up'));
+          if (isDiffering) expect(nodes.map(({ differences }) => differences > 0)).to.deep.equal(isDiffering);
         });
-      } finally {
-        await Promise.all(proxies.map((proxy) => proxy.close()));
-      }
-    };
-
-    const nodesIn = async ({ service }: FollowedRegistry) =>
-      (await healthOf(service.url)).feeds[0] as unknown as {
-        nodes: { state: string; differences: number }[];
-      };
-
-    it('count when two nodes give them', () =>
-      readFrom([THROUGH, THROUGH], (proxies) => {
-        for (const proxy of proxies) {
-          expect(proxy.counts()).to.include({ [OF_BLOCK]: 1 });
-          expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
-        }
-      }));
-
-    it('are not believed of one that differs from two others, which is named', () =>
-      readFrom([lying(LIES['lack a log'] ?? never), THROUGH, THROUGH], async (proxies, followed) => {
-        const { nodes } = await nodesIn(followed);
-        expect(nodes.map(({ differences }) => differences > 0)).to.deep.equal([true, false, false]);
-        expect(nodes.map(({ state }) => state)).to.deep.equal(['up', 'up', 'up']);
-        for (const proxy of proxies) expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
-      }));
-
-    it('are not believed of one of two nodes: the receipts of the transactions are compared', () =>
-      readFrom([lying(withAnotherLog), THROUGH], (proxies) => {
-        for (const proxy of proxies) expect(proxy.counts()).to.include({ [OF_TRANSACTION]: MINTS });
-      }));
-
-    const refusing =
-      (how: string): Answerer =>
-      (method) =>
-        method === OF_BLOCK ? (REFUSALS[how] ?? 'none') : 'none';
-
-    it('are read one by one if one of two answers 403, and none of them is said to be away', () =>
-      readFrom([THROUGH, refusing('answers 403')], async (proxies, followed) => {
-        expect((await nodesIn(followed)).nodes.map(({ state }) => state)).to.deep.equal(['up', 'up']);
-        for (const proxy of proxies) expect(proxy.counts()).to.include({ [OF_TRANSACTION]: MINTS });
-      }));
-
-    it('are those of two nodes if the third does not know the method, and is not said to be away', () =>
-      readFrom([refusing('does not know the method'), THROUGH, THROUGH], async ([, ...others], followed) => {
-        expect((await nodesIn(followed)).nodes.map(({ state }) => state)).to.deep.equal(['up', 'up', 'up']);
-        for (const proxy of others) {
-          expect(proxy.counts()).to.include({ [OF_BLOCK]: 1 });
-          expect(proxy.counts()).not.to.have.property(OF_TRANSACTION);
-        }
-      }));
+      });
   });
 });
