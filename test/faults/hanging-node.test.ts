@@ -40,29 +40,22 @@ describe('the service, stopped while the node answers nothing', () => {
       const DATA_DIR = join(local.folder, moment);
       const settings = { ...local.settings, DATA_DIR, RPC_URL: node.url, WEBHOOK_URL: receiver.url };
       const service = await startServiceProcess(settings);
-      try {
-        await eventually('a delivery is under way', () => receiver.deliveries.length === 2);
-        let hung = 0;
-        node.answer(async (...call) => {
-          const answer = hanging(...call);
-          if (!(answer instanceof Promise)) return answer;
-          hung++;
-          return answer;
-        });
-        await eventually('the node is asked', () => hung > 0);
-        const ended = service.end('SIGTERM');
-        await eventually('it stops', () => service.output().includes('"stopping"'));
-        finish();
-        expect(await ended, service.output()).to.equal(0);
-        expect(receiver.deliveries).to.have.length(2);
-        // At its deadline it would end without this line.
-        expect(service.output()).to.contain('"msg":"stopped"');
-      } finally {
-        finish();
-        await service.end('SIGKILL');
-        await receiver.close();
-        await node.close();
-      }
+      await eventually('a delivery is under way', () => receiver.deliveries.length === 2);
+      let hung = 0;
+      node.answer(async (...call) => {
+        const answer = hanging(...call);
+        if (!(answer instanceof Promise)) return answer;
+        hung++;
+        return answer;
+      });
+      await eventually('the node is asked', () => hung > 0);
+      const ended = service.end('SIGTERM');
+      await eventually('it stops', () => service.output().includes('"stopping"'));
+      finish();
+      expect(await ended, service.output()).to.equal(0);
+      expect(receiver.deliveries).to.have.length(2);
+      // At its deadline it would end without this line.
+      expect(service.output()).to.contain('"msg":"stopped"');
     });
   }
 });

@@ -56,11 +56,6 @@ describe('a service whose SQLite database is removed while it runs', () => {
     service = await startServiceProcess(settings);
   });
 
-  afterEach(async () => {
-    await service?.end('SIGTERM');
-    await receiver.close();
-  });
-
   const issue = (key: string, url = service?.url ?? ''): Promise<CreateAnswer> => {
     const body = { ...minimal, owner, holder: owner };
     return create(url, body, { headers: { ...AUTHORIZATION, 'Idempotency-Key': key } });

@@ -122,27 +122,23 @@ describe('the events of a registry on a faulty node', () => {
       const startBlock = (await local.client.getBlockNumber()) + 1;
       const second = { network: 'localhost', address: registries[1], rpcUrl: proxies[1]?.url, startBlock };
       const config = { registries: [second] };
-      try {
-        await whileFollowing(local, { settings, config }, async (followed) => {
-          const [ofBroken, ofOther] = [broken, 1 - broken].map((index) => registries[index]?.toLowerCase());
-          const announcedOf = (address?: string): number =>
-            followed.accepted.filter(({ data }) => data.registryAddress === address).length;
-          const stateOf = async (address?: string): Promise<string | undefined> =>
-            (await healthOf(followed.service.url)).feeds.find(({ registry }) => registry === address)?.state;
+      await whileFollowing(local, { settings, config }, async (followed) => {
+        const [ofBroken, ofOther] = [broken, 1 - broken].map((index) => registries[index]?.toLowerCase());
+        const announcedOf = (address?: string): number =>
+          followed.accepted.filter(({ data }) => data.registryAddress === address).length;
+        const stateOf = async (address?: string): Promise<string | undefined> =>
+          (await healthOf(followed.service.url)).feeds.find(({ registry }) => registry === address)?.state;
 
-          await followed.settled();
-          await proxies[broken]?.refuse();
-          for (const registryAddress of registries)
-            await makeTraffic(local, { tokens: 2, rounds: 1, registryAddress });
-          await eventually('all events of the other', () => announcedOf(ofOther) === 12);
-          await eventually('it is known', async () => (await stateOf(ofBroken)) === 'failing');
-          expect([await stateOf(ofOther), announcedOf(ofBroken)]).to.deep.equal(['following', 0]);
-          await proxies[broken]?.accept();
-          await followed.allDeliveredOnce(registries);
-        });
-      } finally {
-        await Promise.all(proxies.map((proxy) => proxy.close()));
-      }
+        await followed.settled();
+        await proxies[broken]?.refuse();
+        for (const registryAddress of registries)
+          await makeTraffic(local, { tokens: 2, rounds: 1, registryAddress });
+        await eventually('all events of the other', () => announcedOf(ofOther) === 12);
+        await eventually('it is known', async () => (await stateOf(ofBroken)) === 'failing');
+        expect([await stateOf(ofOther), announcedOf(ofBroken)]).to.deep.equal(['following', 0]);
+        await proxies[broken]?.accept();
+        await followed.allDeliveredOnce(registries);
+      });
     });
   }
 });

@@ -19,6 +19,7 @@ import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/p
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { hastenSuite } from '../helpers/eventually';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import {
   createTestIssuer,
@@ -63,16 +64,13 @@ describe('commands with secrets in their settings', () => {
 
   before(async () => {
     chain = await takeChain();
+    stopLater('the chain of the commands', () => giveChainBack(chain));
     proxy = await startRpcProxy(chain.node.url);
     echo = await startEchoingServer();
     await chain.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
     const { webhookHeaders: headers } = marked;
     writeFileSync(file('service.config.json'), JSON.stringify({ webhook: { headers } }));
-  });
-
-  after(async () => {
-    await giveChainBack(chain);
   });
 
   /** Runs a command, checks that it reveals no secret, and returns its output. */

@@ -40,11 +40,6 @@ describe('two nodes', () => {
     settings = { RPC_URL: `${first.url}, ${second.url}`, WALLET_PRIVATE_KEY: DEPLOYER_KEY };
   });
 
-  afterEach(async () => {
-    await first.close();
-    await second.close();
-  });
-
   /** Creates a document, and waits for the events of its mint. */
   const createOne = async (followed: FollowedRegistry): Promise<void> => {
     const [owner, holder] = [await local.account(1), await local.account(2)];

@@ -29,11 +29,6 @@ describe('two services with one wallet on one PostgreSQL database', () => {
     }
   });
 
-  after(async () => {
-    await Promise.all(services.map((service) => service.end('SIGKILL')));
-    await Promise.all(nodes.map((node) => node.close()));
-  });
-
   const sentThrough = (node: RpcProxy): number =>
     node.requests.filter(({ method }) => method === 'eth_sendRawTransaction').length;
 

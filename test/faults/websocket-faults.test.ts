@@ -13,6 +13,7 @@ import { whileFollowing } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
+import { stopLater } from '../helpers/resources';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
@@ -70,26 +71,21 @@ describe('the service with a node over WebSocket', () => {
     const proxy = await startRpcProxy(local.node.url, () => BOMB);
     const front = await startSocketFront(proxy.url);
     const settings = { RPC_URL: front.url };
-    try {
-      await whileFollowing(local, { settings, fromBlock }, async (followed) => {
-        const failed = 'the chain cannot be read: ';
-        const line = await eventually('it fails', () =>
-          followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
-        );
-        expect(line.msg).to.contain('larger than 64 MB');
-        const [feed] = (await healthOf(followed.service.url)).feeds;
-        expect(feed).to.include({ state: 'failing', code: 'RPC_UNREACHABLE' });
-        expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
-        const since = proxy.requests.length;
-        proxy.answer((_, [filter]) => (widthOf(filter) > 600 ? BOMB : 'none'));
-        await followed.allDeliveredOnce();
-        const widths = proxy.requests.slice(since).map(({ params: [filter] }) => widthOf(filter));
-        expect(Math.max(...widths)).to.be.greaterThan(600);
-      });
-    } finally {
-      await front.close();
-      await proxy.close();
-    }
+    await whileFollowing(local, { settings, fromBlock }, async (followed) => {
+      const failed = 'the chain cannot be read: ';
+      const line = await eventually('it fails', () =>
+        followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
+      );
+      expect(line.msg).to.contain('larger than 64 MB');
+      const [feed] = (await healthOf(followed.service.url)).feeds;
+      expect(feed).to.include({ state: 'failing', code: 'RPC_UNREACHABLE' });
+      expect(feed).to.have.property('reason').that.contains('larger than 64 MB');
+      const since = proxy.requests.length;
+      proxy.answer((_, [filter]) => (widthOf(filter) > 600 ? BOMB : 'none'));
+      await followed.allDeliveredOnce();
+      const widths = proxy.requests.slice(since).map(({ params: [filter] }) => widthOf(filter));
+      expect(Math.max(...widths)).to.be.greaterThan(600);
+    });
   });
 
   it('runs without the node, and logs that it does not answer', async () => {
@@ -103,45 +99,37 @@ describe('the service with a node over WebSocket', () => {
   it('shares one connection between requests that come while it opens', () =>
     throughTcp(async (proxy, url) => {
       const client = createRpcClient(url, findNetwork('31337') as Network);
-      try {
-        await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
-        expect(proxy.cut()).to.equal(1);
-        await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
-        expect(proxy.cut()).to.equal(1);
-      } finally {
-        client.destroy();
-      }
+      stopLater('the client', () => client.destroy());
+      await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
+      expect(proxy.cut()).to.equal(1);
+      await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
+      expect(proxy.cut()).to.equal(1);
     }));
 
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);
     const front = await startSocketFront(proxy.url);
     const client = createRpcClient(front.url, findNetwork('31337') as Network);
-    try {
-      const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
-      const reported = async (head: unknown) => {
-        const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
-        front.report(head);
-        await told;
-      };
-      const newest = await headOf(client);
-      expect(asked()).to.equal(1);
-      const header = { hash: newest.hash, parentHash: newest.parentHash, timestamp: '0x1' };
-      await reported({ ...header, number: '0x7' });
-      await reported({ ...header, number: '0x8' });
-      expect(await headOf(client)).to.include({ number: 8, hash: newest.hash });
-      expect(asked()).to.equal(1);
+    stopLater('the client', () => client.destroy());
+    const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
+    const reported = async (head: unknown) => {
+      const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
+      front.report(head);
+      await told;
+    };
+    const newest = await headOf(client);
+    expect(asked()).to.equal(1);
+    const header = { hash: newest.hash, parentHash: newest.parentHash, timestamp: '0x1' };
+    await reported({ ...header, number: '0x7' });
+    await reported({ ...header, number: '0x8' });
+    expect(await headOf(client)).to.include({ number: 8, hash: newest.hash });
+    expect(asked()).to.equal(1);
+    expect(await headOf(client)).to.deep.equal(newest);
+    for (const wrong of [null, 'block', {}, { ...header, number: 'eight' }]) {
+      await reported(wrong);
       expect(await headOf(client)).to.deep.equal(newest);
-      for (const wrong of [null, 'block', {}, { ...header, number: 'eight' }]) {
-        await reported(wrong);
-        expect(await headOf(client)).to.deep.equal(newest);
-      }
-      expect(asked()).to.equal(6);
-    } finally {
-      client.destroy();
-      await front.close();
-      await proxy.close();
     }
+    expect(asked()).to.equal(6);
   });
 });
 
@@ -149,11 +137,14 @@ describe('the service with a node over WebSocket', () => {
  * A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. `report` tells each
  * connection of a new block.
  */
-async function startSocketFront(
-  nodeUrl: string,
-): Promise<{ url: string; report(head: unknown): void; close(): Promise<void> }> {
+async function startSocketFront(nodeUrl: string): Promise<{ url: string; report(head: unknown): void }> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
+  stopLater('the node over WebSocket', async () => {
+    for (const socket of server.clients) socket.terminate();
+    server.close();
+    await once(server, 'close');
+  });
   server.on('connection', (socket) => {
     socket.on('message', (body) => {
       const headers = { 'Content-Type': 'application/json' };
@@ -172,11 +163,6 @@ async function startSocketFront(
     report(result) {
       const message = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { result } });
       for (const socket of server.clients) socket.send(message);
-    },
-    async close() {
-      for (const socket of server.clients) socket.terminate();
-      server.close();
-      await once(server, 'close');
     },
   };
 }

@@ -98,20 +98,15 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
       return 'none';
     };
     const proxy = await startRpcProxy(local.node.url, pausing);
-    try {
-      await withService({ RPC_URL: proxy.url }, async (service) => {
-        expect((await issue(service)).status).to.equal(500);
-        const { mints } = await issuingOf(service);
-        expect(mints).to.deep.include(NO_MINTS);
-        expect(mints?.lastFailure?.code).to.equal('MINT_SIMULATION_FAILED');
-        expect(Date.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
-        const text = await (await fetch(`${service.url}/metrics`)).text();
-        expect(text).to.match(/^etr_mints_failed_total\{code="MINT_SIMULATION_FAILED"\} 1$/m);
-        expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
-      });
-    } finally {
-      await proxy.close();
-      await (await registry.unpause('0x')).wait();
-    }
+    await withService({ RPC_URL: proxy.url }, async (service) => {
+      expect((await issue(service)).status).to.equal(500);
+      const { mints } = await issuingOf(service);
+      expect(mints).to.deep.include(NO_MINTS);
+      expect(mints?.lastFailure?.code).to.equal('MINT_SIMULATION_FAILED');
+      expect(Date.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
+      const text = await (await fetch(`${service.url}/metrics`)).text();
+      expect(text).to.match(/^etr_mints_failed_total\{code="MINT_SIMULATION_FAILED"\} 1$/m);
+      expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+    });
   });
 });

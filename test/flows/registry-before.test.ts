@@ -84,36 +84,32 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
     expect(await metricOf(service.url, 'etr_unfollowed_mints')).to.equal(1);
   });
 
+  const list = (address?: string): void => {
+    const registries = [{ network: 'localhost', address }];
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
+  };
+
   it('has its events delivered once it is listed, and documents issued once it is named again', async () => {
     const receiver = await startRecordingReceiver(local.publicKeyFile);
-    const list = (address?: string): void => {
-      const registries = [{ network: 'localhost', address }];
-      writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ registries }));
-    };
     list(local.registryAddress);
-    try {
-      service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
-      await eventually('its events are delivered', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
-      await eventually('the other is logged', () => warnings().length === 1);
-      await stop();
-      list(loadConfig(local.settings).tokenRegistryAddress);
-      service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS: local.registryAddress });
-      const { url } = service;
-      await eventually('nothing is unfinished', async () => {
-        const { waiting, inFlight, mined } = (await healthOf(url)).issuing?.mints ?? {};
-        return waiting === 0 && inFlight === 0 && mined === 0;
-      });
-      expect((await healthOf(url)).conditions).to.deep.equal([]);
-      expect(await metricOf(url, 'etr_unfollowed_deliveries')).to.equal(undefined);
-      expect(warnings()).to.deep.equal([]);
-    } finally {
-      await stop();
-      await receiver.close();
-      list(local.registryAddress);
-    }
+    service = await startService({ ...local.settings, WEBHOOK_URL: receiver.url });
+    await eventually('its events are delivered', () => receiver.deliveries.length === EVENTS_OF_A_MINT);
+    await eventually('the other is logged', () => warnings().length === 1);
+    await stop();
+    list(loadConfig(local.settings).tokenRegistryAddress);
+    service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS: local.registryAddress });
+    const { url } = service;
+    await eventually('nothing is unfinished', async () => {
+      const { waiting, inFlight, mined } = (await healthOf(url)).issuing?.mints ?? {};
+      return waiting === 0 && inFlight === 0 && mined === 0;
+    });
+    expect((await healthOf(url)).conditions).to.deep.equal([]);
+    expect(await metricOf(url, 'etr_unfollowed_deliveries')).to.equal(undefined);
+    expect(warnings()).to.deep.equal([]);
   });
 
   it('is not mentioned by deploy when it is listed and has no unfinished documents', async () => {
+    list(local.registryAddress);
     const output = await deploy({ TOKEN_REGISTRY_ADDRESS: local.registryAddress });
     expect(output).to.contain(`(it was ${local.registryAddress})`).and.not.to.contain('previous registry');
   });
@@ -122,12 +118,8 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
 const BEFORE = `0x${'5b'.repeat(20)}`;
 
 describe('the previous registry in the warning of deploy', () => {
-  let folder: ReturnType<typeof temporaryFolder>;
-
-  beforeEach(() => (folder = temporaryFolder()));
-  afterEach(() => folder.remove());
-
   it('is reported for each chain where it has a feed, and is neither listed nor given up', async () => {
+    await using folder = temporaryFolder();
     const database = await openSqlite(folder.path);
     for (const chainId of [31337, 80002, 4711])
       await openFeed(database.db, `${chainId}:${BEFORE}:0123456789abcdef`, 1, 1);

@@ -110,26 +110,22 @@ describe('the service at start and stop', () => {
     const settings = { ...local.settings, DATA_DIR: join(local.folder, 'ahead'), WALLET_PRIVATE_KEY: '' };
     const head = await local.client.getBlockNumber();
     let service = await startService({ ...settings, START_BLOCK: String(head + 5_000) });
-    try {
-      const feedOf = async () => (await healthOf(service.url)).feeds[0];
-      const waiting = await eventually('it waits', async () => {
-        const feed = await feedOf();
-        return feed?.code === undefined ? undefined : feed;
-      });
-      expect(waiting).to.include({ state: 'starting', code: 'START_BLOCK_AHEAD' });
-      expect(waiting.reason).to.match(new RegExp(`block ${head + 5_000}, .* is ${head}\\. .*START_BLOCK`));
-      expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
-      expect(service.log.filter(({ code }) => code === 'START_BLOCK_AHEAD')).to.have.length(1);
-      expect(JSON.stringify(service.log)).not.to.contain('were read before');
-      await service.stop();
-      service = await startService({ ...settings, START_BLOCK: '0' });
-      await eventually('all is read', async () => (await feedOf())?.nextBlock === head + 1);
-      expect(await feedOf())
-        .to.include({ state: 'following' })
-        .and.not.have.property('code');
-    } finally {
-      await service.stop();
-    }
+    const feedOf = async () => (await healthOf(service.url)).feeds[0];
+    const waiting = await eventually('it waits', async () => {
+      const feed = await feedOf();
+      return feed?.code === undefined ? undefined : feed;
+    });
+    expect(waiting).to.include({ state: 'starting', code: 'START_BLOCK_AHEAD' });
+    expect(waiting.reason).to.match(new RegExp(`block ${head + 5_000}, .* is ${head}\\. .*START_BLOCK`));
+    expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
+    expect(service.log.filter(({ code }) => code === 'START_BLOCK_AHEAD')).to.have.length(1);
+    expect(JSON.stringify(service.log)).not.to.contain('were read before');
+    await service.stop();
+    service = await startService({ ...settings, START_BLOCK: '0' });
+    await eventually('all is read', async () => (await feedOf())?.nextBlock === head + 1);
+    expect(await feedOf())
+      .to.include({ state: 'following' })
+      .and.not.have.property('code');
   });
 
   it('prints how to set it up with --help, even with broken settings, and does not start', async () => {

@@ -33,8 +33,6 @@ describe('startDevnet', () => {
     devnet = await runningDevnet({ retractions: true });
   });
 
-  after(async () => devnet?.stop());
-
   it('names everything that a test needs', async () => {
     expect(devnet.accounts).to.have.length(20);
     for (const account of devnet.accounts) expect(account).to.match(ACCOUNT);

@@ -14,6 +14,7 @@ import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/p
 import { askAsWritten, runAsWritten, startAsWritten, type PageProgram } from '../helpers/pages/page-commands';
 import { postgresDatabase } from '../helpers/database/postgres';
 import { startService } from '../helpers/processes/running-service';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { DEPLOYER } from '../helpers/chain/local-setup';
 
@@ -92,13 +93,9 @@ describe('docs/tenants.md', () => {
     untouched = stateOfNobody();
     for (const port of ['3001', '3002', '4001', '4002']) ports[port] = await freePort(0);
     chain = await takeChain();
+    stopLater('the chain of the tenants', () => giveChainBack(chain));
     // Each thread takes a second of processor time to start.
     settings = { RPC_URL: chain.node.url, SIGNING_THREADS: '1' };
-  });
-
-  after(async () => {
-    for (const program of programs) await program.stop();
-    await giveChainBack(chain);
   });
 
   it('sets up two tenants with separate private files, registries and keys', async () => {
@@ -190,27 +187,22 @@ describe('docs/tenants.md', () => {
     const services = await Promise.all(
       NAMES.map((name) => startService({ ...shared, ENV_FILE: path(name, 'env'), PORT: '0' })),
     );
-    try {
-      const [ofA, ofB] = services;
-      // b's receiver still has the former key.
-      await programs[1]?.stop();
-      const receiver = lines(starts)[1] ?? '';
-      programs[1] = await startAsWritten(receiver);
-      const old = new Set(receivedBy('b').map(({ id }) => id));
-      await issueAndReceive('a', ofA?.url);
-      await issueAndReceive('b', ofB?.url);
-      expect(new Set(receivedBy('a').map(({ data }) => data.registryAddress)).size).to.equal(1);
-      const fresh = receivedBy('b').filter(({ id }) => !old.has(id));
-      expect([...new Set(fresh.map(({ data }) => data.registryAddress))]).to.deep.equal([
-        registryOf('b').toLowerCase(),
-      ]);
-      const env = { ...shared, ENV_FILE: path('a', 'env') };
-      const { stderr } = await askAsWritten('npx tdoc redeliver --from-block 0', env);
-      for (const name of NAMES) expect(stderr).to.contain(registryOf(name).toLowerCase());
-    } finally {
-      await Promise.all(services.map((service) => service.stop()));
-      database.drop();
-    }
+    const [ofA, ofB] = services;
+    // b's receiver still has the former key.
+    await programs[1]?.stop();
+    const receiver = lines(starts)[1] ?? '';
+    programs[1] = await startAsWritten(receiver);
+    const old = new Set(receivedBy('b').map(({ id }) => id));
+    await issueAndReceive('a', ofA?.url);
+    await issueAndReceive('b', ofB?.url);
+    expect(new Set(receivedBy('a').map(({ data }) => data.registryAddress)).size).to.equal(1);
+    const fresh = receivedBy('b').filter(({ id }) => !old.has(id));
+    expect([...new Set(fresh.map(({ data }) => data.registryAddress))]).to.deep.equal([
+      registryOf('b').toLowerCase(),
+    ]);
+    const env = { ...shared, ENV_FILE: path('a', 'env') };
+    const { stderr } = await askAsWritten('npx tdoc redeliver --from-block 0', env);
+    for (const name of NAMES) expect(stderr).to.contain(registryOf(name).toLowerCase());
   });
 
   it('removes one tenant without touching the other or files outside tenants', async () => {

@@ -17,6 +17,7 @@ import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/ch
 import { startService } from '../helpers/processes/running-service';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
 import { hastenSuite } from '../helpers/eventually';
+import { stopLater } from '../helpers/resources';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
@@ -56,11 +57,8 @@ describe('the endorsement chain of a token', () => {
     life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
     proxy = await startRpcProxy(local.node.url);
     client = createRpcClient(proxy.url, LOCAL);
+    stopLater('the client', () => client.destroy());
     registry = await createRegistryFinder(client, local.registryAddress)();
-  });
-
-  after(async () => {
-    client?.destroy();
   });
 
   afterEach(() => proxy.answer(THROUGH));
@@ -214,12 +212,11 @@ describe('the endorsement chain of a token', () => {
 
     before(async () => {
       bulkClient = createRpcClient(proxy.url, LOCAL, 'bulk');
+      stopLater('the client for many calls', () => bulkClient.destroy());
       transferred = await newToken();
       await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });
       await transferHolder(local, transferred, { from: accounts[2]!, to: accounts[3]! });
     });
-
-    after(() => bulkClient?.destroy());
 
     const readBulk = (id = transferred.tokenId, options = {}): Promise<TokenHistory> =>
       read(id, { bulkClient, ...options });

@@ -56,10 +56,6 @@ describe('docs/webhooks.md', () => {
     events = receiver.deliveries.map(({ body: sent }) => JSON.parse(sent.toString()) as CloudEvent);
   });
 
-  after(async () => {
-    await devnet?.stop();
-  });
-
   it('is right that each of the five events of a mint is sent once, in the order of the chain', async () => {
     const { tokenId, transactionHash } = issued;
     const ofMint = events.filter(({ data }) => data.transactionHash === transactionHash);
