@@ -136,23 +136,12 @@ describe('a service that is killed while it issues', () => {
     }
   }
 
-  interface Load {
-    asked: Request[];
-    /** The answered documents, by key. */
-    answers: Map<string, string>;
-    /** Rejects when a caller got another answer than 200, or other bytes than before. */
-    finished: Promise<unknown>;
-    /** Resolves when every caller with a key has its answer. */
-    stop(): Promise<void>;
-    /** Repeats every request that has a key. */
-    askAgain(): Promise<void>;
-    /** Callers stop retrying. */
-    giveUp(): void;
-  }
+  type Load = ReturnType<typeof startLoad>;
 
   /** Starts callers that issue one document after the other, through the service that currently runs. */
-  function startLoad(serviceUrl: string): Load {
+  function startLoad(serviceUrl: string) {
     const asked: Request[] = [];
+    /** The answered documents, by key. */
     const answers = new Map<string, string>();
     let isOver = false;
     let isGivenUp = false;
@@ -193,14 +182,18 @@ describe('a service that is killed while it issues', () => {
     return {
       asked,
       answers,
+      /** Rejects when a caller got another answer than 200, or other bytes than before. */
       finished: callers,
+      /** Resolves when every caller with a key has its answer. */
       async stop() {
         isOver = true;
         await callers;
       },
+      /** Repeats every request that has a key. */
       async askAgain() {
         for (const request of asked) if (request.key !== undefined) await insist(request, request.key);
       },
+      /** Callers stop retrying. */
       giveUp: () => void (isGivenUp = true),
     };
   }

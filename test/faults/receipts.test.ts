@@ -130,24 +130,20 @@ describe('the logs of a transaction, in its receipt', () => {
       expect(lied.size).to.be.greaterThan(2);
     }));
 
-  for (const [name, isLeftOut, reason] of [
-    ['some logs of a mint', ({ topics: [topic] }) => topic === RECEIVED, /receipt of transaction/],
-    ['all logs of a mint', () => true, /receipt of transaction/],
-  ] as [string, (log: Log) => boolean, RegExp][])
-    it(`stop the feed, by name, while every answer leaves out ${name}, and nothing is lost`, () =>
-      throughProxy(async (proxy, followed) => {
-        proxy.answer(changingLogs((logs) => logs.filter((log) => !isLeftOut(log))));
-        await mintTogether(local, await local.account(1), 2);
-        const { code, reason: told } = await eventually('GET /health names it', async () => {
-          const [feed] = (await healthOf(followed.service.url)).feeds;
-          return feed?.code === undefined ? undefined : feed;
-        });
-        expect(code).to.equal('ANSWERS_DIFFER');
-        expect(told).to.match(reason);
-        expect(followed.attempted).to.deep.equal([]);
-        proxy.answer(THROUGH);
-        await followed.allDeliveredOnce();
-      }));
+  it('stop the feed, by name, while every answer leaves out some logs of a mint, and nothing is lost', () =>
+    throughProxy(async (proxy, followed) => {
+      proxy.answer(changingLogs((logs) => logs.filter(({ topics: [topic] }) => topic !== RECEIVED)));
+      await mintTogether(local, await local.account(1), 2);
+      const { code, reason } = await eventually('GET /health names it', async () => {
+        const [feed] = (await healthOf(followed.service.url)).feeds;
+        return feed?.code === undefined ? undefined : feed;
+      });
+      expect(code).to.equal('ANSWERS_DIFFER');
+      expect(reason).to.match(/receipt of transaction/);
+      expect(followed.attempted).to.deep.equal([]);
+      proxy.answer(THROUGH);
+      await followed.allDeliveredOnce();
+    }));
 
   it('bring the events of a mint of our own, though every answer and the header leave them out', () =>
     throughProxy(

@@ -6,7 +6,7 @@ import type { Engine } from '../helpers/database/engines';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import { accept } from '../helpers/receiver/recording-receiver';
 import { healthOf } from '../helpers/processes/health-and-metrics';
-import { startService, type RunningService } from '../helpers/processes/running-service';
+import { startService } from '../helpers/processes/running-service';
 import type { ApiAnswer } from '../helpers/processes/create-call';
 import {
   callApi,
@@ -25,21 +25,9 @@ interface Listed {
   feed: { state?: string };
 }
 
-/** A service, and a registry that its API adds. */
-interface Place {
-  subscribed: SubscribedService;
-  added: string;
-  path: string;
-  add(this: void, body?: object, service?: RunningService): Promise<ApiAnswer>;
-  remove(this: void, path?: string): Promise<ApiAnswer<{ undelivered?: number }>>;
-  entry(this: void, service?: RunningService): Promise<Listed | undefined>;
-  mint(this: void): Promise<unknown>;
-  /** Waits until so many events of the added registry have arrived. */
-  delivered(this: void, count: number): Promise<unknown>;
-}
-
-async function startPlace(engine: Engine, settings: Record<string, string> = {}): Promise<Place | undefined> {
-  const subscribed = await startSubscribedService(engine, settings);
+/** Starts a service, and makes a registry that its API can add. */
+async function startPlace(engine: Engine) {
+  const subscribed = await startSubscribedService(engine);
   if (subscribed === undefined) return undefined;
   const { local, ofSettings } = subscribed;
   const added = (await local.makeRegistry()).toLowerCase();
@@ -54,17 +42,21 @@ async function startPlace(engine: Engine, settings: Record<string, string> = {})
     subscribed,
     added,
     path,
-    add: (body, { url } = subscribed.service) =>
+    add: (body?: object, { url } = subscribed.service): Promise<ApiAnswer> =>
       callApi(url, 'POST', '/registries', { network: 31337, address: added, ...body }),
-    remove: (at = path) => subscribed.call('DELETE', at),
-    async entry({ url } = subscribed.service) {
+    remove: (at = path) => subscribed.call<{ undelivered?: number }>('DELETE', at),
+    async entry(this: void, { url } = subscribed.service) {
       const { body } = await callApi<{ registries: Listed[] }>(url, 'GET', '/registries');
       return body.registries.find(({ address }) => address === added);
     },
     mint: async () => mintDirectly(local, await local.account(1), { registryAddress: added }),
-    delivered: (count) => eventually(`${count} events of the added registry`, () => arrived().size === count),
+    /** Waits until so many events of the added registry have arrived. */
+    delivered: (count: number) =>
+      eventually(`${count} events of the added registry`, () => arrived().size === count),
   };
 }
+
+type Place = NonNullable<Awaited<ReturnType<typeof startPlace>>>;
 
 const outcomeOf = ({ status, code }: ApiAnswer<unknown>): unknown[] => [status, code];
 

@@ -2,24 +2,14 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { owned } from '../resources';
 
 /** A TCP proxy that can cut its connections. */
-export interface TcpProxy extends AsyncDisposable {
-  port: number;
-  /** Breaks every connection, and returns their number. */
-  cut(): number;
-  /** Breaks every connection, and each new one at once, until `accept` is called. */
-  refuse(): void;
-  accept(): void;
-  /** The number of times that the target has sent `watchFor`. */
-  sightings(): number;
-  close(): Promise<void>;
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
 
 /**
  * Starts a proxy in front of a port of 127.0.0.1.
  *
  * @param watchFor text to count in the data of the target.
  */
-export async function startTcpProxy(target: number, watchFor?: string): Promise<TcpProxy> {
+export async function startTcpProxy(target: number, watchFor?: string) {
   const open = new Set<Socket>();
   let isRefusing = false;
   let sightings = 0;
@@ -43,6 +33,7 @@ export async function startTcpProxy(target: number, watchFor?: string): Promise<
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  /** Breaks every connection, and returns their number. */
   const cut = (): number => {
     const count = open.size;
     for (const socket of [...open]) socket.destroy();
@@ -52,11 +43,13 @@ export async function startTcpProxy(target: number, watchFor?: string): Promise<
   const proxy = {
     port,
     cut,
+    /** Breaks every connection, and each new one at once, until `accept` is called. */
     refuse() {
       isRefusing = true;
       cut();
     },
     accept: () => void (isRefusing = false),
+    /** The number of times that the target has sent `watchFor`. */
     sightings: () => sightings,
     async close() {
       cut();
