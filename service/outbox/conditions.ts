@@ -57,7 +57,7 @@ export async function readConditions(db: Kysely<Schema>): Promise<SeenCondition[
 }
 
 const allConditions = compiled((db) =>
-  db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject'),
+  db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject').orderBy('what'),
 );
 
 /** The conditions of several observers, each once. */
@@ -67,9 +67,9 @@ export function distinctConditions(seen: readonly SeenCondition[]): SeenConditio
 
 /**
  * Stores what an observer sees, and queues the events that tell of it, in one transaction. Nothing is written
- * if nothing changed.
+ * if nothing changed, or if others changed the observer's conditions since `seen` was read.
  *
- * @param seen all conditions, as they were read a moment ago.
+ * @param seen all conditions, as they were read before the sight.
  * @returns the changes that were stored.
  */
 export async function noteSight(
@@ -77,11 +77,13 @@ export async function noteSight(
   observer: string,
   { sight, seen, now }: { sight: Sight; seen: readonly SeenCondition[]; now: number },
 ): Promise<ConditionChanges> {
-  const { begun, ended, changed } = changesBetween(seen, observer, sight);
-  if (begun.length + ended.length + changed.length === 0) return { begun, ended, changed };
+  const changes = changesBetween(seen, observer, sight);
+  if (changes.begun.length + changes.ended.length + changes.changed.length === 0) return changes;
   return db.transaction().execute(async (transaction) => {
     await holdChanges(transaction);
-    const changes = changesBetween(await readConditions(transaction), observer, sight);
+    // The sight is older than what was stored meanwhile, for example when a sink answered with 410. The next
+    // one is not.
+    if (storedBy(observer, await readConditions(transaction)) !== storedBy(observer, seen)) return NOTHING;
     const begun = changes.begun.slice(0, MOST_AT_ONCE);
     for (const condition of begun) await begin(transaction, observer, condition, now);
     for (const { what, subject, detail } of changes.changed)
@@ -97,6 +99,13 @@ export async function noteSight(
     for (const condition of ended) await end(transaction, observer, condition, now);
     return { ...changes, begun, ended };
   });
+}
+
+const NOTHING: ConditionChanges = { begun: [], ended: [], changed: [] };
+
+/** The conditions of an observer, to be compared. */
+function storedBy(observer: string, seen: readonly SeenCondition[]): string {
+  return JSON.stringify(seen.filter((one) => one.observer === observer));
 }
 
 function changesBetween(

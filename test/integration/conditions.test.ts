@@ -9,6 +9,7 @@ import {
   distinctConditions,
   noteSight,
   readConditions,
+  type SeenCondition,
   type Sight,
 } from '../../service/outbox/conditions';
 import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
@@ -68,15 +69,11 @@ describeOnEngines('conditions', (on, engine) => {
   /** Delivers the operational events of a subscription; returns them. */
   const arrived = async (subscription = told): Promise<string[]> =>
     eventsIn(await outbox.deliverAll(await channelOf(subscription))).map(briefly);
-  const note = async (sight: Sight, observer = OBSERVER) =>
-    noteSight(outbox.database, observer, {
-      sight,
-      seen: await readConditions(outbox.database.db),
-      now: outbox.now,
-    });
+  const stored = () => readConditions(outbox.database.db);
+  const note = async (sight: Sight, observer = OBSERVER, seen?: SeenCondition[]) =>
+    noteSight(outbox.database, observer, { sight, seen: seen ?? (await stored()), now: outbox.now });
   const see = (...conditions: Condition[]) => note({ conditions });
-  const kinds = async (): Promise<string[]> =>
-    distinctConditions(await readConditions(outbox.database.db)).map(({ what }) => what);
+  const kinds = async (): Promise<string[]> => distinctConditions(await stored()).map(({ what }) => what);
   /** The sight of the sample feed's reader: its subscriptions. */
   const ofChannels = async (feed = SAMPLE_FEED, hasWebhook = true): Promise<Condition[]> => {
     const { now } = outbox;
@@ -128,14 +125,14 @@ describeOnEngines('conditions', (on, engine) => {
     await see(ofNode('node_away'));
     await note({ conditions: [], unknown: ['node_away'] });
     await see({ ...ofNode('node_away', 2), detail: { node: 'http://a', reason: 'it is behind' } });
-    const [{ since, detail } = ofNode('node_away'), ...others] = await readConditions(outbox.database.db);
+    const [{ since, detail } = ofNode('node_away'), ...others] = await stored();
     expect([since, detail.reason, others]).to.deep.equal([1, 'it is behind', []]);
     expect(await arrived()).to.deep.equal(['node_away node/http://a']);
   });
 
   it('are told once if two processes see them at the same time', async function () {
     if (engine === 'SQLite') return this.skip();
-    const seen = await readConditions(outbox.database.db);
+    const seen = await stored();
     const both = [0, 1, 2, 3].map((now) =>
       noteSight(outbox.database, now % 2 ? 'mint:other' : OBSERVER, {
         sight: { conditions: [ofNode('node_away', now)] },
@@ -217,7 +214,10 @@ describeOnEngines('conditions', (on, engine) => {
     });
 
     it('are gone in the transaction in which their sink answers 410, until they are resumed', async () => {
+      const before = await stored();
       await settleFirst(channel, gone);
+      // A sight from before the answer, with something else to tell of.
+      await note({ conditions: [ofNode('node_away')] }, OBSERVER, before);
       expect(await kinds()).to.deep.equal(['subscription_gone']);
       expect(await arrived()).to.deep.equal([`subscription_gone subscription/${name}`]);
       await see(...(await ofChannels()));
