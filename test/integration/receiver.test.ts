@@ -149,13 +149,25 @@ describe('receiver over HTTP', () => {
     expect(problems[0]).to.match(/^Event .* is stored, and comes again, .* no database$/);
   });
 
-  it('answers deliveries while it hands many events on, and knows those of a long file', async () => {
+  it('hands each event on in a turn of its own, to answer meanwhile, and knows a long file', async () => {
     const lines = Array.from({ length: 1_500 }, (_, number) => `${JSON.stringify(sampleEvent(number))}\n`);
+    let turn = 0;
+    let next: NodeJS.Immediate;
+    const count = (): void => {
+      turn++;
+      next = setImmediate(count);
+    };
+    count();
+    stopLater('the count of turns', () => clearImmediate(next));
+    const turns = new Set<number>();
+    handle = (one) => {
+      processed.push(one);
+      turns.add(turn);
+    };
     await restart(() => writeFileSync(eventsFile, lines.join('')));
-    await send(sampleEvent(1_500));
-    expect(processed.length).to.be.below(1_500);
-    await send(sampleEvent(0), sampleEvent(1_499));
+    await send(sampleEvent(1_500), sampleEvent(0), sampleEvent(1_499));
     await handedOn(1_501);
+    expect(turns.size).to.equal(1_501);
     expect(processed).to.deep.equal(stored());
   });
 
