@@ -14,7 +14,7 @@ export interface Place {
   run(this: void, seed: number): Promise<ScenarioResult>;
 }
 
-/** What has happened in a scenario so far. */
+/** The events of a scenario so far. */
 export class History implements ScenarioResult {
   readonly violations: string[] = [];
   readonly counts: Record<string, number> = {};

@@ -4,7 +4,7 @@ import { NodeStates, type Vote } from '../../service/chain/node-states';
 import { AMOY, type FakeNode, withFakeNodes } from '../helpers/chain/fake-nodes';
 import type { VirtualTime } from '../helpers/mint-model/virtual-time';
 
-/** What a test holds of nodes that all answered at the start. */
+/** Nodes that all answered at the start, as a test has them. */
 type Held = ReturnType<typeof held>;
 
 function held(states: NodeStates, nodes: FakeNode[], time: VirtualTime) {
