@@ -145,7 +145,8 @@ describeOnEngines(
         expect((await fetch(`${open.url}/documents${path}`)).status).to.equal(404);
       }
       expect((await get(`/${tokens[1]}`)).status).to.equal(200);
-      expect((await get(`/${'0'.repeat(64)}`)).status).to.equal(404);
+      const unknown = await get(`/${'0'.repeat(64)}`);
+      expect([unknown.status, unknown.headers.get('X-Error-Code')]).to.deep.equal([404, 'DOCUMENT_UNKNOWN']);
     });
   },
   { isSharedByTests: true },
