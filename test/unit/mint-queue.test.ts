@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { classifyRefusal, type Refusal } from '../../service/chain/node-errors';
-import { ALREADY_KNOWN } from '../../service/chain/transactions';
+import { ALREADY_KNOWN, broadcast } from '../../service/chain/transactions';
+import type { RpcClient } from '../../service/chain/rpc-client';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
@@ -111,6 +112,19 @@ describe('the decisions of the mint queue', () => {
     it('does not read "unknown transaction type" as: the node has it', () => {
       expect('Known transaction').to.match(ALREADY_KNOWN);
       expect('unknown transaction type: 2').not.to.match(ALREADY_KNOWN);
+    });
+
+    it('leaves open whether a node that answers too late has it, unless the node knows it', async () => {
+      for (const [known, state] of [
+        [null, 'open'],
+        [{}, 'taken'],
+      ] as const) {
+        const send = async (method: string): Promise<unknown> => {
+          if (method !== 'eth_sendRawTransaction') return known;
+          throw makeError('late', 'TIMEOUT', { operation: 'request', reason: 'timeout' });
+        };
+        expect(await broadcast({ send } as unknown as RpcClient, '0x02')).to.include({ state });
+      }
     });
 
     for (const [refusal, messages] of Object.entries(answers))
