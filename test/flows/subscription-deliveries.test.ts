@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { ENGINES } from '../helpers/database/engines';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService } from '../helpers/processes/running-service';
 import type { ApiAnswer } from '../helpers/processes/create-call';
@@ -26,7 +26,6 @@ interface Undelivered {
 
 for (const engine of ENGINES) {
   describe(`deliveries of subscriptions on ${engine}`, () => {
-    hastenSuite(5, 1_000);
     let own: SubscribedService | undefined;
     let api: SubscribedService;
     let accounts: { from: string; to: string };
