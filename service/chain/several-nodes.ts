@@ -5,9 +5,9 @@ import type { Logger } from '../base/logger';
 import { ChainError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import type { Network } from './networks';
+import { agreeOnTag, type FoundBlock, type Head } from './agree-on-tag';
 import {
   blockIn,
-  checked,
   commonRefusal,
   contentOf,
   differenceBetween,
@@ -16,17 +16,26 @@ import {
   GET_LOGS,
   GET_RECEIPT,
   GET_TRANSACTION,
-  isDeepAlike,
   isNone,
   isNumber,
   largestGroup,
-  missingHead,
   type Params,
 } from './compare-answers';
-import { isBlockAbsent, isParameterRefused, isRangeRefused } from './node-errors';
-import { LATE_MS, MOST_BEHIND, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
+import {
+  askOne,
+  askTogether,
+  CONCURRENT_CALLS,
+  enough,
+  gather,
+  GRACE_MS,
+  PAUSE_MS,
+  READINGS,
+  valueOf,
+} from './gather-votes';
+import { isRangeRefused } from './node-errors';
+import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
 import { blockOf, type ChainBlock } from './read-chain';
-import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
+import { GET_BLOCK_RECEIPTS } from './read-receipts';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
@@ -83,15 +92,6 @@ const ESTIMATES = [
 /** A node that does not have a thing yet, or not at all, says that there is none: two nodes must have it. */
 const MAY_BE_NEW = [GET_BLOCK, 'eth_getBlockByHash', GET_TRANSACTION, GET_RECEIPT, GET_BLOCK_RECEIPTS];
 
-/** Readings of the same that may differ before the difference is an error. */
-const READINGS = 4;
-const PAUSE_MS = 500;
-/** After two nodes have given their newest block or a count, the others have this long. */
-const GRACE_MS = 500;
-/** Two nodes have a common block at most this many blocks below their heads. */
-const MOST_FORKED = 16;
-/** Answers that are compared at the same time. */
-const CONCURRENT_CALLS = 8;
 /** How long the agreed head stands for the chain, and an unconfirmed answer for its node. */
 const HEAD_MS = 1_000;
 const UNCONFIRMED_MS = 60_000;
@@ -104,7 +104,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   /** The same nodes. An answer counts only if all that are not away give it. */
   readonly unanimous: RpcClient;
   /** Headers that two nodes gave, by hash, the oldest first. A hash commits to its header. */
-  readonly #headers = new Map<string, { block: ChainBlock; raw: unknown }>();
+  readonly #headers = new Map<string, FoundBlock>();
   #head: { block: ChainBlock; at: number } | undefined;
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
@@ -147,7 +147,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     );
     const votes = await Promise.all(
       pair.map((node, place) =>
-        this.#askTogether(
+        askTogether(
+          this.states,
           node,
           method,
           (asked[place] ?? []).map((at) => params[at] ?? []),
@@ -203,7 +204,10 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
         if (!this.states.isUp(only) && reading < READINGS) continue;
         return valueOf(vote, method);
       }
-      const votes = await this.#gather(nodes, method, params, this.#wanted(method, nodes.length), given);
+      const votes = await gather(this.states, nodes, method, params, {
+        wanted: this.#wanted(method, nodes.length),
+        given,
+      });
       const alike = this.#alike(method, votes, nodes.length);
       if (alike !== undefined) {
         this.#noteOddOnes(method, params, alike, votes);
@@ -238,9 +242,9 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
 
   /** One node is left. It is asked for logs twice, as with one URL. */
   async #askTheOnlyOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
-    const vote = await this.#askOne(node, method, params);
+    const vote = await askOne(this.states, node, method, params);
     if (method !== GET_LOGS || vote?.kind !== 'value') return vote;
-    const again = await this.#askOne(node, method, params);
+    const again = await askOne(this.states, node, method, params);
     if (again?.kind !== 'value' || contentOf(method, vote) === contentOf(method, again)) return again;
     throw differing(method, params, [vote, again]);
   }
@@ -255,59 +259,13 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     }
   }
 
-  /** Asks one node several questions. Undefined answers: they are asked one by one. */
-  async #askTogether(node: Node, method: string, params: readonly Params[]): Promise<Vote[]> {
-    if (params.length < 2 || !('sendBatches' in node.client)) {
-      const each = await pMap(params, (one) => this.#askOne(node, method, one), {
-        concurrency: CONCURRENT_CALLS,
-      });
-      return each.map((vote) => vote ?? { node, kind: 'failure', error: undefined });
-    }
-    const ask = (client: RpcClient): Promise<unknown> =>
-      client.sendBatches?.(method, params) ?? Promise.reject(new Error('no batches'));
-    const [vote] = await this.#gatherWith([node], ask, { isLong: true, wanted: (votes) => 1 - votes.length });
-    if (vote?.kind !== 'value' || !Array.isArray(vote.value)) return [];
-    return vote.value.map((value: unknown): Vote => ({ node, kind: 'value', value }));
-  }
-
-  /**
-   * The block of a tag, as `latest` or `finalized`, is the highest one that two nodes have under it.
-   * Undefined if a node has none under another tag than `latest`, and no two have one.
-   *
-   * @throws the refusal of two nodes that do not know the tag.
-   */
-  async #agreeOnTag(tag: string): Promise<{ block: ChainBlock; raw: unknown } | undefined> {
-    for (let reading = 1; ; reading++) {
-      const nodes = await this.states.usable();
-      const params: Params = [tag, false];
-      // After the first difference, a slow node is waited for too: it may decide, or have a higher block.
-      const wanted = enough(reading === 1 ? 2 : nodes.length);
-      const votes = await this.#gather(nodes, GET_BLOCK, params, wanted, [], GRACE_MS);
-      const heads = votes.flatMap((vote) => headIn(vote) ?? []);
-      const common = heads.length < 2 ? undefined : await this.#highestOfTwo(heads);
-      const isComplete = votes.length === nodes.length || reading > 1;
-      const agreed = common && (isComplete || isNear(common.block, heads)) ? common : undefined;
+  #agreeOnTag(tag: string): Promise<FoundBlock | undefined> {
+    return agreeOnTag(this.states, tag, (heads, agreed) => {
       if (tag === 'latest') this.#noteHeads(heads, agreed);
-      if (agreed !== undefined) return agreed;
-      const [only] = heads;
-      if (nodes.length === 1 && only !== undefined) return { block: only.block, raw: only.raw };
-      const answers = votes.filter(({ kind }) => kind !== 'failure');
-      if (tag !== 'latest' && isComplete && heads.length < 2) {
-        const refusals = answers.filter(isTagRefused);
-        if (refusals.length >= Math.min(2, nodes.length)) valueOf(refusals[0], GET_BLOCK);
-        if (answers.some(hasNoBlock)) return undefined;
-      }
-      if (reading === READINGS || (nodes.length === 1 && answers.length > 0)) {
-        if (answers.length === 0) valueOf(votes.at(-1), GET_BLOCK);
-        const areAlike = new Set(answers.map(isTagRefused)).size === 1;
-        if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
-        throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : missingHead();
-      }
-      if (isComplete && answers.length > 1) await sleep(PAUSE_MS);
-    }
+    });
   }
 
-  #noteHeads(heads: readonly Head[], agreed: { block: ChainBlock; raw: unknown } | undefined): void {
+  #noteHeads(heads: readonly Head[], agreed: FoundBlock | undefined): void {
     this.states.noteHeads(
       heads.map(({ vote: { node }, block: { number } }) => ({ node, number })),
       agreed?.block.number,
@@ -316,36 +274,6 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     if (agreed === undefined) return;
     this.#head = { block: agreed.block, at: performance.now() };
     this.#keepHeader(agreed.block, agreed.raw);
-  }
-
-  /** The highest block that two of the nodes have. */
-  async #highestOfTwo(heads: readonly Head[]): Promise<{ block: ChainBlock; raw: unknown } | undefined> {
-    const falling = [...heads].sort((one, other) => other.block.number - one.block.number);
-    for (const [place, lower] of falling.entries())
-      for (const higher of falling.slice(0, place)) {
-        if (isDeepAlike(lower.block, higher.block)) return lower;
-        if (lower.block.number === higher.block.number) continue;
-        const there = await this.#blockOf(higher.vote.node, lower.block.number);
-        if (there && isDeepAlike(lower.block, there.block)) return lower;
-      }
-    // They are on different branches.
-    const [, second] = falling;
-    const top = second?.block.number ?? 0;
-    for (let number = top - 1; number >= Math.max(top - MOST_FORKED, 0); number--) {
-      const there = await Promise.all(falling.map(({ vote }) => this.#blockOf(vote.node, number)));
-      const blocks = there.flatMap((one) => one ?? []);
-      const common = blocks.find((one, place) =>
-        blocks.slice(0, place).some((other) => isDeepAlike(one.block, other.block)),
-      );
-      if (common) return common;
-    }
-    return undefined;
-  }
-
-  async #blockOf(node: Node, number: number): Promise<{ block: ChainBlock; raw: unknown } | undefined> {
-    const vote = await this.#askOne(node, GET_BLOCK, [hex(number), false]);
-    const head = vote && headIn(vote);
-    return head?.block.number === number ? head : undefined;
   }
 
   /** Looks at the heads again soon if a node may be behind, so that it is left out in time. */
@@ -363,7 +291,10 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     const method = 'eth_getTransactionCount';
     for (let reading = 1; ; reading++) {
       const nodes = await this.states.usable();
-      const votes = await this.#gather(nodes, method, params, enough(2), [], GRACE_MS);
+      const votes = await gather(this.states, nodes, method, params, {
+        wanted: enough(2),
+        graceMs: GRACE_MS,
+      });
       const counts = votes
         .flatMap((vote) => (vote.kind === 'value' ? Number(vote.value) : []))
         .sort((one, other) => other - one);
@@ -377,9 +308,9 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   /** The first answer, from the most trustworthy node that gives one. */
   async #firstVote(method: string, params: Params): Promise<Vote | undefined> {
     for (let reading = 1; ; reading++) {
-      const votes = await this.#gather(await this.states.usable(), method, params, (all) =>
-        all.some(({ kind }) => kind === 'value') ? 0 : 1,
-      );
+      const votes = await gather(this.states, await this.states.usable(), method, params, {
+        wanted: (all) => (all.some(({ kind }) => kind === 'value') ? 0 : 1),
+      });
       const answer =
         votes.find(({ kind }) => kind === 'value') ?? votes.find(({ kind }) => kind === 'refusal');
       // The nodes that were asked went away meanwhile, and others may be back.
@@ -397,15 +328,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     for (const { client } of this.states.nodes.filter((node) => !nodes.includes(node)))
       client.send(method, [raw]).catch(() => undefined);
     const isDone = (votes: readonly Vote[]): boolean => votes.some(({ kind }) => kind === 'value');
-    const votes = await this.#gather(
-      nodes,
-      method,
-      [raw],
-      (all) => (isDone(all) ? 0 : nodes.length),
-      [],
-      0,
-      true,
-    );
+    const wanted = (all: readonly Vote[]): number => (isDone(all) ? 0 : nodes.length);
+    const votes = await gather(this.states, nodes, method, [raw], { wanted, isLong: true });
     const accepted = votes.find(({ kind }) => kind === 'value');
     const unknown = nodes.find((node) => votes.every((vote) => vote.node !== node));
     if (accepted === undefined && unknown !== undefined)
@@ -449,128 +373,6 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     const isUsable = vote !== undefined && performance.now() - at < UNCONFIRMED_MS;
     return isUsable && nodes.length > 1 && nodes.includes(vote.node) ? [vote] : [];
   }
-
-  async #askOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
-    return (await this.#gather([node], method, params, (votes) => 1 - votes.length)).at(0);
-  }
-
-  #gather(
-    nodes: readonly Node[],
-    method: string,
-    params: Params,
-    wanted: (votes: readonly Vote[]) => number,
-    given: readonly Vote[] = [],
-    graceMs = 0,
-    isLong = method === GET_LOGS || method === GET_BLOCK_RECEIPTS,
-  ): Promise<Vote[]> {
-    const ask = (client: RpcClient): Promise<unknown> =>
-      method === GET_BLOCK_RECEIPTS
-        ? blockReceiptsOf(client, String(params[0]), (receipts) => receipts)
-        : client.send(method, [...params]);
-    return this.#gatherWith(nodes, ask, { isLong, wanted, given, graceMs, method });
-  }
-
-  /**
-   * Asks nodes one after the other until there are enough answers, or none is left. As many are asked at the
-   * same time as answers are wanted. A node that is late is waited for, but another one is asked too.
-   *
-   * @param options.graceMs how long to wait for more after enough answers came in.
-   */
-  #gatherWith(
-    nodes: readonly Node[],
-    ask: (client: RpcClient) => Promise<unknown>,
-    options: {
-      wanted: (votes: readonly Vote[]) => number;
-      isLong: boolean;
-      given?: readonly Vote[];
-      graceMs?: number;
-      method?: string;
-    },
-  ): Promise<Vote[]> {
-    const { wanted, isLong, given = [], graceMs = 0, method = '' } = options;
-    return new Promise((resolve) => {
-      const votes = [...given];
-      const left = nodes.filter((node) => given.every((vote) => vote.node !== node));
-      const open = new Set<Node>();
-      const late = new Set<Node>();
-      let grace: ReturnType<typeof setTimeout> | undefined;
-      const end = (): void => {
-        clearTimeout(grace);
-        resolve(votes);
-      };
-      const look = (): void => {
-        const more = wanted(votes);
-        if (more > 0 || graceMs > 0)
-          while (open.size - late.size < (graceMs > 0 ? Infinity : more)) {
-            const next = left.shift();
-            if (next === undefined) break;
-            start(next);
-          }
-        if (open.size === 0 || (more <= 0 && graceMs === 0)) end();
-        else if (more <= 0) grace ??= setTimeout(end, graceMs);
-      };
-      const start = (node: Node): void => {
-        open.add(node);
-        this.states.ask(node, ask, {
-          isLong,
-          onVote: (vote) => {
-            if (!open.delete(node)) return;
-            late.delete(node);
-            votes.push(checked(method, vote));
-            look();
-          },
-          onLate: (isGivenUp) => {
-            if (!open.has(node)) return;
-            if (isGivenUp) open.delete(node);
-            if (isGivenUp) late.delete(node);
-            else late.add(node);
-            look();
-          },
-        });
-      };
-      look();
-    });
-  }
-}
-
-/** As many answers as there are nodes, but this many are enough after a moment. */
-function enough(answers: number): (votes: readonly Vote[]) => number {
-  return (votes) => answers - votes.filter(({ kind }) => kind === 'value').length;
-}
-
-function valueOf(vote: Vote | undefined, method: string): unknown {
-  if (vote === undefined)
-    throw new ChainError('RPC_UNREACHABLE', `No node answers ${method} in time.`, { retryable: true });
-  if (vote.kind === 'value') return vote.value;
-  throw vote.error;
-}
-
-/** The node's newest block, with its answer. */
-interface Head {
-  vote: Vote;
-  block: ChainBlock;
-  raw: unknown;
-}
-
-function headIn(vote: Vote): Head | undefined {
-  if (vote.kind !== 'value') return undefined;
-  const block = blockOf(vote.value);
-  return block && { vote, block, raw: vote.value };
-}
-
-/** Whether no head is far above the block. */
-function isNear({ number }: ChainBlock, heads: readonly Head[]): boolean {
-  return heads.every(({ block }) => block.number <= number + MOST_BEHIND);
-}
-
-/** Whether a node knows a tag and has no block for it yet. */
-function hasNoBlock(vote: Vote): boolean {
-  return isNone(vote) || (vote.kind === 'refusal' && isBlockAbsent(vote.error));
-}
-
-/** Whether a node does not know a tag. */
-function isTagRefused(vote: Vote): boolean {
-  return vote.kind === 'refusal' && !hasNoBlock(vote) && isParameterRefused(vote.error);
 }
 
 function keyOf(method: string, params: Params): string {
