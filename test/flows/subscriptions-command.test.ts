@@ -77,11 +77,12 @@ describe('tdoc subscriptions', () => {
     expect(registries[0]?.queued).to.equal(1);
     await eventually('it came again', () => sink.deliveries.length === 2 * EVENTS_OF_A_MINT + 2);
     expect(await json('delete', id, '--force')).to.have.property('deleted', id);
-    const unknown = await run('show', id);
-    expect(`${unknown.code} ${unknown.stderr}`).to.match(/^2 .*SUBSCRIPTION_UNKNOWN/s);
-    expect((await run('create', fileOf({ ...body, protocol: 'MQTT' }))).stderr).to.match(
-      /\/protocol must be `HTTP`.*SUBSCRIPTION_INVALID/s,
-    );
+    for (const args of [['show'], ['delete'], ['test'], ['deliveries'], ['redeliver', '--dead']]) {
+      const unknown = await run(...args, id);
+      expect(`${unknown.code} ${unknown.stderr}`, args[0]).to.match(/^2 .*SUBSCRIPTION_UNKNOWN/s);
+    }
+    const wrong = await run('create', fileOf({ ...body, protocol: 'MQTT' }));
+    expect(`${wrong.code} ${wrong.stderr}`).to.match(/^2 .*\/protocol must be `HTTP`.*SUBSCRIPTION_INVALID/s);
     expect((await run('deliveries', 'default', '--state', 'sent')).stderr).to.contain('ARGUMENT_INVALID');
   });
 });
