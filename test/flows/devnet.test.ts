@@ -118,6 +118,7 @@ describe('npm run devnet', () => {
       /option '--port <n>' argument 'x' is invalid. Give a number/,
     ],
     ['an unknown network', ['--network', 'amoi'], /no network "amoi".*\[NETWORK_UNKNOWN\]/],
+    ['an argument too many', ['--once', 'amoy'], /too many arguments/],
   ] as const) {
     it(`exits with 2 and explains ${what}`, async () => {
       const { code, stdout, stderr } = await ask(DEVNET, [...args], {}, { cwd: PROJECT_ROOT });
