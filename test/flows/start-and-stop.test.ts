@@ -6,6 +6,7 @@ import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import { messageOf, ServiceError } from '../../service/base/errors';
 import { newDeferred } from '../../service/base/waiting';
+import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/chain/direct-mint';
@@ -76,6 +77,17 @@ describe('the service at start and stop', () => {
       .and.not.contain('secret-of-the-database');
   });
 
+  it('stays up when TOKEN_REGISTRY_ADDRESS is not a registry, and says so', async () => {
+    const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, local.client);
+    const TOKEN_REGISTRY_ADDRESS = await registry.titleEscrowFactory();
+    const DATA_DIR = join(local.folder, 'no-registry');
+    await using service = await startService({ ...local.settings, TOKEN_REGISTRY_ADDRESS, DATA_DIR });
+    await logs(service, /REGISTRY_INVALID/);
+    const owner = await local.account(1);
+    expect((await create(service.url, { ...minimal, owner, holder: owner })).status).to.equal(500);
+    await logs(service, /Failed to mint token.*check that TOKEN_REGISTRY_ADDRESS is a v5 token registry/);
+  });
+
   it('starts without a node, stays up without a registry, says so, and issues once both exist', async () => {
     const port = await freePort(0);
     const service = await startService({ ...local.settings, RPC_URL: `http://127.0.0.1:${port}` });
@@ -94,12 +106,18 @@ describe('the service at start and stop', () => {
     await node.stop();
   });
 
-  it('says that it waits for the node, and starts when it answers', async () => {
+  it('says after three seconds that it waits for the node, and starts when it answers', async () => {
     const silent = newDeferred<Fault>();
-    await using node = await startRpcProxy(local.node.url, () => silent.promise);
+    let asked = 0;
+    await using node = await startRpcProxy(local.node.url, () => {
+      asked ||= performance.now();
+      return silent.promise;
+    });
     const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
     await using service = launchServiceProcess({ ...settings, ...hastenedProcess(4) });
     await eventually('it is said', () => service.output().includes('waiting for the node'));
+    // The three seconds begin shortly before the node is asked.
+    expect(4 * (performance.now() - asked)).to.be.at.least(1_500);
     expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to report`);
     expect(service.output()).not.to.contain('"msg":"listening"');
     silent.resolve('none');
