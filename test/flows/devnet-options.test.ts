@@ -8,6 +8,7 @@ import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
+import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 describe('startDevnet with other options', () => {
@@ -23,6 +24,7 @@ describe('startDevnet with other options', () => {
     let tokenId: string;
     let head: Block | null;
     let urls: object;
+    let receiverUrl: string;
 
     it('stands in for it at a block time, and delivers after the confirmations', async () => {
       await using devnet = await runningDevnet(options);
@@ -41,11 +43,15 @@ describe('startDevnet with other options', () => {
       head = await devnet.client.getBlock('latest');
       const { nodeUrl, serviceUrl } = devnet;
       urls = { nodeUrl, serviceUrl };
+      ({ receiverUrl } = devnet);
     });
 
     it('goes on with the branch of the last reorganisation, now with a receiver of the user', async () => {
+      const { ports } = await placeOf(options);
+      expect(`http://127.0.0.1:${ports.receiver}/webhook`).to.equal(receiverUrl);
       const receiver = await startRawReceiver();
-      const devnet = await runningDevnet({ ...options, receiver: receiver.url });
+      const devnet = await startDevnet({ ...options, receiver: receiver.url });
+      stopLater('the devnet', () => devnet.stop());
       expect(devnet).to.include(urls);
       expect((await devnet.client.getBlock(head?.number ?? 0))?.hash).to.equal(head?.hash);
       expect(await devnet.transferHolder(tokenId, { to: 3, as: 2 })).to.have.property('blockNumber');
