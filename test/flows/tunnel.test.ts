@@ -7,6 +7,7 @@ import type { ReplacedParts } from '../../service/composition/app';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { eventually } from '../helpers/eventually';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
+import { startServiceProcess } from '../helpers/processes/service-process';
 import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -32,7 +33,7 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
   const logged = ({ log }: RunningService, part: string): LogLine[] =>
     log.filter(({ msg = '' }) => msg.includes(part));
 
-  for (const HOST of ['0.0.0.0', '::'])
+  for (const HOST of ['127.0.0.1', '0.0.0.0', '::1', '::'])
     it(`leads to a service that listens on ${HOST}, on any port, until the service stops`, async () => {
       const standIn = tunnelStandIn();
       await using service = await start({ HOST }, { load: standIn.load });
@@ -144,6 +145,19 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
       // The library makes one connection at a time: the next test would wait for these.
       for (const socket of connections.splice(0)) socket.destroy();
     });
+
+  it('fails in a process of its own, which goes on, prints no token, and ends', async () => {
+    // Without the cache of compiled code, in which a program cannot import the library.
+    await using child = await startServiceProcess({ ...settings, NODE_OPTIONS: '' });
+    const lines = (): string[] => child.output().trimEnd().split('\n');
+    const said = () => lines().find((line) => line.includes('without a public address'));
+    // The code depends on whether this machine reaches ngrok.
+    expect(await eventually('the warning', said)).to.match(/"code":"TUNNEL_(REFUSED|UNREACHABLE)"/);
+    expect((await fetch(child.url)).status).to.equal(200);
+    expect(await child.end('SIGTERM')).to.equal(0);
+    expect(child.output()).not.to.contain(TOKEN);
+    for (const line of lines()) expect(() => void JSON.parse(line), line).not.to.throw();
+  });
 
   it('does not load its library without TUNNEL_AUTHTOKEN', async () => {
     await using service = await start({ TUNNEL_AUTHTOKEN: '' }, { load: never });
