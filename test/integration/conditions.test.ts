@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { sql } from 'kysely';
+import pino from 'pino';
 import type { OperationalEvent } from '../../client/events';
+import { newDeferred } from '../../service/base/waiting';
+import { watchConditions } from '../../service/composition/watch-conditions';
+import type { Config } from '../../service/config/config';
 import { OPERATIONS, type Condition } from '../../service/events/conditions';
+import { mintingRightOf } from '../../service/journal/issuance';
 import { channelsOf } from '../../service/outbox/channels';
 import {
   conditionsOfChannels,
@@ -128,6 +133,32 @@ describeOnEngines('conditions', (on, engine) => {
     const [{ since, detail } = ofNode('node_away'), ...others] = await stored();
     expect([since, detail.reason, others]).to.deep.equal([1, 'it is behind', []]);
     expect(await arrived()).to.deep.equal(['node_away node/http://a']);
+  });
+
+  it('stay when a process looks that stands by: it sees neither the feed nor the issuing', async () => {
+    const [chainId, registry] = [31337, SAMPLE_REGISTRY.registryAddress];
+    const scope = { chainId, registryAddress: registry, issuer: 'did:web:a' };
+    await see(ofNode('node_away'));
+    await note({ conditions: [{ ...ofNode('node_away'), subject: 'node/http://b' }] }, mintingRightOf(scope));
+    const before = await stored();
+    const looked = newDeferred<undefined>();
+    const feed = { chainId, registry, opened: SAMPLE_FEED, status: { state: 'standby' } };
+    const issuing = { scope, isMinting: () => false, report: async () => ({ signers: [] }) };
+    const watching = watchConditions({ subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config, {
+      database: outbox.database,
+      eventDelivery: { feeds: [{ ...feed, isReader: async () => false }] as never },
+      issuing: issuing as never,
+      // The last thing that it looks at.
+      findUnfollowed: async () => {
+        looked.resolve(undefined);
+        return { deliveries: [], issuances: [] };
+      },
+      clock: { now: () => outbox.now },
+      logger: pino({ level: 'silent' }),
+    });
+    await looked.promise;
+    await watching.stop();
+    expect(await stored()).to.deep.equal(before);
   });
 
   it('are told once if two processes see them at the same time', async function () {
