@@ -46,6 +46,11 @@ const selects = (selection: object, event = EVENT): boolean => compileSelection(
 const withPayload = (payload: object): CloudEvent =>
   ({ ...EVENT, data: { ...EVENT.data, payload } }) as unknown as CloudEvent;
 
+const ofToken = (id: bigint): CloudEvent => ({
+  ...EVENT,
+  data: { ...EVENT.data, tokenId: String(id), tokenIdHex: id.toString(16).padStart(64, '0') },
+});
+
 const TYPE = 'com.service.etr.holder_transfer';
 const [TRUE, FALSE] = [{ exact: { type: TYPE } }, { exact: { type: 'com.service.etr.minted' } }];
 const OTHER = `0x${'11'.repeat(20)}`;
@@ -63,7 +68,7 @@ const SELECTED: Filters = [
     { prefix: { type: 'com.service.etr.', id: 'd945', time: EVENT.time } },
     { suffix: { type: '_transfer', source: REGISTRY } },
     { all: [TRUE, TRUE] },
-    { any: [FALSE, TRUE] },
+    { any: [FALSE, FALSE, TRUE] },
     { not: { any: [FALSE, { all: [TRUE, FALSE] }] } },
     ...ABSENT.map((values) => ({ not: { exact: values } })),
     ...['255', '0255', '0xff', '0xFF', HEX, HEX.toUpperCase(), `0x${HEX}`].map((id) => ({
@@ -77,7 +82,7 @@ const LEFT_OUT: Filters = [
   { source: EVENT.source.toUpperCase() },
   { types: ['com.service.etr.minted'] },
   { types: [] },
-  { filters: [TRUE, FALSE] },
+  { source: EVENT.source, types: [TYPE], filters: [TRUE, FALSE] },
   ...[
     { exact: { type: TYPE, subject: '25' } },
     { exact: { type: TYPE.toUpperCase() } },
@@ -87,7 +92,7 @@ const LEFT_OUT: Filters = [
     { prefix: { type: TYPE, subject: '5' } },
     { suffix: { type: '_Transfer' } },
     { suffix: { type: 'holder' } },
-    { all: [TRUE, FALSE] },
+    { all: [TRUE, TRUE, FALSE] },
     { any: [FALSE, FALSE] },
     { not: { any: [FALSE, TRUE] } },
     ...ABSENT.flatMap((values) => [{ exact: values }, { prefix: values }, { suffix: values }]),
@@ -111,8 +116,15 @@ describe('selection of a subscription', () => {
   it('never has an event of the registry by its token id 0, which stands for none, or by a party', () => {
     expect(selects({ filters: [{ tokens: ['0'] }] }, REGISTRY_EVENT)).to.equal(false);
     expect(selects({ filters: [{ parties: [HOLDER] }] }, REGISTRY_EVENT)).to.equal(false);
-    const ofTokenZero = { ...EVENT, data: { ...EVENT.data, tokenId: '0', tokenIdHex: '0'.repeat(64) } };
-    expect(selects({ filters: [{ tokens: ['0'] }] }, ofTokenZero)).to.equal(true);
+    expect(selects({ filters: [{ tokens: ['0'] }] }, ofToken(0n))).to.equal(true);
+  });
+
+  it('has a token by all digits of its id', () => {
+    const [id, next] = [2n ** 255n, 2n ** 255n + 1n];
+    for (const written of [String(id), id.toString(16)]) {
+      expect(selects({ filters: [{ tokens: [written] }] }, ofToken(id))).to.equal(true);
+      expect(selects({ filters: [{ tokens: [written] }] }, ofToken(next))).to.equal(false);
+    }
   });
 
   it('has an event whose payload has a party in any case, and nested in it', () => {
