@@ -82,6 +82,7 @@ describe('a request for a subscription', () => {
     [{ sink: 'subscriber.example' }, '/sink is not a URL of http or https.'],
     [{ sink: 'https://user:password@subscriber.example/' }, '/sink has a user or a password. Send them in'],
     [{ sink: 'https://subscriber.example/#part' }, '/sink has a fragment, which is never sent.'],
+    [{ sink: 'https://subscriber.example/#' }, '/sink has a fragment, which is never sent. Leave out #'],
     [{ sink: 'https://subscriber.example/\ud800' }, '/sink contains half of a surrogate pair.'],
 
     [{ protocol: undefined }, '/protocol must be `HTTP`, but it is missing.'],
