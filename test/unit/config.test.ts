@@ -62,7 +62,9 @@ describe('configuration', () => {
     }
     for (const [url, problem] of [
       ['http://cdn.example/bill-of-lading-v1.json', /is not https.*localhost/],
+      ['ftp://cdn.example/bill-of-lading-v1.json', /is not a URL/],
       ['cdn.example/bill-of-lading-v1.json', /is not a URL/],
+      ['https://cdn.example/bill-of-lading-v1.schema.json', /content is not known/],
       ['https://cdn.example/bill-of-lading-v2.json', /content is not known.*bill-of-lading-v1\.json/],
       ['https://cdn.example/bill-of-lading.json', /content is not known.*https:\/\/trustvc\.io/],
       ['https://cdn.example/bill-of-lading-v1.json/', /content is not known/],

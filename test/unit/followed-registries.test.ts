@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadConfig, type Config } from '../../service/config/config';
+import { subscriptionWith } from '../helpers/subscription-body';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const ADDRESS = `0x${'5b'.repeat(20)}`;
@@ -25,6 +26,8 @@ describe('followed registries', () => {
     }
     throw new Error('it was accepted');
   };
+
+  const entry = { network: 'localhost', address: ADDRESS };
 
   it('are only that of TOKEN_REGISTRY_ADDRESS on NET when none are listed', () => {
     const settings = { TOKEN_REGISTRY_ADDRESS: ADDRESS, CONFIRMATIONS: '3', START_BLOCK: '9' };
@@ -58,21 +61,23 @@ describe('followed registries', () => {
     ]);
   });
 
-  it("have the common webhook's settings unless they set their own", () => {
-    const webhook = { url: 'https://a.example/', headers: { 'X-A': '1' }, retry: { maxDelayMs: 5 } };
+  it("have the common webhook's settings unless they set their own, or the defaults of subscriptions", () => {
+    const url = 'https://a.example/';
+    const webhook = { url, timeoutMs: 6, headers: { 'X-A': '1' }, retry: { maxDelayMs: 5 } };
     const own = { headers: { 'X-B': '2' }, maxConcurrentDeliveries: 3, retry: { initialDelayMs: 4 } };
-    const registries = [{ network: 'localhost', address: ADDRESS, webhook: own }];
-    const [registry] = load({ webhook, registries }).registries;
+    const [registry] = load({ webhook, registries: [{ ...entry, webhook: own }] }).registries;
     expect(registry?.webhook).to.deep.include({
-      url: 'https://a.example/',
+      url,
       headers: { 'x-a': '1', 'x-b': '2' },
-      timeoutMs: 15_000,
+      timeoutMs: 6,
       maxConcurrentDeliveries: 3,
       retry: { initialDelayMs: 4, maxDelayMs: 5, giveUpAfterMs: 259_200_000 },
     });
+    const { timeoutMs, maxConcurrentDeliveries, retry } = subscriptionWith().config;
+    const [plain] = load({ webhook: { url }, registries: [entry] }).registries;
+    expect(plain?.webhook).to.deep.include({ timeoutMs, maxConcurrentDeliveries, retry });
   });
 
-  const entry = { network: 'localhost', address: ADDRESS };
   const listing = (changes: object): object => ({ registries: [{ ...entry, ...changes }] });
   for (const [problem, file, settings] of [
     [
@@ -90,9 +95,14 @@ describe('followed registries', () => {
     ],
     [/not a header value/, { webhook: { headers: { 'X-A': 'a\nb' } } }],
     [
-      /service\.config\.json: webhook\.uri: is not a member of webhook\. Leave it out/,
+      /service\.config\.json: webhook\.uri: is not a member of webhook\. Leave it out, or write one of url,/,
       { webhook: { uri: 'x' } },
     ],
+    [/webhook\.timeoutMs: .*from 1 to 120000\./, { webhook: { timeoutMs: 120_001 } }],
+    [/maxConcurrentDeliveries: .*from 1 to 1000\./, { webhook: { maxConcurrentDeliveries: 0 } }],
+    [/retry\.initialDelayMs: .*from 1 to 2147483647\./, { webhook: { retry: { initialDelayMs: 0 } } }],
+    [/retry\.maxDelayMs: .*from 1 to 2147483647\./, { webhook: { retry: { maxDelayMs: 2 ** 31 } } }],
+    [/retry\.giveUpAfterMs: .*from 0 to \d{16}\./, { webhook: { retry: { giveUpAfterMs: -1 } } }],
     [/^DATABASE_URL is not a URL/, {}, { DATABASE_URL: 'mysql://x/y' }],
     [/^FINALITY_DEPTH "0" is not a whole number/, {}, { FINALITY_DEPTH: '0' }],
   ] as [RegExp, object, Record<string, string>?][])
