@@ -69,8 +69,9 @@ describe('the proofValue of a proof', () => {
     ];
   });
 
-  const withLabels = (labelMap: Buffer): JsonObject =>
-    withBytes(derived, DERIVED, array(components.with(3, labelMap)));
+  const withComponent = (index: number, component: Buffer): JsonObject =>
+    withBytes(derived, DERIVED, array(components.with(index, component)));
+  const withLabels = (labelMap: Buffer): JsonObject => withComponent(3, labelMap);
 
   async function judge(credential: JsonObject): Promise<{ outcome: string; failures: string }> {
     const { documentIntegrity } = await parts.verify(credential);
@@ -106,6 +107,20 @@ describe('the proofValue of a proof', () => {
     'has 4 components, not 5': () => [withBytes(derived, DERIVED, array(components.slice(0, 4)))],
     'something follows it': () => [withBytes(derived, DERIVED, array(components), integer(0))],
     'it ends too early': () => [withBytes(derived, bytesOf(derived).subarray(0, -1))],
+    'is not the CBOR of an array': () => [withBytes(derived, DERIVED, integer(0))],
+    'an item in it has the major type 7': () => [withComponent(4, Buffer.of(0xf6))],
+    'an item in it has a reserved length': () => [withComponent(4, Buffer.of(0x9c))],
+    'an item in it has no length': () => [withComponent(0, openEnded(2, []))],
+    'baseSignature is not 64 bytes': () => [withComponent(0, bytes(Buffer.alloc(63)))],
+    'publicKey is not 35 bytes': () => [withComponent(1, bytes(Buffer.alloc(36)))],
+    'signatures is not an array of 64 bytes each': () => [
+      withComponent(2, integer(0)),
+      withComponent(2, array([bytes(Buffer.alloc(63))])),
+    ],
+    'mandatoryIndexes is not an array of integers': () => [
+      withComponent(4, integer(0)),
+      withComponent(4, array([text('0')])),
+    ],
     'labelMap is not a map of integers to 32 bytes each': () => [
       withLabels(array(labels.map(([, label]) => bytes(label)))),
       withLabels(map(labels.map(([index, label]) => [text(String(index)), bytes(label)]))),
