@@ -70,7 +70,8 @@ describe('rubbish in place of a credential', () => {
   });
 
   const withX = (json: string): string => `{"type": "VerifiableCredential", "x": ${json}}`;
-  const tenThousandContexts = Array(10_000).fill('https://a.example/');
+  const contexts = Array(10_000).fill('https://a.example/');
+  const withContexts = JSON.stringify({ type: 'VerifiableCredential', '@context': contexts });
 
   for (const [name, text, code] of [
     ['no content', '', 'FILE_NOT_JSON'],
@@ -85,12 +86,13 @@ describe('rubbish in place of a credential', () => {
       withX('{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)),
       'CREDENTIAL_INVALID',
     ],
-    ['10,000 contexts', JSON.stringify({ '@context': tenThousandContexts }), 'CREDENTIAL_INVALID'],
+    ['10,000 contexts', withContexts, 'CREDENTIAL_INVALID'],
   ] as const)
     it(`gives 'could not tell' and ${code} for a file with ${name}`, async () => {
       writeFileSync(file, text);
-      const { isYes, remarks, json } = await verifyFile(file, {});
+      const { isYes, remarks, json, lines } = await verifyFile(file, {});
       expect(isYes).to.equal(undefined);
+      expect(lines).to.deep.equal([]);
       expect(remarks?.join()).to.contain(`[${code}]`);
       expect(json).to.have.property('outcome', 'could not tell');
       expect(json).to.have.nested.property('error.code', code);
