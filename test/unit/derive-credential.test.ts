@@ -35,10 +35,12 @@ describe('deriving a credential', () => {
     errorOf(derive(pointers, credential));
 
   it('discloses the named members, the types of their objects, and mandatory members', async () => {
+    const before = structuredClone(base);
     const derived = await derive([
       '/credentialSubject/packages/1/packagesWeight',
       '/credentialSubject/blNumber',
     ]);
+    expect(base, 'what was derived from').to.deep.equal(before);
     expect(derived.credentialSubject).to.deep.equal({
       type: ['BillOfLading'],
       blNumber: 'SGCNM21566325',

@@ -40,7 +40,8 @@ describe('the status of a verified credential', () => {
   });
 
   it("is 'could not tell' if the token cannot be read, and hides library messages with keys", async () => {
-    for (const code of ['RPC_UNREACHABLE', 'TOKEN_OWNER_UNEXPECTED'])
+    const others = 'RPC_UNREACHABLE NETWORK_UNKNOWN CONFIGURATION_INVALID TOKEN_OWNER_UNEXPECTED';
+    for (const code of others.split(' '))
       expect((await status({ readToken: failingWith(code) })).outcome, code).to.equal('could not tell');
     const readToken: VerificationSources['readToken'] = async () => {
       throw Object.assign(new Error('https://node.example/v3/secret'), { code: 'SERVER_ERROR' });
