@@ -3,24 +3,30 @@ import {
   checkedPart,
   EMPTY_PACKAGE,
   fieldsOf,
+  firstDraft,
   packagePointers,
   requestOf,
   type Draft,
 } from '../../console/issuing/draft';
 import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from '../../console/subscriptions/subscription-draft';
+import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
+import type { Facts } from '../../service/console/views';
 
 const ACCOUNT = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 
-const EMPTY: Draft = {
-  terms: {},
-  packages: [EMPTY_PACKAGE],
-  attachments: [],
-  owner: '',
-  holder: '',
-  remarks: '',
-};
+const draftOn = (isLocal: boolean): Draft =>
+  firstDraft({ network: { isLocal }, accounts: ['0x1', ACCOUNT] } as unknown as Facts);
+const EMPTY = draftOn(false);
 
 describe('form of a Bill of Lading in the console', () => {
+  it('begins with the sample of the devnet on a local network, and empty elsewhere', () => {
+    const { credentialSubject, owner, holder } = requestOf(draftOn(true));
+    expect(credentialSubject).to.deep.equal(BILL_OF_LADING);
+    expect([owner, holder]).to.deep.equal([ACCOUNT, ACCOUNT]);
+    const nothing = { credentialSubject: { type: ['BillOfLading'] }, owner: '', holder: '', remarks: '' };
+    expect(requestOf(EMPTY)).to.deep.equal(nothing);
+  });
+
   it('leaves out what is empty, and points problems of a package to its row', () => {
     const full = { ...EMPTY_PACKAGE, packagesWeight: '1 kg' };
     const draft: Draft = {
@@ -53,6 +59,16 @@ describe('form of a Bill of Lading in the console', () => {
 });
 
 describe('form of a subscription in the console', () => {
+  it('asks for all events if nothing is chosen', () => {
+    const request = subscriptionRequestOf({ ...EMPTY_SUBSCRIPTION, sink: ' https://sink.example ' });
+    const none = { standardWebhooks: false, retractions: false };
+    expect(request).to.deep.equal({
+      sink: 'https://sink.example',
+      protocol: 'HTTP',
+      config: { startFrom: 'now', contentType: 'application/json', ...none },
+    });
+  });
+
   it('has a filter for tokens, another for parties, and headers with a name', () => {
     const { filters, protocolsettings, config, types } = subscriptionRequestOf({
       ...EMPTY_SUBSCRIPTION,

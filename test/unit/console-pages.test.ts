@@ -62,6 +62,8 @@ describe('problems of a document in the form', () => {
       const found = problemsByField([problem(pointer)], fields);
       expect(Object.fromEntries(found)).to.deep.equal({ [field]: [problem(pointer)] });
     }
+    const several = ['/nowhere', '/owner', ''].map(problem);
+    expect(problemsByField(several, fields).get(WHOLE_FORM)).to.deep.equal([several[0], several[2]]);
   });
 
   it('stop the form where a required term is missing, although the service would not', () => {

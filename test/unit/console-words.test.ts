@@ -5,9 +5,16 @@ import { problemAt } from '../../console/parts/field-problem';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
+import { conditionsOf } from '../../console/subscriptions/filter-words';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
 import { explorerLink } from '../../console/token/token-words';
+import type { Subscription } from '../../console/requests/api';
 import { stopLater } from '../helpers/resources';
+
+const [ONE, TWO] = [
+  '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+  '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+];
 
 describe('words of the console', () => {
   it('tell a field why it was refused, without the pointer to it', () => {
@@ -25,6 +32,26 @@ describe('words of the console', () => {
     expect(
       problemsOf(refused('/filters/0/parties/0 is not an address.'), { ...draft, tokens: '1' }),
     ).to.deep.equal({});
+  });
+
+  it('tell the conditions of a subscription', () => {
+    const conditions = (part: object): string[] => conditionsOf(part as Subscription);
+    expect(conditions({})).to.deep.equal(['all events of all registries']);
+    const filters = [
+      { any: [{ suffix: { type: '_transfer' } }, { exact: { type: 'com.service.etr.minted' } }] },
+      { not: { prefix: { type: 'com.service.etr.registry_' } } },
+      { tokens: ['1'.repeat(77)] },
+      { parties: [ONE, TWO] },
+    ];
+    const source = `urn:service:31337:${ONE.toLowerCase()}`;
+    expect(conditions({ source, types: ['com.service.etr.minted'], filters })).to.deep.equal([
+      'of the registry 31337:0x7099…79c8',
+      'of the types minted',
+      '(with a type that ends with _transfer) or (with a type that is minted)',
+      'not (with a type that begins with registry_)',
+      'of the token 111111…1111',
+      'that name one of 2 addresses',
+    ]);
   });
 
   it('link to an explorer only if it is a web page', () => {
