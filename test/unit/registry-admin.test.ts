@@ -144,7 +144,7 @@ describe("the explanation of a registry's refusal", () => {
       [error('EnforcedPause'), {}, 'npx tdoc unpause'],
       [error('EnforcedPause'), elsewhere, '`npx tdoc unpause --registry 0x1 --network amoy`'],
       [error('ExpectedPause'), {}, 'not paused'],
-      [error('RemarkLengthExceeded'), {}, '130 bytes'],
+      [error('RemarkLengthExceeded'), {}, '130 bytes in UTF-8: 120 are allowed'],
       [error('TokenNotReturnedToIssuer'), { tokenState: 'in escrow' }, 'must return it'],
       [error('TokenNotReturnedToIssuer'), { tokenState: 'shredded' }, 'was shredded'],
       [escrowInterface.encodeErrorResult('InactiveTitleEscrow'), {}, 'was shredded'],

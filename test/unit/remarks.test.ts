@@ -105,8 +105,10 @@ it('a printed remark has a note on its form unless it was encrypted under the cr
     [underOwnKey, ID, '"shipped on board"'],
     [underOwnKey, undefined, underOwnKey],
     [foreign, ID, `${foreign} (cannot be decrypted with this credential)`],
+    [plain, ID, '"restored" (plain text)'],
     [plain, undefined, '"restored" (plain text)'],
     [UNDER_DEFAULT_KEY, ID, '"shipped on board" (under the default key of TrustVC)'],
+    [UNDER_DEFAULT_KEY, undefined, '"shipped on board" (under the default key of TrustVC)'],
     ['0x', undefined, ''],
   ] as const)
     expect(printRemark(remark, id)).to.equal(printed);

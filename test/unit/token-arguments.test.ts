@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { MaxUint256, getIcapAddress } from 'ethers';
+import { createReadingProgress } from '../../cli/terminal/dialog';
 import { accountNames } from '../../cli/terminal/printable';
 import { findToken, tokenOf } from '../../cli/token/find-token';
 import { codeOf } from '../../service/base/errors';
@@ -104,5 +105,24 @@ describe('short names of accounts', () => {
       ...alike,
       '0x7099…79C8',
     ]);
+  });
+});
+
+describe('the progress of a long read', () => {
+  it('is reported after two seconds, and then every two seconds', () => {
+    let now = 0;
+    const told: string[] = [];
+    const progress = createReadingProgress((line) => told.push(line), 'hint', { now: () => now });
+    for (const [time, block] of [
+      [1_999, 900],
+      [2_000, 801],
+      [3_000, 700],
+      [4_500, 601],
+    ] as const) {
+      now = time;
+      progress(block, { fromBlock: 1, toBlock: 1_000 });
+    }
+    expect(told).to.have.length(2);
+    expect(told[0]).to.contain('at block 801').and.to.contain('20 %');
   });
 });
