@@ -24,8 +24,13 @@ describe('gas station', () => {
   };
 
   it('is read over HTTP, and may give no priority fee', async () => {
-    const fees = await ask((_request, response) => response.end('{"standard":{"maxFee":31.5}}'));
-    expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas: 0n });
+    for (const [standard, maxPriorityFeePerGas] of [
+      [{ maxFee: 31.5 }, 0n],
+      [{ maxFee: 31.5, maxPriorityFee: 30 }, 30_000_000_000n],
+    ] as const) {
+      const fees = await ask((_request, response) => response.end(JSON.stringify({ standard })));
+      expect(fees).to.deep.equal({ maxFeePerGas: 31_500_000_000n, maxPriorityFeePerGas });
+    }
   });
 
   it('rejects an error status, a malformed or too large answer, and fees that are impossible', async () => {
