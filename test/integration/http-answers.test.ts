@@ -78,6 +78,7 @@ const ERRORS: [status: number, code: string, request: string, message?: RegExp][
   [400, 'PATH_MALFORMED', 'GET http://[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
   [400, 'BODY_NOT_JSON', asking(CREATE, JSON_BODY, '{'), /not a valid JSON object/],
   [400, 'BODY_NOT_JSON', asking(CREATE, { ...JSON_BODY, Prefer: 'respond-async' }, '{')],
+  [400, 'BODY_NOT_JSON', asking(CREATE, JSON_BODY).replace('Content-Length: 0\r\n', '')],
   [400, 'IDEMPOTENCY_KEY_INVALID', withIdempotencyKey(''), ONE_TO_255],
   [400, 'IDEMPOTENCY_KEY_INVALID', withIdempotencyKey('a b'), ONE_TO_255],
   [400, 'IDEMPOTENCY_KEY_INVALID', withIdempotencyKey('Schlüssel'), ONE_TO_255],
@@ -226,6 +227,12 @@ describe('the answers of the HTTP API', () => {
     });
   });
 
+  it('greet in plain text', async () => {
+    const response = await get('/');
+    expect(response.headers.get('Content-Type')).to.match(/^text\/plain/);
+    expect(await response.text()).not.to.equal('');
+  });
+
   it('keep a well-formed X-Request-Id of the caller and replace any other', async () => {
     const idOf = async (sent: string): Promise<string | null> =>
       (await get('/', { headers: { 'X-Request-Id': sent } })).headers.get('X-Request-Id');
@@ -237,6 +244,7 @@ describe('the answers of the HTTP API', () => {
     metrics = () => Promise.reject(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }));
     for (const method of ['GET', 'HEAD'])
       expect(codeOf(await get('/metrics', { method }))).to.deep.equal([500, 'INTERNAL']);
+    expect(codeOf(await get('/nothing', { method: 'HEAD' }))).to.deep.equal([404, 'NOT_FOUND']);
     expect(app.log.findLast(({ level }) => level === 'error')).to.include({ code: 'SQLITE_IOERR' });
   });
 

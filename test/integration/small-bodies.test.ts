@@ -73,7 +73,8 @@ describe('a body of POST /create of up to 64 KB', () => {
           200,
         );
     issued = [];
-    for (const type of ['text/plain', 'multipart/form-data; boundary=x', 'application/jsonx'])
+    const form = ['application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'];
+    for (const type of ['text/plain', 'application/jsonx', ...form])
       await refused(post(REQUEST, { 'Content-Type': type }), 415, 'CONTENT_TYPE_WRONG', /application\/json/);
   });
 
