@@ -142,11 +142,13 @@ describeOnEngines(
       for (const path of ['', `/${tokens[1]}`]) {
         expect((await get(path, {})).status).to.equal(401);
         expect((await get(path, { Authorization: 'Bearer wrong' })).status).to.equal(401);
-        expect((await fetch(`${open.url}/documents${path}`)).status).to.equal(404);
+        const { status, headers } = await fetch(`${open.url}/documents${path}`);
+        expect([status, headers.get('X-Error-Code')]).to.deep.equal([404, 'NOT_FOUND']);
       }
       expect((await get(`/${tokens[1]}`)).status).to.equal(200);
       const unknown = await get(`/${'0'.repeat(64)}`);
       expect([unknown.status, unknown.headers.get('X-Error-Code')]).to.deep.equal([404, 'DOCUMENT_UNKNOWN']);
+      expect(await unknown.text()).to.contain('No document was issued here with this token id');
     });
   },
   { isSharedByTests: true },
