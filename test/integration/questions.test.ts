@@ -367,6 +367,18 @@ describe('tokens, deliveries, events and credentials of a service', () => {
           expect(answer.message).to.equal('');
           expect(Object.keys(answers).map(Number)).to.include(answer.status);
         });
+
+    it('work with the client that is made from it, which sends each path its key', async () => {
+      const client = createClient({ url: api.service.url, apiKey: API_KEY, adminApiKey: ADMIN_API_KEY });
+      const credentialSubject = { type: ['BillOfLading' as const], scac: 'MAEU', blNumber: '1' };
+      const { error, response } = await client.POST('/create/{documentId}', {
+        params: { path: { documentId: 'BILL_OF_LADING' } },
+        body: { owner: '0x', holder: '0x', credentialSubject },
+      });
+      expect(response.status).to.equal(400);
+      expect(error?.error.message).to.match(/^\/owner /);
+      expect((await client.GET('/documents')).data?.map((one) => one.tokenId)).to.include(tokenId);
+    });
   });
 
   describe('with other settings', () => {
@@ -374,15 +386,17 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       const registry = await api.local.makeRegistry();
       await api.restart({ RPC_URL: 'http://127.0.0.1:1/', TOKEN_REGISTRY_ADDRESS: registry });
       const path = '/tokens/1';
-      const toldTo = async (key: string): Promise<string> => {
+      const toldTo = async (key: string) => {
         const page = openConsolePage(api.service.url);
         await page.logIn(key);
-        return (await page.call('GET', path)).message;
+        return page.call('GET', path);
       };
-      expect(await toldTo(ADMIN_API_KEY)).to.contain('127.0.0.1:1');
-      expect(await toldTo(CONSOLE_READ_KEY)).to.equal('Internal server error');
-      const { status, code, message } = await call('admin', 'GET', path);
-      expect([status, code, message]).to.deep.equal([500, 'RPC_UNREACHABLE', 'Internal server error']);
+      const [operator, reader] = [await toldTo(ADMIN_API_KEY), await toldTo(CONSOLE_READ_KEY)];
+      expect(operator.message).to.contain('127.0.0.1:1');
+      const program = await call('admin', 'GET', path);
+      for (const { message } of [reader, program]) expect(message).to.equal('Internal server error');
+      for (const { status, code } of [operator, reader, program])
+        expect([status, code]).to.deep.equal([500, 'RPC_UNREACHABLE']);
     });
 
     it('do not exist without a key, nor does the console', async () => {
