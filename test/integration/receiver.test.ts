@@ -160,12 +160,16 @@ describe('receiver over HTTP', () => {
     count();
     stopLater('the count of turns', () => clearImmediate(next));
     const turns = new Set<number>();
-    handle = (one) => {
+    let isAnswered = false;
+    handle = async (one) => {
       processed.push(one);
       turns.add(turn);
+      if (processed.length === 1)
+        await eventually('a delivery is answered', () => isAnswered, { withinMs: 10_000 });
     };
     await restart(() => writeFileSync(eventsFile, lines.join('')));
     await send(sampleEvent(1_500), sampleEvent(0), sampleEvent(1_499));
+    isAnswered = true;
     await handedOn(1_501);
     expect(turns.size).to.equal(1_501);
     expect(processed).to.deep.equal(stored());
