@@ -251,15 +251,16 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     expect(told()).to.deep.equal(once('OPEN_MINT_HAS_TOKEN', tokenId));
   });
 
-  it('reports a token that another transaction minted, also where the journal names no chain', async () => {
-    await database.db.deleteFrom('journal_chains').execute();
-    const [tokenId, lost] = [await final(7), await final(8)];
+  it('reports a token that another transaction minted, and more if the journal names no chain', async () => {
+    const tokenId = await final(7);
     await read(9, [{ tokenId, block: 6, txHash: OTHER_MINT }]);
     await look(3);
-    expect(told()).to.have.deep.members([
-      ...once('MINTED_BY_ANOTHER_TRANSACTION', tokenId),
-      ...once('MINT_WITHOUT_EVENT', lost),
-    ]);
+    expect(told()).to.deep.equal(once('MINTED_BY_ANOTHER_TRANSACTION', tokenId));
+    // As on a public network.
+    await database.db.deleteFrom('journal_chains').execute();
+    const lost = await final(8);
+    await look(3);
+    expect(told().slice(1)).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
   });
 
   it('reports nothing about unknown or orphaned blocks, or those before the first that is read', async () => {
