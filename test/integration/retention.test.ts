@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createLogger } from '../../service/base/logger';
 import { startRetention } from '../../service/composition/app';
 import { eventually } from '../helpers/eventually';
+import { owned } from '../helpers/resources';
 
 const DAY_MS = 86_400_000;
 
@@ -10,18 +11,22 @@ describe('the retention of what a service stored', () => {
   /** The times before which something ended that was to be removed. */
   let purges: number[];
   const retained = (days: number | undefined, onPurge: () => void = () => undefined) =>
-    startRetention({
-      what: 'issued documents',
-      purge: async (before) => {
-        purges.push(before);
-        onPurge();
-        return 1;
-      },
-      days,
-      clock: { now: () => now },
-      logger: createLogger({ level: 'silent', mask: (text) => text }),
-      everyMs: 1,
-    });
+    owned(
+      'the retention',
+      startRetention({
+        what: 'issued documents',
+        purge: async (before) => {
+          purges.push(before);
+          onPurge();
+          return 1;
+        },
+        days,
+        clock: { now: () => now },
+        logger: createLogger({ level: 'silent', mask: (text) => text }),
+        everyMs: 1,
+      }),
+      'stop',
+    );
 
   beforeEach(() => {
     [now, purges] = [100 * DAY_MS, []];

@@ -112,7 +112,7 @@ describeOnEngines('retractions', (on) => {
       ...Array<string>(2).fill('holder_transfer in block 2'),
     ]);
     expect(retractedBy(taken)).to.deep.equal(told.reverse());
-    expect(taken.slice(2).map(({ id }) => id)).not.to.include.members(told);
+    expect(new Set([...told, ...taken.map(({ id }) => id)]).size).to.equal(6);
   });
 
   it('are sent of dead letters, and become dead letters that are sent again on request', async () => {
