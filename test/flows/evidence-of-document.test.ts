@@ -7,6 +7,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import type { EvidenceFile, EvidenceReport } from '../../service/evidence/evidence';
 import full from '../fixtures/bill-of-lading-full.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { liveThrough } from '../helpers/chain/token-life';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -69,6 +70,17 @@ describe('evidence of an issued document', () => {
     const { code, stdout } = await run(['check-evidence', evidenceFile, '--rpc-url', local.node.url]);
     expect(stdout).to.contain('VALID: a node confirmed the hashes');
     expect(code).to.equal(0);
+  });
+
+  it('is INVALID if the node has other blocks', async () => {
+    await using other = await startRpcProxy(local.node.url, async (method, _params, forward) => {
+      if (method !== 'eth_getBlockByNumber') return 'none';
+      const { result } = (await forward()) as { result: object };
+      return { result: { ...result, hash: `0x${'0'.repeat(64)}` } };
+    });
+    const { code, stdout } = await run(['check-evidence', evidenceFile, '--rpc-url', other.url, '--json']);
+    expect(code).to.equal(1);
+    expect((JSON.parse(stdout) as EvidenceReport).condition).to.match(/^REFUTED/);
   });
 
   it('has a page without scripts that names who held the document, and what it does not show', () => {
