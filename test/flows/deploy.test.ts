@@ -135,20 +135,19 @@ describe('npx hardhat deploy', () => {
       expect(await deploy('--token-name', 'Bills')).to.equal(address);
     });
 
-    it('says if NET is another chain, the wallet no minter, and the address overridden', async () => {
-      await deploy();
+    it('says if NET is another chain, the address overridden, and the wallet no minter', async () => {
       writeFileSync(envFile, '');
+      const first = await run(['--network', 'localhost'], { TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}` });
+      expect(first.output)
+        .to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in')
+        .and.to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
       const stranger = Wallet.createRandom();
       await chain.send('hardhat_setBalance', [stranger.address, '0xde0b6b3a7640000']);
       const { code, output } = await run(['--network', 'localhost'], {
         WALLET_PRIVATE_KEY: stranger.privateKey,
-        TOKEN_REGISTRY_ADDRESS: `0x${'1'.repeat(40)}`,
       });
       expect(code).to.equal(0);
-      expect(output)
-        .to.contain('NET is amoy (80002), but this registry is on chain 31337: set NET=31337 in')
-        .and.to.contain(`the wallet ${stranger.address} has no minter role`)
-        .and.to.contain('warning: the environment variable TOKEN_REGISTRY_ADDRESS is set and wins');
+      expect(output).to.contain(`the wallet ${stranger.address} has no minter role`);
     });
   });
 
