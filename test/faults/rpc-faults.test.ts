@@ -12,6 +12,9 @@ import { seededRandom } from '../helpers/seeded-random';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 
+/** A log of JSON-RPC. */
+type Log = Record<'blockHash' | 'transactionHash', string>;
+
 describe('the events of a registry on a faulty node', () => {
   hastenSuite(4);
   const local = localSetupOfSuite();
@@ -66,6 +69,31 @@ describe('the events of a registry on a faulty node', () => {
       await makeTraffic(local, { tokens: 4, rounds: 5 });
       await followed.allDeliveredOnce();
       expect(broken).to.be.greaterThan(10);
+    }));
+
+  it('are delivered once and in order although answers leave out logs, repeat them or invent some', () =>
+    throughProxy(async (proxy, followed) => {
+      // The first answers to each question. No other answer shows that the log of a transfer is left out.
+      const lies: ((logs: Log[], first: Log) => Log[])[] = [
+        (logs) => logs.slice(0, -1),
+        (logs, first) => [first, ...logs],
+        (logs, first) => [...logs, { ...first, transactionHash: first.blockHash }],
+      ];
+      const told = new Map<string, number>();
+      proxy.answer(async (method, params, forward) => {
+        const question = JSON.stringify(params);
+        if (method !== 'eth_getLogs' || !question.includes('topics')) return 'none';
+        const answer = await forward();
+        const logs = 'result' in answer ? (answer.result as Log[]) : [];
+        const times = told.get(question) ?? 0;
+        const [[first], lie] = [logs, lies[times]];
+        if (first === undefined || lie === undefined) return answer;
+        told.set(question, times + 1);
+        return { result: lie(logs, first) };
+      });
+      await makeTraffic(local, { tokens: 4, rounds: 5 });
+      await followed.allDeliveredOnce();
+      expect([...told.values()]).to.include(lies.length);
     }));
 
   it('are delivered once and in order when the node lacks blocks and logs of its head', () =>

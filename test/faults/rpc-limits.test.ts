@@ -63,11 +63,15 @@ describe('reading many blocks from a provider with limits', () => {
     });
   });
 
-  it('continues where Hardhat mined thousands of blocks at once', () =>
-    readThrough(THROUGH, async (_proxy, followed) => {
+  it('asks for wider ranges when the provider allows them, also where Hardhat mined thousands at once', () =>
+    readThrough(refuseWider(MOST_BLOCKS, TOO_WIDE), async (proxy, followed) => {
+      await followed.caughtUp();
+      const narrow = proxy.requests.length;
+      proxy.answer(THROUGH);
       await local.client.send('hardhat_mine', ['0x1388']);
       await mintDirectly(local, await local.account(1));
       await followed.allDeliveredOnce();
+      expect(Math.max(...widthsOf(proxy.requests.slice(narrow)))).to.be.greaterThan(2 * MOST_BLOCKS);
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
     }));
 });
