@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Transaction } from 'ethers';
 import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
@@ -7,7 +8,7 @@ import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers
 import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
 import { eventually, hastenSuite } from '../helpers/eventually';
-import { first, withQueue } from '../helpers/processes/running-mint-queue';
+import { first, mintsOf, newIssuance, withQueue } from '../helpers/processes/running-mint-queue';
 
 const SIGN = 'eth_signTransaction';
 const AWAY = "mints wait: the wallet's signer cannot be asked";
@@ -113,6 +114,31 @@ describe('a remote signer', () => {
       release();
       await Promise.all(minted);
       expect(queue.logged(AWAY)).to.equal(0);
+    }));
+
+  it('makes no mint with a wrong signature: that one is deferred, by name, and minted later', () =>
+    withQueue(local, { wallet: open(), timing: { deferMs: 100 } }, async (queue) => {
+      let asked = 0;
+      const liars = ['another nonce', 'another recipient', 'another key', 'a high s'].map((lie) =>
+        lying(LIES[lie] ?? String),
+      );
+      proxy.answer((...call) => {
+        const liar = call[0] === SIGN && asked++ % 3 === 1 ? liars.shift() : undefined;
+        return liar?.(...call) ?? 'none';
+      });
+      const issuances = Array.from({ length: 8 }, () => newIssuance());
+      await Promise.all(issuances.map((issuance) => queue.mint(issuance)));
+      expect(liars).to.deep.equal([]);
+      expect(queue.logged('mint deferred: it was not signed')).to.equal(4);
+      expect(queue.logged(AWAY)).to.equal(0);
+      expect(JSON.stringify(queue.log)).to.contain('SIGNER_ANSWER_WRONG');
+      for (const { method, params } of queue.proxy.requests)
+        if (method === 'eth_sendRawTransaction')
+          expect(Transaction.from(String(params[0]))).to.include({
+            from: DEPLOYER,
+            to: local.registryAddress,
+          });
+      for (const { tokenId } of issuances) expect(await mintsOf(local, tokenId)).to.have.length(1);
     }));
 
   it('may be away when fees must be raised: the mint does not fail', () =>

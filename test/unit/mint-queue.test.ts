@@ -114,17 +114,21 @@ describe('the decisions of the mint queue', () => {
       expect('unknown transaction type: 2').not.to.match(ALREADY_KNOWN);
     });
 
-    it('leaves open whether a node that answers too late has it, unless the node knows it', async () => {
-      for (const [known, state] of [
-        [null, 'open'],
-        [{}, 'taken'],
-      ] as const) {
-        const send = async (method: string): Promise<unknown> => {
-          if (method !== 'eth_sendRawTransaction') return known;
-          throw makeError('late', 'TIMEOUT', { operation: 'request', reason: 'timeout' });
-        };
-        expect(await broadcast({ send } as unknown as RpcClient, '0x02')).to.include({ state });
-      }
+    it('leaves open whether a node that answers too late, or 504, has it, unless it knows it', async () => {
+      for (const error of [
+        makeError('late', 'TIMEOUT', { operation: 'request', reason: 'timeout' }),
+        makeError('server response 504', 'SERVER_ERROR', { request: 'https://node.example/' }),
+      ])
+        for (const [known, state] of [
+          [null, 'open'],
+          [{}, 'taken'],
+        ] as const) {
+          const send = async (method: string): Promise<unknown> => {
+            if (method !== 'eth_sendRawTransaction') return known;
+            throw error;
+          };
+          expect(await broadcast({ send } as unknown as RpcClient, '0x02')).to.include({ state });
+        }
     });
 
     for (const [refusal, messages] of Object.entries(answers))
