@@ -7,6 +7,7 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
+import { healthOf } from '../helpers/processes/health-and-metrics';
 import { stopLater } from '../helpers/resources';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
@@ -14,6 +15,12 @@ import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 const REQUESTS = 32;
 const AT_ONCE = 30;
 const BLOCK_EVERY_MS = 200;
+
+/** Values of a body below 64 KB, which needs no permit. Signing it takes a processor ten seconds and more. */
+const NUMBERS = 11_000;
+const ABANDONED = 4;
+/** Far less than the abandoned documents take, one after the other. */
+const NEXT_WITHIN_MS = 20_000;
 
 /** Every request is answered within this time. */
 const ANSWERED_WITHIN_MS = 180_000;
@@ -73,6 +80,30 @@ describe('issuing under load', () => {
     expect([...minted.keys()].sort()).to.deep.equal(answered.sort());
     for (const { body } of answers) expect(minted.get(tokenOf(body))).to.equal(body.txHash);
   }
+
+  it(`gives ${ABANDONED} callers that left no token, and the next one does not wait for them`, async () => {
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    const voyageNo = Array.from({ length: NUMBERS }, (_, number) => number);
+    const credentialSubject = { ...minimal.credentialSubject, voyageNo };
+    const leaving = new AbortController();
+    const left = Array.from({ length: ABANDONED }, () =>
+      create(service.url, { credentialSubject, owner, holder: owner }, leaving).catch(() => undefined),
+    );
+    const signing = async () => (await healthOf(service.url)).issuing?.signing ?? { busy: 0, waiting: 0 };
+    await eventually('they are signed or wait for it', async () => {
+      const { busy, waiting } = await signing();
+      return busy + waiting === ABANDONED;
+    });
+    leaving.abort();
+    await Promise.all(left);
+    const signal = AbortSignal.timeout(NEXT_WITHIN_MS);
+    const next = await create(service.url, { ...minimal, owner, holder: owner }, { signal });
+    expect(next.status, next.text).to.equal(200);
+    const leavers = () => service.output().match(/"CALLER_LEFT"/g)?.length;
+    await eventually('all are said to have left', () => leavers() === ABANDONED);
+    await eventually('nothing is signed', async () => (await signing()).busy === 0);
+    await expectTokensOf([next], fromBlock);
+  });
 
   it(`mints a token for each of ${REQUESTS} requests, ${AT_ONCE} at once, beside others`, async () => {
     await local.client.send('evm_setAutomine', [false]);
