@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { compileFunction } from 'node:vm';
 import { expect } from 'chai';
 import * as ethers from 'ethers';
+import { tokenLines } from '../../cli/token/token-report';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import packageJson from '../../package.json';
@@ -83,7 +84,8 @@ describe('docs/holders.md', () => {
       const filled = JSON.parse(params.replaceAll('0x…', () => named.shift() ?? '')) as object;
       printed.push(await act(account, operation, { ...filled, remarks: `remark of ${operation}` }));
     }
-    const { endorsements, state } = await historyOf(local, tokenId);
+    const history = await historyOf(local, tokenId);
+    const { endorsements, state } = history;
     const found = endorsements.slice(1);
     expect(found.map(({ operation, transactionHash }) => [operation, transactionHash])).to.deep.equal(
       steps.map(([, operation], index) => [operation, printed[index]]),
@@ -91,6 +93,11 @@ describe('docs/holders.md', () => {
     for (const { operation, remark } of found)
       expect(decryptRemark(remark, ID)).to.deep.equal({ kind: 'text', text: `remark of ${operation}` });
     expect(state).to.include({ state: 'returned to issuer', beneficiary: one, holder: one });
+    // The command that lists the next operations names this page.
+    const location = { chainId: 31337, registry: local.registryAddress, tokenId };
+    expect(tokenLines({ location, credentialId: ID }, history, 'localhost')).to.include(
+      'Possible next operations (docs/holders.md lists the tools)',
+    );
   });
 
   it('names the library version that these tests use', () => {

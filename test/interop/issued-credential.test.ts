@@ -156,16 +156,22 @@ describe('an issued credential', () => {
   });
 
   it('is derived by @digitalbazaar/vc; both sides verify the result', async () => {
-    const cryptosuite = createDiscloseCryptosuite({ selectivePointers: ['/credentialSubject'] });
-    const derived = await digitalBazaar.derive<SignedCredential>({
-      verifiableCredential: structuredClone(credential),
-      suite: new DataIntegrityProof({ cryptosuite }),
-      documentLoader,
-    });
+    const derive = (selectivePointers: string[]) =>
+      digitalBazaar.derive<SignedCredential>({
+        verifiableCredential: structuredClone(credential),
+        suite: new DataIntegrityProof({ cryptosuite: createDiscloseCryptosuite({ selectivePointers }) }),
+        documentLoader,
+      });
+    const derived = await derive(['/credentialSubject']);
     const { verified, error } = await digitalBazaarVerifies(derived, documentLoader);
     expect(error?.errors ?? error).to.equal(undefined);
     expect(verified).to.equal(true);
     expect((await verifyOurs(derived)).outcome).to.equal('valid');
+    // docs/verification.md says that most verifiers want a part of the subject.
+    const hidden = await derive(['/renderMethod']);
+    expect(hidden).not.to.have.property('credentialSubject');
+    const refused = await digitalBazaarVerifies(hidden, documentLoader);
+    expect(refused.error?.message).to.contain('credentialSubject');
   });
 
   // The last: it shreds the token.
