@@ -7,8 +7,15 @@ async function run(range: SeedRange): Promise<void> {
   if (place === undefined) throw new Error(`${engine} is not installed`);
   const until = Date.now() + forMs;
   for (let seed = first; seed < first + count && Date.now() < until; seed++)
-    process.send?.([range, await place.run(seed)]);
+    await tell([range, await place.run(seed)]);
   await stopAll();
+}
+
+/** Resolves once the message is sent: the end of the process would cut a long one off. */
+function tell(message: unknown): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send?.(message, undefined, undefined, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 async function runAll(ranges: readonly SeedRange[]): Promise<void> {

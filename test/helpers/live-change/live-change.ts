@@ -9,6 +9,7 @@ import { serve, type TestServer } from '../http-server';
 import { checkEvent } from '../receiver/schema-problems';
 import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
+import { everythingIsAsDescribed } from '../violations';
 import { createChangingRegistries, type Recorded } from './changing-registries';
 import { createChangingSubscriptions, type Changing } from './changing-subscriptions';
 import { expectationOf } from './rule';
@@ -71,6 +72,7 @@ async function runOnce(history: History, database: Database): Promise<void> {
     compare(one, arrived, await unansweredOf(database, one.id), registries.recorded, history);
   }
   if (history.counts.delivered === 0) history.violation('nothing was delivered');
+  everythingIsAsDescribed();
 }
 
 /** A receiver of all subscriptions, each of which has a path of its own. It refuses some deliveries. */
