@@ -1,6 +1,7 @@
+import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { pause, untilAborted } from '../../service/base/waiting';
+import { newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/waiting';
 import { stopLater } from '../helpers/resources';
 
 describe('waiting for a promise until a signal aborts', () => {
@@ -59,5 +60,26 @@ describe('a pause', () => {
     await turn();
     process.off('warning', note);
     expect(warnings.map(({ message }) => message)).to.deep.equal([]);
+  });
+});
+
+describe('work that may be slow', () => {
+  it('is told of once after three seconds, and not if it is over by then', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    stopLater('the time', () => mock.timers.reset());
+    const [slow, fast] = [newDeferred<number>(), newDeferred<number>()];
+    const told: string[] = [];
+    const works = [
+      toldIfSlow(slow.promise, () => told.push('slow')),
+      toldIfSlow(fast.promise, () => told.push('fast')),
+    ];
+    mock.timers.tick(2_999);
+    fast.resolve(1);
+    expect(await works[1]).to.equal(1);
+    expect(told).to.deep.equal([]);
+    mock.timers.tick(60_000);
+    expect(told).to.deep.equal(['slow']);
+    slow.resolve(2);
+    expect(await works[0]).to.equal(2);
   });
 });
