@@ -38,11 +38,19 @@ describe('docs/webhooks.md', () => {
   let issued: Issued;
   let operations: Operation[];
   let events: CloudEvent[];
+  /** The newest block when the last event had come. */
+  let head: number;
 
   before(async () => {
     receiver = await startRawReceiver();
     writeFileSync(join(place.path, 'service.config.json'), code('Settings of the operator', 'json'));
-    devnet = await runningDevnet({ folder: place.path, receiver: receiver.url });
+    devnet = await runningDevnet({
+      folder: place.path,
+      receiver: receiver.url,
+      // Confirmations are those of the network.
+      network: 'amoy',
+      blockTime: 0.05,
+    });
     const parties = { owner: 1, holder: 2, remarks: 'shipped on board' };
     issued = await devnet.issue(undefined, parties);
     const { tokenId, transactionHash } = issued;
@@ -53,6 +61,7 @@ describe('docs/webhooks.md', () => {
         receiver.deliveries.some(({ body: sent }) => sent.includes(PREFIX + last)),
       );
     }
+    head = await devnet.client.getBlockNumber();
     events = receiver.deliveries.map(({ body: sent }) => JSON.parse(sent.toString()) as CloudEvent);
   });
 
@@ -83,15 +92,15 @@ describe('docs/webhooks.md', () => {
     const address = devnet.registryAddress.toLowerCase();
     expect(first).to.deep.include({
       specversion: '1.0',
-      source: `urn:service:31337:${address}`,
+      source: `urn:service:80002:${address}`,
       datacontenttype: 'application/json',
       time: new Date(Number(block?.timestamp) * 1000).toISOString(),
       subject: tokenIdAsUint256(tokenId).toString(),
     });
     expect(first?.id).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(first?.data).to.deep.include({
-      chainKey: 'hardhat',
-      chainId: 31337,
+      chainKey: 'polygon-amoy',
+      chainId: 80002,
       registryAddress: address,
       tokenId: tokenIdAsUint256(tokenId).toString(),
       tokenIdHex: tokenId,
@@ -100,6 +109,14 @@ describe('docs/webhooks.md', () => {
       // The escrow's Initialized is the transaction's first log.
       logIndex: 1,
     });
+  });
+
+  it('is compared with a devnet for Amoy, which has its confirmations and asks the node for fees', async () => {
+    for (const { data } of events) expect(head - data.blockNumber).to.be.at.least(32);
+    const mint = await devnet.client.getTransaction(issued.transactionHash);
+    const maxPriorityFeePerGas = BigInt((await devnet.client.send('eth_maxPriorityFeePerGas', [])) as string);
+    expect(mint).to.include({ type: 2, chainId: 80002n, maxPriorityFeePerGas });
+    expect(readFileSync(join(place.path, 'service.log'), 'utf8')).not.to.contain('gas station');
   });
 
   it('has a valid example of every event type, with the fields of its payload', () => {
