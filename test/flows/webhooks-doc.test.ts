@@ -111,7 +111,7 @@ describe('docs/webhooks.md', () => {
     });
   });
 
-  it('is compared with a devnet for Amoy, which has its confirmations and asks the node for fees', async () => {
+  it('is compared with a devnet for Amoy: its confirmations, and fees that the node estimates', async () => {
     for (const { data } of events) expect(head - data.blockNumber).to.be.at.least(32);
     const mint = await devnet.client.getTransaction(issued.transactionHash);
     const maxPriorityFeePerGas = BigInt((await devnet.client.send('eth_maxPriorityFeePerGas', [])) as string);
