@@ -100,6 +100,29 @@ describe('a reorganisation', () => {
       await followed.allDeliveredOnce();
     }));
 
+  it('waits for a delivery under way to learn whether its event was delivered, and begins no other', () =>
+    whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+      let end: ((status: number) => void) | undefined;
+      followed.answer(() => new Promise((resolve) => (end = resolve)));
+      const fork = await forked.fork();
+      await mineEach([forked.mint]);
+      await eventually('a delivery is under way', () => end);
+      await fork.back(1);
+      const since = proxy.requests.length;
+      await mineEach([otherMint]);
+      await forked.mine();
+      await eventually('the last common block is sought', () => {
+        const asked = proxy.requests.slice(since).map(({ params: [block] }) => block);
+        return asked.includes('0x0') && asked.at(-1) !== '0x0';
+      });
+      followed.answer(200);
+      end?.(200);
+      expect(await reorganised(followed)).to.include({ withdrawn: 4, orphaned: 1 });
+      expect(followed.logged('delivered event orphaned')).to.have.length(1);
+      followed.accepted.splice(0, 1);
+      await followed.allDeliveredOnce();
+    }));
+
   // The watcher asks for the head, for the block, four times for its logs, and for the receipt; then for the
   // next head, which is the next block, and its logs.
   it('mixes no branches, whichever question about a range it comes before', () =>
