@@ -286,7 +286,7 @@ describe('the service with secrets in its settings', () => {
     // A process for each place that prints.
     const failing: [Record<string, string>, RegExp][] = [
       [{ SERVICE_CONFIG: broken }, /broken\.json is not JSON: line 1, column \d+/],
-      [{ DATABASE_URL: closed }, /ECONNREFUSED/],
+      [{ DATABASE_URL: closed }, /\nThe database .*ECONNREFUSED.* \[DATABASE_UNREACHABLE\]\n.*\n$/],
       [
         { ENV_FILE: local.folder },
         /^The service cannot start\.\nENV_FILE .* cannot be read: EISDIR.*\n.*\n$/,

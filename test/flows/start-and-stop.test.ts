@@ -33,8 +33,8 @@ describe('the service at start and stop', () => {
   });
 
   /**
-   * The message of a service that does not start. A process prints such an error without its stack and exits
-   * with 1: the test of a broken setting shows it.
+   * The message of a service that does not start. A process prints such an error with its code, without its
+   * stack, and exits with 1: the test of secrets of a service that cannot start shows it.
    */
   async function refusal(settings: Record<string, string>): Promise<string> {
     const error: unknown = await startService(settings).then(
