@@ -73,6 +73,11 @@ describe('networks', () => {
       });
   }
 
+  it('include Stability at the endpoint of its provider that takes transactions without fees', () => {
+    const [url] = rpcUrlsOf(findNetwork('stability') as Network, { NETWORK_A_API_KEY: 'k' });
+    expect(url).to.equal('https://rpc.stabilityprotocol.com/zgt/k');
+  });
+
   it('have a gas station only with EIP-1559; GAS_STATION_URL replaces it or turns it off', () => {
     for (const network of NETWORKS) {
       const { gasStationUrl, gasPricing } = network;
