@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  bytesOf,
   checkedPart,
   EMPTY_PACKAGE,
   fieldsOf,
@@ -8,6 +9,7 @@ import {
   requestOf,
   type Draft,
 } from '../../console/issuing/draft';
+import { groupsOf, labelOf } from '../../console/issuing/term-groups';
 import { EMPTY_SUBSCRIPTION, subscriptionRequestOf } from '../../console/subscriptions/subscription-draft';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import type { Facts } from '../../service/console/views';
@@ -55,6 +57,22 @@ describe('form of a Bill of Lading in the console', () => {
     const { credentialSubject } = checkedPart({ ...EMPTY, attachments });
     const checked = (credentialSubject as { attachments: { data: string }[] }).attachments;
     expect(checked.map(({ data }) => data)).to.deep.equal(['MA==', 'MQ==', 'MA==']);
+  });
+
+  it('counts the bytes of the request', () => {
+    const attachments = [{ filename: 'a', mimeType: 'text/plain', data: 'QUJD'.repeat(1000) }];
+    const draft: Draft = { ...EMPTY, terms: { vessel: 'Ægir' }, attachments };
+    expect(bytesOf(draft)).to.equal(Buffer.byteLength(JSON.stringify(requestOf(draft))));
+  });
+
+  it('groups the terms of the service, with new ones last', () => {
+    const groups = groupsOf(['type', 'scac', 'vessel', 'newTerm', 'packages']);
+    expect(groups.map(({ title, terms }) => [title, ...terms])).to.deep.equal([
+      ['Document', 'scac'],
+      ['Voyage', 'vessel'],
+      ['Other terms', 'newTerm'],
+    ]);
+    expect(['newTerm', 'blNumber'].map(labelOf)).to.deep.equal(['New term', 'Bill of Lading number']);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
 import { problemOfRefusal, problemsByField, WHOLE_FORM, withRequired } from '../../console/issuing/draft';
+import { plotOf, roundedUp } from '../../console/overview/plot-scale';
 import type { RequestProblem } from '../../service/validation/problems';
 
 describe("pages of the console's page", () => {
@@ -33,6 +34,28 @@ describe("pages of the console's page", () => {
     expect(linkOf('#link=a.b&to=token?id=1')).to.deep.equal(token);
     expect(linkOf('#/overview')).to.equal(undefined);
     expect(linkOf('#link=')).to.equal(undefined);
+  });
+});
+
+describe("plots of the console's page", () => {
+  it('scale samples to their size, and leave out those of another time', () => {
+    const [before, ...shown] = [99, 0, 10, 20].map((value, at) => [50 + at * 50, value] as [number, number]);
+    expect(plotOf([before ?? [0, 0], ...shown], 100, 200)).to.deep.equal({
+      line: 'M0.0 100.0L150.0 50.0L300.0 0.0',
+      area: 'M0.0 100.0L150.0 50.0L300.0 0.0L300.0 100L0.0 100Z',
+      top: 20,
+      latest: 20,
+      greatest: 20,
+    });
+  });
+
+  it('have nothing without samples, on the same axis', () => {
+    expect(plotOf([], 0, 1)).to.deep.equal({ line: '', area: '', top: 4, latest: null, greatest: null });
+    expect(plotOf([[1, Number.NaN]], 0, 1).line).to.equal('');
+  });
+
+  it('end their axis at a number that has a whole half', () => {
+    expect([0, 4, 5, 11, 21, 41, 1001].map(roundedUp)).to.deep.equal([4, 4, 10, 20, 40, 100, 2000]);
   });
 });
 

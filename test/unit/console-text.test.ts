@@ -1,5 +1,14 @@
 import { expect } from 'chai';
-import { jsonFileName, shortened } from '../../console/text/words';
+import {
+  absoluteTime,
+  countOf,
+  durationOf,
+  jsonFileName,
+  relativeTime,
+  shortAmount,
+  shortened,
+  sizeOf,
+} from '../../console/text/words';
 import { beginningOf, escapedText, segmentsOf } from '../../console/text/visible-characters';
 
 describe("texts on the console's page", () => {
@@ -43,6 +52,29 @@ describe("texts on the console's page", () => {
   it('cuts no character in two', () => {
     expect(beginningOf('ab🚢', 3)).to.equal('ab');
     expect(beginningOf('ab🚢', 4)).to.equal('ab🚢');
+  });
+
+  it('tells times from now, in both directions', () => {
+    const now = 1_750_000_000_000;
+    expect(relativeTime(now - 1999, now)).to.equal('now');
+    expect(relativeTime(now - 5_999, now)).to.equal('5 seconds ago');
+    expect(relativeTime(now + 61_000, now)).to.equal('in 1 minute');
+    expect(relativeTime(now - 3 * 3_600_000, now)).to.equal('3 hours ago');
+    expect(relativeTime(now - 49 * 3_600_000, now)).to.equal('2 days ago');
+    expect(absoluteTime(now)).to.equal('2025-06-15 15:06:40 UTC');
+    expect(absoluteTime(Number.NaN)).to.equal('NaN');
+    expect([0.4, 125].map(durationOf)).to.deep.equal(['less than a second', '2 minutes']);
+    expect([1, 1234].map((count) => countOf(count, 'attempt'))).to.deep.equal([
+      '1 attempt',
+      '1,234 attempts',
+    ]);
+  });
+
+  it('names sizes in units of 1024, and cuts amounts behind the point unless nothing would be left', () => {
+    const sizes = [0, 1023, 1536, 50 * 1024 * 1024].map(sizeOf);
+    expect(sizes).to.deep.equal(['0 bytes', '1023 bytes', '1.5 kB', '50.0 MB']);
+    const amounts = ['9999.981045794969660504', '12', '0.00001', 'not known'].map(shortAmount);
+    expect(amounts).to.deep.equal(['9999.9810', '12', '0.00001', 'not known']);
   });
 
   it('makes a file name of any Bill of Lading number', () => {

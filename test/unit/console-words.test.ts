@@ -1,13 +1,15 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
+import { redeliveryResult } from '../../console/deliveries/delivery-words';
 import { problemAt } from '../../console/parts/field-problem';
+import { accountName } from '../../console/text/words';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
-import { explorerLink } from '../../console/token/token-words';
+import { changesOf, explorerLink, sentenceOf } from '../../console/token/token-words';
 import type { Subscription } from '../../console/requests/api';
 import { stopLater } from '../helpers/resources';
 
@@ -17,6 +19,42 @@ const [ONE, TWO] = [
 ];
 
 describe('words of the console', () => {
+  it('tell who may do what, with each address apart', () => {
+    const whom = `beneficiary: the nominee ${TWO}; holder: anybody else`;
+    expect(sentenceOf({ operation: 'transferOwners', by: ONE, whom })).to.deep.equal([
+      { address: ONE },
+      { words: ' may transfer both roles (beneficiary: the nominee ' },
+      { address: TWO },
+      { words: '; holder: anybody else).' },
+    ]);
+    expect(sentenceOf({ operation: 'restore', by: 'restorer' })).to.deep.equal([
+      { words: 'An account with the role restorer' },
+      { words: ' may restore the token to its title escrow.' },
+    ]);
+  });
+
+  it('tell which roles an operation changed', () => {
+    const before = { beneficiary: ONE, holder: ONE, nominee: TWO };
+    const after = { beneficiary: ONE, holder: TWO, nominee: undefined };
+    expect(changesOf({ before, after })).to.deep.equal([
+      { role: 'holder', before: ONE, after: TWO },
+      { role: 'nominee', before: TWO, after: undefined },
+    ]);
+  });
+
+  it('tell what a redelivery did', () => {
+    const result = (...counts: { queued: number; alreadyWaiting: number }[]) =>
+      redeliveryResult({ registries: counts.map((count) => ({ registry: '1:0x0', ...count })) }, 'none');
+    expect(result()).to.deep.equal({ tone: 'wait', words: 'Nothing is sent: none.' });
+    const sent = result({ queued: 1, alreadyWaiting: 0 }, { queued: 1, alreadyWaiting: 1 });
+    expect(sent).to.deep.equal({ tone: 'good', words: '3 events will be sent.' });
+  });
+
+  it('name the accounts of a local node', () => {
+    expect(accountName(TWO.toLowerCase(), [ONE, TWO])).to.equal('account 1');
+    expect(accountName(TWO, [])).to.equal(undefined);
+  });
+
   it('tell a field why it was refused, without the pointer to it', () => {
     const refused = (message: string) => new RequestFailure(400, 'SUBSCRIPTION_INVALID', message);
     expect(problemAt(refused('/sink is not https.'), '/sink')).to.deep.equal({
@@ -83,7 +121,8 @@ describe('rows of the console', () => {
 });
 
 describe('requests of the console', () => {
-  it('wait for times that differ between pages', () => {
+  it('wait longer after each failure, half a minute at most, for times that differ between pages', () => {
+    expect([1, 2, 20].map((failures) => pauseAfter(failures, 0.5))).to.deep.equal([1000, 2000, 30_000]);
     expect([0, 0.5, 1].map((random) => pauseAfter(0, random))).to.deep.equal([375, 500, 625]);
   });
 
