@@ -75,7 +75,11 @@ describe('a request for a subscription', () => {
     [{ config: { secret: 'whsec_x' } }, '/config/secret is made by the service. Leave it out.'],
     [{ config: { toString: 1 } }, '/config/toString is not a member of config.'],
     [{ protocolsettings: { url: 1 } }, '/protocolsettings/url is not a member of protocolsettings.'],
-    [{ sinkcredential: { credentialtype: 'PLAIN' } }, '/sinkcredential is not supported. Send the'],
+    [
+      { sinkcredential: { credentialtype: 'PLAIN' } },
+      '/sinkcredential is not supported. Send the credential in a header: ' +
+        'protocolsettings/headers/authorization.',
+    ],
 
     [{ sink: undefined }, '/sink must be a string, but it is missing.'],
     [{ sink: null }, '/sink must be a string, but it is null.'],
@@ -91,7 +95,10 @@ describe('a request for a subscription', () => {
     [{ protocolsettings: [] }, '/protocolsettings must be an object, but it is an array.'],
 
     [{ source: 7 }, '/source must be a string, but it is a number.'],
-    [{ source: `urn:service:0:${CHECKSUMMED}` }, '/source is not the source of a registry. Write'],
+    [
+      { source: `urn:service:0:${CHECKSUMMED}` },
+      '/source is not the source of a registry. Write urn:service:<',
+    ],
     [{ source: `urn:service:${2 ** 60}:${CHECKSUMMED}` }, '/source is not the source of a registry.'],
     [{ source: 'urn:service:1' }, '/source is not the source of a registry.'],
     [{ source: `urn:service:1:${CHECKSUMMED.replace('C', 'c')}` }, '/source has an address with a wrong'],
@@ -111,7 +118,7 @@ describe('a request for a subscription', () => {
     [{ config: { state: 'stopped' } }, '/config/state must be `active` or `paused`.'],
     [{ config: { state: 'gone' } }, '/config/state is set to `gone` by the service'],
     [{ config: { timeoutMs: '15' } }, '/config/timeoutMs must be a whole number of milliseconds from 1 to'],
-    [{ config: { contentType: 'text/plain' } }, '/config/contentType must be `application/json` or'],
+    [{ config: { contentType: '' } }, '/config/contentType must be `application/json` or `application/cl'],
     [{ config: { standardWebhooks: 'yes' } }, '/config/standardWebhooks must be true or false, but it is a'],
     [{ config: { retractions: 1 } }, '/config/retractions must be true or false, but it is a number.'],
 
@@ -123,7 +130,7 @@ describe('a request for a subscription', () => {
     [withHeader('ключ'), '/protocolsettings/headers/x-key is not a header value.'],
     [withHeader('a', 'Content-Type'), '/protocolsettings/headers/Content-Type is set by the service itself.'],
     [withHeader('a', 'webhook-signature'), '/protocolsettings/headers/webhook-signature is set by the'],
-    [withHeader('a', 'X-Key: secret'), '/protocolsettings/headers has a name that is not a header name:'],
+    [withHeader('a', 'X-Key: secret'), 'has a name that is not a header name: header 1.'],
     [
       { protocolsettings: { headers: { 'X-Key': 'a', 'x-key': 'b' } } },
       '/protocolsettings/headers/x-key is there twice',

@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE, MOST_HEADERS } from '../../service/base/delivery-options';
+import { SMALL_BYTES } from '../../service/http/read-body';
+import * as ofFilter from '../../service/subscriptions/filter-schema';
+import { LONGEST_SINK, MOST_TYPES } from '../../service/subscriptions/subscription';
 import { compileSelection } from '../../service/events/select-events';
 import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
 import { ID, refusalOf, subscriptionWith } from '../helpers/subscription-body';
@@ -42,6 +46,28 @@ describe('docs/subscriptions.md', () => {
     expect(dialects.flatMap(([name = '']) => quoted(name))).to.have.members(
       /Use one of (.*)\./.exec(refusal)?.[1]?.split(', ') ?? [],
     );
+  });
+
+  it('has the bounds', () => {
+    const [rows = []] = tables(section('Bounds'));
+    const told = rows.map(([, most = '']) => Number(/[\d,]+/.exec(most)?.[0].replaceAll(',', '')));
+    const ofHeaders = [MOST_HEADERS, LONGEST_HEADER_NAME, LONGEST_HEADER_VALUE];
+    const { DEEPEST_FILTER, MOST_FILTERS, MOST_ENTRIES, LONGEST_STRING } = ofFilter;
+    const ofFilters = [DEEPEST_FILTER, MOST_FILTERS, MOST_ENTRIES, LONGEST_STRING];
+    const ofDelivery = [120_000, 1_000, 2 ** 31 - 1, Number.MAX_SAFE_INTEGER];
+    const ofMembers = [SMALL_BYTES / 1024, LONGEST_SINK, MOST_TYPES];
+    expect(told).to.deep.equal([...ofMembers, ...ofHeaders, ...ofFilters, ...ofDelivery]);
+  });
+
+  it('has the codes of errors with their statuses', () => {
+    const all = readDocument('docs/error-codes.md').sections.flatMap((part) => tables(part).flat());
+    const statuses = new Map(
+      all.flatMap(([codes = '', status = '']) => codes.split(', ').map((code) => [code, status.split(', ')])),
+    );
+    const [rows = []] = tables(section('Errors'));
+    expect(rows).to.have.length.greaterThan(10);
+    for (const [status, codes = ''] of rows)
+      for (const code of codes.split(', ')) expect(statuses.get(code) ?? [], code).to.include(status);
   });
 
   it('has the errors that are thrown', () => {
