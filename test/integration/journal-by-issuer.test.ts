@@ -127,6 +127,8 @@ describeOnEngines('the journal of an earlier version', (on) => {
     const failure = { code: 'MINT_REVERTED', message: 'reverted' };
     expect(await journal.find('a1')).to.deep.include({ state: 'failed', failure });
     expect(await journal.documentOf('a1')).to.include({ length: 0 });
+    const { rows } = await sql`select 1 from document_parts where token_id = 'a1'`.execute(on.database.db);
+    expect(rows).to.deep.equal([]);
     expect(await journal.findByKey('order-1')).to.include({ tokenId: 'b1' });
     expect(await journal.find('b0')).to.include({ state: 'final' });
   });

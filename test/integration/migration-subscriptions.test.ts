@@ -193,6 +193,13 @@ for (const engine of ENGINES)
         `31337 ${stored.ofRegistry[1]?.id} 1 0 ${EARLIER}`,
         `80002 ${stored.ofOther[0]?.id} 2 0 ${EARLIER}`,
       ]);
+      // The retries of an event end three days after its first attempt.
+      const attempted = database.db
+        .selectFrom('queues')
+        .select('first_attempted_at')
+        .where('attempts', '>', 0);
+      const since = (await attempted.execute()).map(({ first_attempted_at }) => first_attempted_at);
+      expect(since).to.deep.equal([EARLIER, EARLIER]);
 
       const told = async (event: CloudEvent | undefined): Promise<unknown> => {
         const [found] = await deliveriesOfEvent(database.db, event?.id ?? '');
@@ -219,9 +226,14 @@ for (const engine of ENGINES)
         `${stored.twice[0]?.id} attempted`,
       ]);
       expect(await purgedUpTo(database.db, SAMPLE_FEED)).to.equal(1);
+      expect(await purgedUpTo(database.db, OTHER.feed)).to.equal(undefined);
 
       const open = await openFeed(database.db, SAMPLE_FEED, 1, now);
-      expect(open).to.deep.include({ epoch: 4 }).and.have.nested.property('cursor.nextBlock', 10);
+      const kept = [
+        { number: 0, hash: '0x0a' },
+        { number: 9, hash: '0x9a' },
+      ];
+      expect(open).to.deep.include({ epoch: 4, cursor: { nextBlock: 10, kept } });
       // The process that died may still be sending.
       const ancestor = { number: 4, hash: hashOf(4) };
       expect(await rewindFeed(database, open, ancestor, now)).to.equal('in flight');
