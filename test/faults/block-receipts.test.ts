@@ -143,9 +143,9 @@ describe('the receipts of a block with many mints', () => {
     });
 
     /** The logs of the transactions of each block, and how many blocks' receipts the node was asked for. */
-    async function logsThrough(answerer: Answerer) {
+    async function logsThrough(answerer: Answerer, socketUrl?: string) {
       const proxy = await startRpcProxy(local.node.url, answerer);
-      const client = createRpcClient(proxy.url, NETWORK, 'bulk');
+      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, 'bulk');
       const logs: unknown[] = [];
       try {
         for (let number = fromBlock; number < fromBlock + BLOCKS; number++) {
@@ -164,8 +164,9 @@ describe('the receipts of a block with many mints', () => {
       }
     }
 
-    it('are those of the transactions', async () => {
-      expect((await logsThrough(THROUGH)).logs).to.deep.equal(ofTransactions);
+    it('are those of the transactions, also over WebSocket', async () => {
+      for (const socketUrl of [undefined, local.node.url.replace('http', 'ws')])
+        expect((await logsThrough(THROUGH, socketUrl)).logs).to.deep.equal(ofTransactions);
     });
 
     for (const [how, refusal] of Object.entries(REFUSALS))
@@ -220,6 +221,11 @@ describe('the receipts of a block with many mints', () => {
       [
         'are read one by one if one of two answers 403',
         [THROUGH, refusing('answers 403')],
+        [ONE_BY_ONE, ONE_BY_ONE],
+      ],
+      [
+        'are read one by one if one of two does not know the method',
+        [THROUGH, refusing('does not know the method')],
         [ONE_BY_ONE, ONE_BY_ONE],
       ],
       [
