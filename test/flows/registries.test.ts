@@ -158,6 +158,7 @@ describe('registries that are added and removed while the service runs', () => {
       const answer = await place.add(given).finally(() => proxy.answer(THROUGH));
       expect(outcomeOf(answer)).to.deep.equal(outcome);
       if (outcome[0] === 503) expect(answer.headers.get('Retry-After')).to.equal('10');
+      if (outcome[1] === 'NETWORK_NOT_CONFIGURED') expect(answer.message).to.contain('PROVIDER_API_KEY');
       expect(await place.entry()).to.equal(undefined);
     });
 

@@ -173,6 +173,8 @@ describe('the service at start and stop', () => {
     expect(line?.msg)
       .to.match(/API_KEY is not set: anybody who reaches http:\/\/127\.0\.0\.1:\d+ can issue/)
       .and.contain('any web page in a browser on this machine');
+    const open = await linesAbout({ HOST: '0.0.0.0' });
+    expect(open.map(({ level }) => level)).to.deep.equal(['error']);
     expect(await linesAbout({ WALLET_PRIVATE_KEY: '' })).to.deep.equal([]);
   });
 

@@ -37,6 +37,9 @@ const creating = (headers: Record<string, string | number>, line = CREATE): stri
 const withKey = (Authorization: string): string => asking(CREATE, { Authorization });
 const withIdempotencyKey = (key: string): string => creating({ 'Idempotency-Key': key });
 
+/** All visible ASCII characters. */
+const VISIBLE = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index));
+
 /** Each kind of answer: of a route, of the middleware, and of the server in front of both. */
 const SUCCESSES: [status: number, request: string][] = [
   [200, asking('GET /')],
@@ -58,11 +61,12 @@ const SUCCESSES: [status: number, request: string][] = [
   [200, creating({ Prefer: 'x=respond-async' })],
   [200, creating({ Prefer: '' })],
   [200, withIdempotencyKey('!')],
-  [200, withIdempotencyKey('~')],
+  [200, withIdempotencyKey(VISIBLE)],
   [200, withIdempotencyKey('"8e03978e-40d5-43dd-bc93-6894a57f9324"')],
   [200, withIdempotencyKey('k'.repeat(255))],
   [204, asking('OPTIONS /')],
   [204, asking('OPTIONS /nothing')],
+  [204, asking('OPTIONS /create/BILL_OF_LADING')],
   [304, asking('GET /contexts/bill-of-lading-v1.json', { 'If-None-Match': '*' })],
 ];
 

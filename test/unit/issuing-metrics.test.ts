@@ -59,10 +59,13 @@ describe('the metrics of issuing', () => {
     await metrics.text({ ...NOTHING, issuing: { mints, signing, signers, wallet } });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
+    const empty = { ...wallet, balanceWei: 0n, mintsAffordable: 0 };
     const none: string[] = [];
     const now = { mints: idle, signing, signers: [], wallet: free };
     const age = await valuesOf(metrics, now, 'etr_mint_oldest_seconds');
     expect(age).to.deep.equal(['etr_mint_oldest_seconds 0']);
+    for (const name of ['etr_wallet_balance_wei', 'etr_wallet_mints_affordable'])
+      expect(await valuesOf(metrics, { ...now, wallet: empty }, name)).to.deep.equal([`${name} 0`]);
     expect(await valuesOf(metrics, now, 'etr_wallet_mints_affordable')).to.deep.equal(none);
     expect(await valuesOf(metrics, now, 'etr_signer_up')).to.deep.equal(none);
     const away = { mints: undefined, signing, signers: [], wallet: undefined };

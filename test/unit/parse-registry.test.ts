@@ -21,8 +21,8 @@ describe('the body of POST /registries', () => {
 
   for (const [body, message] of [
     [{ foo: 1 }, '/foo is not a member of a registry. Leave it out'],
-    [{ rpcUrl: 'http://localhost' }, '/rpcUrl is set in service.config.json only.'],
-    [{ webhook: {} }, '/webhook is set in service.config.json only.'],
+    [{ rpcUrl: 'http://localhost' }, '/rpcUrl is set in service.config.json only. Leave it out'],
+    [{ webhook: {} }, '/webhook is set in service.config.json only. Leave it out'],
     [{ network: undefined }, '/network must be the name or the chain id of a network'],
     [{ network: 'nowhere' }, '/network is not a known network. Use one of'],
     [{ address: undefined }, '/address must be a string, but it is missing.'],

@@ -1,5 +1,6 @@
 import { FetchRequest, getAddress, makeError } from 'ethers';
 import { expect } from 'chai';
+import { AnswerTooLargeError, malformed } from '../../service/chain/transport';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { mintData, simulationFailed } from '../../service/registry/simulate-mint';
 import { seededRandom } from '../helpers/seeded-random';
@@ -43,6 +44,8 @@ describe('a failed simulation of a mint', () => {
         info: { error: { code: -32005, message: 'too many requests' } },
       }),
     ],
+    ['gives a malformed answer', malformed('eth_call')],
+    ['gives too large an answer', new AnswerTooLargeError()],
   ] as const)
     it(`is a retryable outage with the usual message when the node ${what}`, () => {
       expect(simulationFailed(cause)).to.include({

@@ -21,8 +21,12 @@ describe('the status of a verified credential', () => {
   const inState = (state: object) => status({ readToken: async () => ({ ...IN_ESCROW, ...state }) });
 
   it('is valid in title escrow, returned to the issuer or in a paused registry, and says which', async () => {
+    const [beneficiary, holder] = [`0x${'be'.repeat(20)}`, `0x${'f0'.repeat(20)}`];
+    const parties = `beneficiary ${beneficiary}, holder ${holder}, nominee`;
     for (const [state, text] of [
       [{}, 'in its title escrow'],
+      [{ beneficiary, holder }, `${parties} nobody`],
+      [{ beneficiary, holder, nominee: holder }, `${parties} ${holder}`],
       [{ state: 'returned to issuer' }, 'nobody can transfer it now'],
       [{ isPaused: true }, 'paused'],
     ] as const) {

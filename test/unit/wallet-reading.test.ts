@@ -68,7 +68,9 @@ describe("the wallet's balance", () => {
     expect(asked).to.equal(2);
   });
 
-  it('has no number of affordable mints where gas is free', async () => {
+  it('has no number of affordable mints where gas is free, and 0 for an empty wallet', async () => {
+    balance = async () => 0n;
+    expect(await eventually('it was read', start())).to.include({ balanceWei: 0n, mintsAffordable: 0 });
     fees = { type: 0, gasPrice: 0n };
     expect(await eventually('it was read', start())).to.include({ mintsAffordable: undefined });
   });
