@@ -177,6 +177,20 @@ describe('a registry admin command, when calls fail', () => {
       await (await registry.grantRole(keccakOfText('AUDITOR_ROLE'), accounts[2]!)).wait();
     });
 
+    it('asks for smaller ranges when the provider refuses wide ones', async () => {
+      const expected = await readRoles(source, []);
+      let refusals = 0;
+      proxy.answer((method, params) => {
+        if (method !== 'eth_getLogs') return 'none';
+        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+        if (Number(toBlock) - Number(fromBlock) < 3) return 'none';
+        refusals++;
+        return { error: { code: -32005, message: 'block range is too wide' } };
+      });
+      expect(await readRoles(source, [])).to.deep.equal(expected);
+      expect(refusals).to.be.above(0);
+    });
+
     it('fails when any missing log makes the history contradict the registry', async () => {
       const logs = await local.client.getLogs({ address: local.registryAddress, fromBlock: 0 });
       const topics = ['RoleGranted', 'RoleRevoked'].map(
