@@ -229,6 +229,11 @@ describe('a receiver that ends at once', () => {
       /RECEIVER_JWKS_URL is not an https URL.*https:\/\/trade\.example\.com\/\.well-known\/jwks\.json/,
     ],
     [
+      'a URL of keys that is no URL',
+      { RECEIVER_JWKS_URL: 'trade.example' },
+      /RECEIVER_JWKS_URL is not an https/,
+    ],
+    [
       'a URL of keys with a password',
       { RECEIVER_JWKS_URL: 'https://me:pass@trade.example/jwks.json' },
       /^(?!.*me:pass).*RECEIVER_JWKS_URL is not an https URL/,
@@ -238,6 +243,7 @@ describe('a receiver that ends at once', () => {
       { RECEIVER_EVENTS_FILE: 'text.pem/events.jsonl' },
       /^The receiver stopped\. The events file text\.pem\/events\.jsonl cannot be.*set RECEIVER_EVENTS_FILE[^\n]*\n$/,
     ],
+    ['a port that is no number', { RECEIVER_PORT: '4000x' }, /RECEIVER_PORT is "4000x"\. Set it to a number/],
     [
       '--port out of range, which wins over RECEIVER_PORT',
       { RECEIVER_PORT: '65535' },

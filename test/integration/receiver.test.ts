@@ -226,6 +226,13 @@ describe('receiver over HTTP', () => {
     expect(stored()).to.deep.equal([2, 3, 4].map(sampleEvent));
   });
 
+  it('takes an event that an earlier service stored, with an address as subject', async () => {
+    const data = { ...event.data, tokenId: '0', tokenIdHex: undefined, logIndex: 417 };
+    const earlier = JSON.stringify({ ...event, subject: data.registryAddress, data });
+    await send(JSON.parse(earlier) as object);
+    expect(processed).to.deep.equal([JSON.parse(earlier)]);
+  });
+
   it('hands on after a restart what was stored and not handled, and nothing else', async () => {
     await send(event);
     handle = () => Promise.reject(new Error('no database'));
