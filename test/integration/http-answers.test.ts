@@ -106,7 +106,12 @@ const ERRORS: [status: number, code: string, request: string, message?: RegExp][
   [405, 'METHOD_NOT_ALLOWED', asking('GET /create/BILL_OF_LADING'), /does not answer that method/],
   // The body does not arrive at the least rate.
   [408, 'BODY_TOO_SLOW', asking(CREATE, { ...JSON_BODY, 'Content-Length': 100 })],
-  [413, 'BODY_TOO_LARGE', asking(CREATE, { ...JSON_BODY, 'Content-Length': 50 * 1024 * 1024 + 1 })],
+  [
+    413,
+    'BODY_TOO_LARGE',
+    asking(CREATE, { ...JSON_BODY, 'Content-Length': 50 * 1024 * 1024 + 1 }),
+    /than 50 MB/,
+  ],
   [415, 'CONTENT_TYPE_WRONG', asking(CREATE, AUTHORIZATION), /application\/json/],
   [500, 'DID_DOCUMENT_UNREADABLE', asking('GET /.well-known/did.json'), INTERNAL],
   [503, 'BUSY', creating({}, 'POST /create/BUSY'), /^Too many\.$/],

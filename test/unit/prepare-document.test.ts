@@ -158,6 +158,7 @@ describe('preparing a document', () => {
   const REFUSED: Record<string, [subject: string, reason: string][]> = {
     TEXT_NOT_PROTECTED: [
       [billWith('"vessel":"PO_:1"'), 'vessel contains "_:"'],
+      [billWith('"id":"did:web:issuer.example"'), 'id is also the id of another object'],
       [deep('[', ']'), 'vessel/0 is a list in a list'],
     ],
     SUBJECT_VALUE_INVALID: [

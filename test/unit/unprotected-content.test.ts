@@ -35,6 +35,8 @@ describe('content that a signature would not protect', () => {
       const found = findUnprotectedContent(subject);
       expect(found?.pointer).to.equal(pointer);
       expect(found?.problem).to.match(problem);
+      const isInvalid = String(problem) === '/IRI/';
+      expect(found?.code).to.equal(isInvalid ? 'SUBJECT_VALUE_INVALID' : 'TEXT_NOT_PROTECTED');
     });
 
   it('includes a number that would be signed as another one', () => {
