@@ -108,6 +108,7 @@ describeOnEngines('the list of deliveries', (on, engine) => {
     const moved = eventIn(2, 7n);
     await outbox.store(3, [eventIn(1, 7n), moved, eventIn(3, 7n)]);
     await subscriberOf(outbox, channel).takeAll();
+    await subscriberOf(outbox, outbox.channel).refuse();
     await rewindFeed(database, feed, { number: 1, hash: hashOf(1) }, outbox.now);
     const { transactionHash } = moved;
     const again = { ...moved, blockNumber: 4, blockHash: hashOf(4, 'b') };
@@ -124,7 +125,11 @@ describeOnEngines('the list of deliveries', (on, engine) => {
     expect(eventsOf(eventIn(1, 7n))).to.have.length(1);
     expect(eventsOf(eventIn(3, 7n))).to.deep.equal([]);
     const [shown] = eventsByOperation(events, true)(eventIn(1, 7n));
-    expect(shown?.deliveries?.map(({ state }) => state)).to.have.members(['waiting', 'delivered']);
+    const outcomes = shown?.deliveries?.map(({ state, attempts, error }) => [state, attempts, error]);
+    expect(outcomes).to.have.deep.members([
+      ['failed', 1, 'answered 500'],
+      ['delivered', 1, null],
+    ]);
   });
 
   // It looks at all events, and not at those that wait: the engine has no part in that.

@@ -112,6 +112,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     });
     expect(body.state.state).to.equal('in escrow');
     expect(body.issuing).to.include({ tokenId, txHash, blNumber: BILL_OF_LADING.blNumber });
+    expect(body.issuing?.state).to.be.oneOf(['mined', 'final']);
     const [minted] = body.endorsements;
     expect(minted).to.include({ operation: 'mint', transactionHash: txHash });
     expect(minted?.events.map(({ type }) => type)).to.deep.equal(
@@ -248,7 +249,10 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     const { body: shown } = await call<Schemas['Event']>('admin', 'GET', `/events/${event?.event.id}`);
     expect(shown.body).to.equal(event?.body.toString());
     expect(shown.deliveries.map(({ headers: sent }) => sent['x-tenant'])).to.have.members([undefined, '•••']);
-    const secret = shown.deliveries.find(({ headers: sent }) => sent['x-tenant'] !== undefined)?.headers;
+    const failing = shown.deliveries.find(({ headers: sent }) => sent['x-tenant'] !== undefined);
+    expect(failing).to.include({ state: 'failed' });
+    expect(failing?.attempts.map(({ attempt, status }) => [attempt, status])).to.deep.equal([[1, 500]]);
+    const secret = failing?.headers;
     expect(secret).to.include({ 'X-Service-Signature': '•••', 'webhook-signature': '•••' });
     expect(secret).to.include({ 'webhook-id': event?.event.id });
     expect(secret?.['X-Service-Key-Id']).to.equal(event?.headers['x-service-key-id']);
