@@ -26,6 +26,7 @@ const LONG_MS = 2 * TIMING.patienceMs;
 const SEND = 'eth_sendRawTransaction';
 const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
 const DEFERRED = 'mint deferred: it cannot be made now, and may have been made';
+const REORGANISED = 'a reorganisation took the blocks of final mints';
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const PAUSE = REGISTRY.encodeFunctionData('pause', ['0x']);
 const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
@@ -343,7 +344,9 @@ describe('a mint on a public network', () => {
       await mine(2 * CONFIRMATIONS);
       await untilState('submitted');
       expect(reorganised).to.equal(1);
-      await untilLogged('a reorganisation took the blocks of final mints');
+      await untilLogged(REORGANISED);
+      const [line] = queue.log.filter(({ msg }) => msg === REORGANISED);
+      expect(line).to.include({ level: 'error', mints: 1 });
       await untilPending();
       await mine(1 + CONFIRMATIONS);
       await untilState('final');
