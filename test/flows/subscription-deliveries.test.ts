@@ -22,7 +22,10 @@ interface Undelivered {
   tokenId: string;
   attempts: number;
   status: number | null;
+  nextAttemptAt: string;
 }
+
+const DAY_MS = 86_400_000;
 
 for (const engine of ENGINES) {
   describe(`deliveries of subscriptions on ${engine}`, () => {
@@ -157,7 +160,9 @@ for (const engine of ENGINES) {
       const refused = async (sink: RecordingReceiver, id: string): Promise<void> => {
         sink.answerWith((_, response) => void response.writeHead(503, { 'retry-after': '86400' }).end());
         await mint();
-        await eventually('it failed', async () => (await undelivered(id, '?state=failed')).length === 1);
+        const failed = async () => (await undelivered(id, '?state=failed'))[0];
+        const { nextAttemptAt } = await eventually('it failed', failed);
+        expect(Date.parse(nextAttemptAt) - Date.now()).to.be.within(DAY_MS / 2, DAY_MS);
         sink.answerWith(accept);
       };
 
