@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CallerLeftError, SignerError, UnavailableError } from '../../service/base/errors';
+import { CallerLeftError, ChainError, SignerError, UnavailableError } from '../../service/base/errors';
 import {
   createAcceptDocument,
   type IssueDocument,
@@ -26,12 +26,15 @@ describe('issuing a document', () => {
   let kept: Issuance[];
   /** The keys whose signers are away. */
   let away: Set<string>;
+  /** The error of the simulation. */
+  let refusal: ChainError | undefined;
   /** Whether signing was told that no caller waits any more. */
   let isSigningAbandoned: boolean;
 
   beforeEach(() => {
     [begun, waiting, held, kept, isSigningAbandoned] = [[], [], new Set(), [], false];
     away = new Set();
+    refusal = undefined;
     const take = async (step: Step): Promise<void> => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
@@ -53,7 +56,10 @@ describe('issuing a document', () => {
         await take('sign');
         return preparedDocument(10);
       },
-      simulate: () => take('simulate'),
+      async simulate() {
+        await take('simulate');
+        if (refusal) throw refusal;
+      },
       journal: {
         async add(prepared: SignedDocument, request?: { requestHash: string }) {
           await take('add');
@@ -179,6 +185,13 @@ describe('issuing a document', () => {
     for (const { outcome } of callers) expect(await outcome).to.be.instanceOf(CallerLeftError);
     expect(kept).to.be.empty;
   });
+
+  for (const code of ['MINT_SIMULATION_FAILED', 'RPC_UNREACHABLE'] as const)
+    it(`stores nothing if the simulation of the mint fails with ${code}`, async () => {
+      refusal = new ChainError(code, 'Failed to mint token');
+      expect(await ask().outcome).to.equal(refusal);
+      expect(begun).not.to.include('add');
+    });
 
   const BEFORE: Record<string, Step[]> = {
     issuer: ['issuer signer'],
