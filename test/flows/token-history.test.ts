@@ -288,12 +288,29 @@ describe('the endorsement chain of a token', () => {
         expect(proxy.counts(since).eth_getLogs).to.equal(3);
       });
 
+      it('asks twice at most for a range that is refused with status 429, as npx tdoc token', async () => {
+        refuseBeyond(2_000, () => ({ status: 429, body: 'too many requests' }));
+        const since = proxy.requests.length;
+        const args = ['token', transferred.tokenId.toString()];
+        const { code, stdout } = await askTdocInProcess(args, { ...local.settings, RPC_URL: proxy.url });
+        expect(code, stdout).to.equal(0);
+        expect(stdout).to.contain('issued: ');
+        const ranges = proxy.requests.slice(since).filter(({ method }) => method === 'eth_getLogs');
+        const wide = ranges.filter(({ params }) => widthOf(params) > 2_000);
+        // There are two queries.
+        expect(wide.length).to.be.within(1, 2 * 2);
+      });
+
       function refuseBeyond(most: number, answerOf: () => Refusal): void {
         proxy.answer((method, params) => {
           if (method !== 'eth_getLogs') return 'none';
-          const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
-          return Number(toBlock) - Number(fromBlock) + 1 > most ? answerOf() : 'none';
+          return widthOf(params) > most ? answerOf() : 'none';
         });
+      }
+
+      function widthOf([range]: readonly unknown[]): number {
+        const { fromBlock, toBlock } = range as { fromBlock: string; toBlock: string };
+        return Number(toBlock) - Number(fromBlock) + 1;
       }
     });
 
