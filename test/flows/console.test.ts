@@ -141,6 +141,7 @@ describe('the console in a browser', function () {
     await page.reload();
     const documents = page.getByRole('table', { name: 'Documents, the newest first' }).getByRole('link');
     await show('token', documents);
+    await expectGood();
     await documents.first().click();
     await page.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
     const downloading = page.waitForEvent('download');
