@@ -48,8 +48,9 @@ describe('rubbish in place of a credential', () => {
 
   it('gives an answer or CREDENTIAL_INVALID in any place, VALID only if all values were signed', async () => {
     for (const [place, path] of pathsOf(derived).entries()) {
-      // Each place gets a third of the values, and its neighbours get the others.
-      for (const rubbish of RUBBISH.filter((_, index) => index % 3 === place % 3)) {
+      // Each place gets a third of the values, and its neighbours get the others. These are read one by one.
+      const isRead = ['issuer', 'proof', 'credentialStatus'].includes(String(path[0]));
+      for (const rubbish of RUBBISH.filter((_, index) => isRead || index % 3 === place % 3)) {
         const changed = structuredClone(derived);
         put(changed, path, rubbish);
         await endsWell(changed, `${JSON.stringify(rubbish)} at ${path.join('/')}`);
