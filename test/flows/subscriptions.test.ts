@@ -109,7 +109,11 @@ describe('the API of subscriptions', () => {
     expect(await refused('POST', '/subscriptions', { ...body, sink: 'http://10.0.0.1/' })).to.match(
       /^400 SINK_NOT_ALLOWED \/sink /,
     );
-    expect(await refused('POST', '/subscriptions', '{')).to.match(/^400 BODY_NOT_JSON/);
+    for (const text of ['{', '', Buffer.from('{"\xff":1}', 'latin1')])
+      expect(await refused('POST', '/subscriptions', text)).to.match(/^400 BODY_NOT_JSON/);
+    expect(await refused('POST', '/subscriptions', `{"x":[${'[],'.repeat(20_000)}1]}`)).to.match(
+      /^400 BODY_TOO_COMPLEX .* 20000 values/,
+    );
     expect(await refused('POST', '/subscriptions', 'x=1', { 'content-type': 'text/plain' })).to.match(
       /^415 CONTENT_TYPE_WRONG/,
     );

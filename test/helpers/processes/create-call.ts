@@ -19,7 +19,8 @@ export async function callService<Body>(
 ): Promise<ApiAnswer<Body>> {
   const sent = new Headers(body === undefined ? {} : { 'Content-Type': 'application/json' });
   for (const [name, value] of Object.entries(headers)) sent.set(name, value);
-  const content = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const isContent = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+  const content = isContent ? (body as string | Uint8Array<ArrayBuffer> | undefined) : JSON.stringify(body);
   const response = await fetch(url, { method, headers: sent, body: content ?? null });
   const text = await response.text();
   const isJson = (response.headers.get('Content-Type') ?? '').includes('json');
