@@ -92,8 +92,12 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       expect((await call('admin', method, path, body)).status, path).to.be.oneOf([200, 201]);
     }
     for (const path of ['/deliveries', '/events', `/events/${UNKNOWN_EVENT}`])
-      for (const who of ['none', 'wrong', 'issuer'] as const)
-        expect(await coded(who, 'GET', path), path).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+      for (const who of ['none', 'wrong', 'issuer'] as const) {
+        const { status, code, headers, message } = await call(who, 'GET', path);
+        expect([status, code], path).to.deep.equal([401, 'ADMIN_API_KEY_WRONG']);
+        expect(headers.get('WWW-Authenticate')).to.equal('Bearer');
+        expect(message).to.contain('Authorization: Bearer <ADMIN_API_KEY>.');
+      }
     const { message } = await call('none', 'GET', `/tokens/${tokenId}`);
     expect(message).to.contain('<API_KEY> or <ADMIN_API_KEY>');
   });
