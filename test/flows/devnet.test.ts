@@ -5,9 +5,11 @@ import { startChild, type Child } from '../../devnet/child-process';
 import type { DevnetFacts } from '../../devnet/place';
 import { nodeClient } from '../../devnet/hardhat-node';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import type { Overview } from '../../service/console/views';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { ask, type CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { API, openConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { serve } from '../helpers/http-server';
@@ -18,12 +20,15 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const DEVNET = join(PROJECT_ROOT, 'dist/devnet/main.js');
 
 describe('npm run devnet', () => {
-  /** It waits ten seconds for the wallet to be read again, while the other tests run. */
+  // Both wait ten seconds for the wallet to be read again, while the other tests run.
   let withFaults: Promise<CommandAnswer>;
+  let onlyFaults: ReturnType<typeof startReady>;
 
   before(async () => {
     await Promise.allSettled([8545, 3000, 4000].map((port) => serve(() => undefined, port)));
     withFaults = ask(DEVNET, ['--once', '--faults'], {}, { cwd: temporaryFolder().path });
+    onlyFaults = startReady(['--faults', '--no-walk', '--json'], temporaryFolder().path);
+    onlyFaults.catch(() => undefined);
   });
 
   it('stops after the start if it is interrupted meanwhile', async () => {
@@ -149,6 +154,19 @@ describe('npm run devnet', () => {
     for (const type of ['subscription_gone', 'dead_letter', 'wallet_low'])
       expect(faults).to.match(new RegExp(`webhook verified: operations.${type} `));
     expect(code).to.equal(0);
+  });
+
+  it('-- --faults goes on, and its console shows the faults', async () => {
+    const { ready, lines } = await onlyFaults;
+    expect(lines.join()).not.to.contain('Bill of Lading signed');
+    const page = openConsolePage(ready.serviceUrl);
+    await page.logIn(ready.adminApiKey);
+    // The overview may be a second old.
+    await eventually('the console shows them', async () => {
+      const { problems } = (await page.call<Overview>('GET', `${API}/overview`)).body;
+      const shown = problems.map(({ message }) => message).join(' ');
+      return ['is gone', 'dead letters', 'cannot pay'].every((part) => shown.includes(part));
+    });
   });
 });
 
