@@ -254,6 +254,7 @@ describe('PKCS11_MODULE', function () {
       rmSync(own.DID_DOCUMENT_PATH ?? '');
       expect(await did(2, '--rotate')).to.contain('DID_DOCUMENT_UNUSABLE');
       expect(await did(0)).to.contain('was missing and was rebuilt from it');
+      expect(await did(0)).to.contain('nothing was written');
       expect(await did(2, '--force')).to.contain('`npx tdoc did --rotate`');
     });
 
