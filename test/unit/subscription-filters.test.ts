@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { CloudEvent } from '../../service/events/cloud-event';
-import { compileSelection } from '../../service/events/select-events';
+import { compileRules } from '../../service/events/select-events';
 
 const REGISTRY = '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81';
 const HOLDER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
@@ -42,7 +42,11 @@ delete REGISTRY_EVENT.data.tokenIdHex;
 /** A filter of any dialect, also on attributes that no event has. */
 type Filters = readonly object[];
 
-const selects = (selection: object, event = EVENT): boolean => compileSelection(selection)(event);
+/** With the definition of a stored subscription. */
+const selects = (selection: object, event = EVENT): boolean =>
+  compileRules(
+    JSON.stringify({ ...selection, config: { startFrom: 'beginning', retractions: false } }),
+  ).wants(event);
 const withPayload = (payload: object): CloudEvent =>
   ({ ...EVENT, data: { ...EVENT.data, payload } }) as unknown as CloudEvent;
 
