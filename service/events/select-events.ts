@@ -72,7 +72,7 @@ export function compileRules(definition: string): EventRules {
  * A filter on an attribute that the event lacks is false, and `not` of it is true, as the CloudEvents
  * Subscriptions API says.
  */
-function compileSelection({ source, types, filters = [] }: Selection): EventPredicate {
+export function compileSelection({ source, types, filters = [] }: Selection): EventPredicate {
   const conditions = filters.map(compile);
   if (source !== undefined) conditions.unshift((event) => event.source === source);
   if (types !== undefined) {
