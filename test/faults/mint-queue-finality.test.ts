@@ -249,6 +249,8 @@ describe('a mint on a public network', () => {
       const { queue, untilState, expectToStay } = mint;
       await untilMined(mint);
       await back();
+      const { length } = queue.proxy.calls;
+      await eventually('it looks for the block', () => queue.proxy.calls.length > length + 8);
       for (const { raw } of queue.journal.transactions) await local.client.send(SEND, [raw]);
       await mine();
       await expectToStay('mined');
