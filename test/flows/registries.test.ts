@@ -18,6 +18,9 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 /** Selector of `supportsInterface` (EIP-165). */
 const SUPPORTS_INTERFACE = '0x01ffc9a7';
 
+/** What the messages of these refusals name. */
+const NAMED: Record<string, string> = { NETWORK_NOT_CONFIGURED: 'PROVIDER_API_KEY', BODY_TOO_LARGE: '64 KB' };
+
 /** An entry of GET /registries. */
 interface Listed {
   address: string;
@@ -158,7 +161,7 @@ describe('registries that are added and removed while the service runs', () => {
       const answer = await place.add(given).finally(() => proxy.answer(THROUGH));
       expect(outcomeOf(answer)).to.deep.equal(outcome);
       if (outcome[0] === 503) expect(answer.headers.get('Retry-After')).to.equal('10');
-      if (outcome[1] === 'NETWORK_NOT_CONFIGURED') expect(answer.message).to.contain('PROVIDER_API_KEY');
+      expect(answer.message).to.contain(NAMED[outcome[1]] ?? '');
       expect(await place.entry()).to.equal(undefined);
     });
 
