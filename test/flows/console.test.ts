@@ -92,6 +92,7 @@ describe('the console in a browser', function () {
     await page.getByLabel('Vessel').fill('PO_:123');
     await issue.click();
     await page.getByText('2 problems to solve first').waitFor();
+    await page.getByText('contains "_:"').waitFor();
     await expectGood();
     await page.getByLabel('Vessel').fill('Ever Given');
     await number.fill('BROWSER-1');
