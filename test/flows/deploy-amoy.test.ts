@@ -335,10 +335,12 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
     it('sends nothing while the file of the transaction is damaged', async () => {
       await interrupted();
       const file = await registryFile();
-      writeFileSync(file, '{"hashes":');
-      expect(await refuse())
-        .to.contain('DEPLOYMENT_FAILED')
-        .and.to.contain(`${file} is damaged`);
+      for (const content of ['', '{"hashes":']) {
+        writeFileSync(file, content);
+        expect(await refuse(), content)
+          .to.contain('DEPLOYMENT_FAILED')
+          .and.to.contain(`${file} is damaged`);
+      }
       expect(await pending()).to.equal(0);
     });
 

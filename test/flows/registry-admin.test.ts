@@ -236,7 +236,7 @@ describe('registry admin commands', () => {
       expect(long).to.contain('RemarkLengthExceeded').and.to.contain('122 bytes');
     });
 
-    it('is burned by its id, with a remark that the given credential decrypts', async () => {
+    it('is burned once, by its id, with a remark that the given credential decrypts', async () => {
       const key = ['--credential', file, '--remark', REMARK];
       const burned = objectOf(await run(['burn', String(tokenId), '--yes', ...key, '--json']));
       expect(burned).to.deep.include({ outcome: 'done', tokenId: String(tokenId), isRemarkEncrypted: true });
@@ -246,6 +246,11 @@ describe('registry admin commands', () => {
         .to.contain('Now')
         .and.to.contain('shredded');
       expect((await run(['decrypt-remark', file])).stdout).to.match(new RegExp(`burn +"${REMARK}"`));
+      for (const args of [
+        ['burn', file, '--yes'],
+        ['restore', file],
+      ])
+        expect(await refused(args)).to.contain('no operation is possible any more');
     });
 
     it('refuses a --credential that is redundant, or of another token or registry', async () => {

@@ -250,16 +250,23 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     expect(await channelOf(SAMPLE_FEED, await subscribe())).to.be.greaterThan(second);
   });
 
-  it('removes the queues of a deleted subscription that a kill left, and no others', async () => {
-    await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
-    const { db } = outbox.database;
-    await db.deleteFrom('channels').where('id', '=', second).execute();
-    await removeLeftoverQueues(outbox.database);
-    for (const table of ['queues', 'deliveries'] as const) {
-      const rows = await db.selectFrom(table).select('channel').execute();
-      expect(rows.map(({ channel }) => channel)).to.deep.equal([first, first]);
-    }
-  });
+  for (const [what, remove] of Object.entries({
+    'that is deleted by force': async () => {
+      expect(await removeSubscription(outbox.database, name, true)).to.include({ undelivered: 2 });
+    },
+    'whose deletion a kill interrupted': async () => {
+      await outbox.database.db.deleteFrom('channels').where('id', '=', second).execute();
+      await removeLeftoverQueues(outbox.database);
+    },
+  }))
+    it(`removes the queues of a subscription ${what}, and no others`, async () => {
+      await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
+      await remove();
+      for (const table of ['queues', 'deliveries'] as const) {
+        const rows = await outbox.database.db.selectFrom(table).select('channel').execute();
+        expect(rows.map(({ channel }) => channel)).to.deep.equal([first, first]);
+      }
+    });
 
   /** Begins a transaction that changes subscriptions, and ends it when `other` waits for it. */
   async function whileChanging(

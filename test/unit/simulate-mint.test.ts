@@ -1,4 +1,4 @@
-import { FetchRequest, getAddress, makeError } from 'ethers';
+import { FetchRequest, getAddress, makeError, type Interface } from 'ethers';
 import { expect } from 'chai';
 import { AnswerTooLargeError, malformed } from '../../service/chain/transport';
 import { registryInterface } from '../../service/registry/registry-contracts';
@@ -67,4 +67,17 @@ describe('a failed simulation of a mint', () => {
         message: 'Failed to mint token',
       });
   });
+
+  for (const [reason, values, remedy] of [
+    ['EnforcedPause', [], 'its admin must unpause it first'],
+    ['AccessControlUnauthorizedAccount', [`0x${'ab'.repeat(20)}`, `0x${'00'.repeat(32)}`], 'must grant it'],
+    ['RemarkLengthExceeded', [], 'at most 120 bytes'],
+    ['TokenExists', [], 'exists already'],
+  ] as const)
+    it(`has a remedy when the contract says ${reason}`, () => {
+      const data = (registryInterface as Interface).encodeErrorResult(reason, values);
+      const failure = simulationFailed(makeError('reverted', 'CALL_EXCEPTION', { ...CALL, data }));
+      expect(failure).to.include({ reason, message: 'Failed to mint token' });
+      expect(failure.remedy).to.contain(remedy);
+    });
 });
