@@ -175,7 +175,8 @@ describe('the service at start and stop', () => {
       .and.contain('any web page in a browser on this machine');
     const open = await linesAbout({ HOST: '0.0.0.0' });
     expect(open.map(({ level }) => level)).to.deep.equal(['error']);
-    expect(await linesAbout({ WALLET_PRIVATE_KEY: '' })).to.deep.equal([]);
+    for (const closed of [{ API_KEY: 'key-of-this-test' }, { WALLET_PRIVATE_KEY: '' }])
+      expect(await linesAbout(closed)).to.deep.equal([]);
   });
 
   describe('as a process with 200 file descriptors', () => {
