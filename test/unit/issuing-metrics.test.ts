@@ -128,6 +128,16 @@ describe('the report of issuing', () => {
     });
   });
 
+  it('leaves the service healthy with an empty wallet, which a restart would not fund', async () => {
+    const empty = { ...wallet, balanceWei: 0n, mintsAffordable: 0 };
+    const report = await createIssuingReport({ ...sources, wallet: async () => empty })(1_000);
+    const { isHealthy, issuing } = healthOf([], report, 0);
+    expect(isHealthy).to.equal(true);
+    expect(issuing).to.deep.include({
+      wallet: { ...empty, balanceWei: '0', readAt: '1970-01-01T00:00:05.000Z' },
+    });
+  });
+
   it('has no negative age when the clock of another process is ahead', async () => {
     const { mints: counted } = await createIssuingReport({ ...sources, clock: { now: () => 0 } })(1_000);
     expect(counted?.oldestSeconds).to.equal(0);
