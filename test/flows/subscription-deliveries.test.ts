@@ -95,6 +95,8 @@ for (const engine of ENGINES) {
         return conditions.length > 0 ? conditions : undefined;
       });
       expect(condition).to.include({ what: 'subscription_paused', subject: `subscription/${id}` });
+      for (const [state, count] of Object.entries({ active: 1, paused: 1, gone: 0 }))
+        expect(await metricOf(api.service.url, `etr_subscriptions{state="${state}"}`), state).to.equal(count);
       await putState(id, 'active');
       await came(sink, 3);
       const [, one, two] = sink.deliveries.map(({ event }) => event.data);

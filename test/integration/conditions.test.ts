@@ -29,6 +29,7 @@ import {
   replaceSubscription,
   subscriptionOf,
 } from '../../service/subscriptions/stored-subscriptions';
+import { countSubscriptions } from '../../service/subscriptions/subscription-health';
 import { dead, emptyOutbox, failed, type ClaimedHead } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -251,6 +252,18 @@ describeOnEngines('conditions', (on, engine) => {
       await note({ conditions: [ofNode('node_away')] }, OBSERVER, before);
       expect(await kinds()).to.deep.equal(['subscription_gone']);
       expect(await arrived()).to.deep.equal([`subscription_gone subscription/${name}`]);
+      // `default`, which the settings have, counts as well.
+      const withDefault = { registries: [{ webhook: {} }] } as unknown as Config;
+      const ofDefault = {
+        ...ofNode('node_away'),
+        what: 'subscription_gone',
+        subject: 'subscription/default',
+      };
+      for (const [conditions, counts] of [
+        [[], { active: 2, paused: 0, gone: 1 }],
+        [[ofDefault as Condition], { active: 1, paused: 0, gone: 2 }],
+      ] as const)
+        expect(await countSubscriptions(withDefault, outbox.database.db, conditions)).to.deep.equal(counts);
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([]);
       const resumed = (row: Parameters<typeof subscriptionOf>[0]) => {
