@@ -6,6 +6,9 @@ import {
   type IssuingReport,
 } from '../../service/observability/issuing-report';
 import { createMetrics, type Metrics } from '../../service/observability/metrics';
+import type { NodeReport } from '../../service/chain/node-states';
+import { newFeedStatus, type FeedState, type FollowedFeed } from '../../service/watcher/feed-status';
+import { quoted, readDocument, tables } from '../helpers/pages/markdown';
 
 const signing = { waiting: 4, busy: 2, threads: 2 };
 const wallet = {
@@ -91,6 +94,43 @@ describe('the metrics of issuing', () => {
       'etr_mints_reorganised_total 3',
     ]);
     expect(outcomes.lastFailure()).to.deep.equal({ code: 'TRANSACTION_REJECTED', at: 7_000 });
+  });
+});
+
+describe('GET /metrics', () => {
+  it('has the blocks of feeds, and each node by its worst state', async () => {
+    const [registry, url] = [`0x${'ab'.repeat(20)}`, 'https://node.example'];
+    const node = { url, state: 'up', headBlock: 9, differences: 2 } as NodeReport;
+    const status = { ...newFeedStatus(0), nextBlock: 7, headBlock: 9, finalBlock: 6 };
+    const feed = (state: FeedState, nodes: NodeReport[]): FollowedFeed => {
+      const [network, chainId] = ['localhost', nodes.length];
+      return { network, chainId, registry, status: { ...status, state }, nodes: () => nodes };
+    };
+    const away: NodeReport = { ...node, state: 'away', headBlock: 8, differences: 3 };
+    const feeds = [feed('following', [node]), feed('failing', [node, away])];
+    const text = await createMetrics().text({ ...NOTHING, issuing: undefined, feeds });
+    const of = (chainId: number, value: number) => `{registry="${chainId}:${registry}"} ${value}`;
+    expect(text.split('\n').filter((line) => /^etr_(feed|node)/.test(line))).to.have.members([
+      ...[of(1, 1), of(2, 0)].map((value) => `etr_feed_up${value}`),
+      ...[of(1, 7), of(2, 7)].map((value) => `etr_feed_next_block${value}`),
+      ...[of(1, 9), of(2, 9)].map((value) => `etr_feed_head_block${value}`),
+      ...[of(1, 6), of(2, 6)].map((value) => `etr_feed_final_block${value}`),
+      `etr_node_up{node="${url}"} 0`,
+      `etr_node_head_block{node="${url}"} 8`,
+      `etr_node_differences{node="${url}"} 3`,
+    ]);
+  });
+
+  it('has the metrics of docs/operations.md', async () => {
+    const text = await createMetrics().text({ ...NOTHING, issuing: undefined });
+    const names = [...text.matchAll(/^# HELP (\S+)/gm)].map(([, name]) => name);
+    const [rows = []] = tables(readDocument('docs/operations.md').section('Metrics'));
+    const documented = rows.flatMap(([cell = '']) => {
+      const [first = '', ...others] = quoted(cell).map((name) => name.replace(/\{.*/, ''));
+      // `…` stands for the first two words.
+      return [first, ...others.map((name) => name.replace('…', first.split('_').slice(0, 2).join('_')))];
+    });
+    expect(names).to.have.members(documented);
   });
 });
 
