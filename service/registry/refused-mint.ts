@@ -7,7 +7,6 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EnforcedPause: 'The registry is paused: its admin must unpause it first.',
   AccessControlUnauthorizedAccount:
     'The wallet has no minter role in this registry: its admin must grant it.',
-  InvalidRegistry: 'TOKEN_REGISTRY_ADDRESS is not a registry that its title escrow factory can serve.',
 };
 
 /** The message of every mint that cannot be simulated, so that one search finds all such failures. */
