@@ -18,7 +18,7 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 /** Selector of `supportsInterface` (EIP-165). */
 const SUPPORTS_INTERFACE = '0x01ffc9a7';
 
-/** What the messages of these refusals name. */
+/** A part of the message, by the code of the refusal. */
 const NAMED: Record<string, string> = { NETWORK_NOT_CONFIGURED: 'PROVIDER_API_KEY', BODY_TOO_LARGE: '64 KB' };
 
 /** An entry of GET /registries. */
