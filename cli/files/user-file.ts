@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { visit } from 'jsonc-parser';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
 import { findJsonError } from '../../service/base/json';
+import { scanJson } from '../../service/base/scan-json';
 import { printable } from '../terminal/printable';
 
 /** Stands for standard input in place of a file name. */
@@ -13,16 +13,19 @@ const STANDARD_INPUT = '-';
  * Reads the JSON that a user names: a file, or `-` for standard input. Relative paths start at the user's
  * working directory.
  *
- * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON or FILE_AMBIGUOUS with line and
- *   column.
+ * @throws ConfigurationError FILE_NOT_FOUND, FILE_UNREADABLE, FILE_NOT_JSON with line and column, or
+ *   FILE_AMBIGUOUS with a JSON pointer.
  */
 export async function readJsonInput(path: string): Promise<unknown> {
   const name = path === STANDARD_INPUT ? 'standard input' : path;
   const bytes = await bytesOf(path);
   const text = decode(bytes, name);
   const value = parse(text, name);
-  refuseRepetition(text, name);
-  return value;
+  const { repeated } = scanJson(bytes);
+  if (repeated === undefined) return value;
+  const remedy = 'Keep one of them: programs disagree about which one counts.';
+  const message = `${name}: ${printable(repeated)} occurs twice in its object. ${remedy}`;
+  throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 
 /** Reads the bytes of a file that a user names, or of standard input (`-`). */
@@ -63,52 +66,6 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** Longest part of a name shown in a message; the file may come from a stranger. */
-const LONGEST_NAME = 100;
-
-function refuseRepetition(text: string, fileName: string): void {
-  const found = findRepeatedName(text);
-  if (found === undefined) return;
-  const place = `line ${found.line}, column ${found.column}`;
-  const remedy = 'Keep one of them: programs disagree about which one counts.';
-  const name = printable(JSON.stringify(found.name), LONGEST_NAME);
-  const message = `${fileName}, ${place}: ${name} occurs twice in its object. ${remedy}`;
-  throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
-}
-
 function notJson(name: string, problem: string, cause: unknown): ConfigurationError {
   return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
-}
-
-/** The second occurrence of a name in an object. Line and column count from 1. */
-interface RepeatedName {
-  name: string;
-  line: number;
-  column: number;
-}
-
-/**
- * Finds a member that an object has twice. RFC 8259 (section 4) leaves open which one counts: a person sees
- * both, but a signature covers only the one that the parser takes.
- *
- * @param text JSON that was parsed already. The result is also undefined if it is nested too deeply for the
- *   stack.
- */
-function findRepeatedName(text: string): RepeatedName | undefined {
-  const open: Set<string>[] = [];
-  let found: RepeatedName | undefined;
-  try {
-    visit(text, {
-      onObjectBegin: () => void open.push(new Set()),
-      onObjectEnd: () => void open.pop(),
-      onObjectProperty: (name, _offset, _length, line, column) => {
-        const names = open.at(-1);
-        if (names?.has(name)) found ??= { name, line: line + 1, column: column + 1 };
-        names?.add(name);
-      },
-    });
-  } catch (thrown) {
-    if (!(thrown instanceof RangeError)) throw thrown;
-  }
-  return found;
 }

@@ -10,6 +10,7 @@ import {
 } from '../base/delivery-options';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { findJsonError, members, problemsOf } from '../base/json';
+import { scanJson } from '../base/scan-json';
 import { confirmationsIn, parsed, urls, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {
@@ -91,6 +92,9 @@ function textOf(path: string): string {
 
 /** The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key. */
 function parse(text: string, path: string): unknown {
+  const { repeated } = scanJson(Buffer.from(text));
+  if (repeated !== undefined)
+    throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${repeated} occurs twice; keep one.`);
   try {
     return JSON.parse(text);
   } catch {

@@ -1,5 +1,6 @@
 import { codeOf, messageOf } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
+import { scanJson } from '../base/scan-json';
 import { isThisMachine } from '../base/sink-rules';
 
 /**
@@ -105,7 +106,10 @@ function parsed(url: URL, contentType: string, body: Buffer | undefined): Fetche
   try {
     // TextDecoder drops the byte order mark, like `response.json()`.
     const text = new TextDecoder().decode(body);
-    return { kind: 'json', url: url.href, contentType, text, json: JSON.parse(text) as unknown };
+    const json: unknown = JSON.parse(text);
+    const { repeated } = scanJson(body);
+    if (repeated === undefined) return { kind: 'json', url: url.href, contentType, text, json };
+    return { kind: 'refused', url: url.href, problem: `has ${repeated} twice in its object` };
   } catch {
     return { kind: 'refused', url: url.href, problem: 'is not JSON' };
   }

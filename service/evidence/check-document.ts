@@ -1,5 +1,6 @@
 import { sha256, toUtf8Bytes } from 'ethers';
 import { messageOf, orUndefined } from '../base/errors';
+import { scanJson } from '../base/scan-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../issuance/credential';
 import type { DocumentLoader, LoadedDocument } from '../issuance/document-loader';
@@ -58,9 +59,10 @@ async function checkFetched(
   else claimed(says, from === 'host' ? `its host gave it then; ${THE_FILE}` : THE_FILE, { isMinor: true });
 }
 
-/** The value of a JSON text; undefined for another text. */
+/** The value of a JSON text; undefined for another text, and if an object has a name twice. */
 export function jsonOf(text: string): unknown {
-  return orUndefined((): unknown => JSON.parse(text));
+  const isClear = scanJson(Buffer.from(text)).repeated === undefined;
+  return isClear ? orUndefined((): unknown => JSON.parse(text)) : undefined;
 }
 
 async function contextOf(knownContexts: DocumentLoader, url: string): Promise<LoadedDocument | undefined> {

@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { HttpError } from './middleware/errors';
 import type { JsonObject } from '../issuance/credential';
-import { jsonObjectOf, notJson, parseBody, refuseComplex } from '../issuance/parse-body';
+import { checkedBody, jsonObjectOf, notJson, parseBody } from '../issuance/parse-body';
 
 /** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
 export const LIMIT_BYTES = 50 * 1024 * 1024;
@@ -103,8 +103,7 @@ async function smallObject(ctx: Context): Promise<JsonObject> {
   }
   const bytes = await joined(chunks);
   if (bytes.length === 0 || !isUtf8(bytes)) throw notJson();
-  refuseComplex(bytes);
-  return jsonObjectOf(ctx.request.body);
+  return checkedBody(bytes, () => jsonObjectOf(ctx.request.body));
 }
 
 /**

@@ -94,6 +94,19 @@ describe('a body of POST /create of up to 64 KB', () => {
     expect((await post(deep)).status).to.equal(200);
   });
 
+  it('is refused with a name that occurs twice, unless it may be one that was accepted before', async () => {
+    for (const [body, pointer] of [
+      [REQUEST.replace('"owner":', '"owner":"0x1","owner":'), '/owner'],
+      [REQUEST.replace('{}', '{"a":[{"b":1,"c":2,"\\u0062":3}]}'), '/credentialSubject/a/0/b'],
+    ] as const) {
+      issued = [];
+      await refused(post(body), 400, 'BODY_AMBIGUOUS', new RegExp(`^${pointer} occurs twice in its object`));
+      // The journal has the answer of a stored key, and the thread refuses the body of another one.
+      expect((await post(body, { 'Idempotency-Key': 'stored' })).status).to.equal(200);
+      expect(issued).to.deep.equal([body]);
+    }
+  });
+
   it('is given up when its caller leaves before all of it has arrived', async () => {
     const { socket } = await rawCreate(app.url, { 'Content-Length': REQUEST.length });
     socket.write(REQUEST.slice(0, -1));

@@ -230,6 +230,14 @@ describe('preparing a document', () => {
     expect((await documentOf(bodyWith(texts))).credentialSubject).to.include(texts);
   });
 
+  it('refuses a name that occurs twice, with its pointer, also behind 6 MB of text', async () => {
+    const attachment = `"attachments":[{"data":"${'{\\"},'.repeat(1_000_000)}","x":1,"x":2}]`;
+    const body = bodyWith().replace('"scac"', `${attachment},"scac"`);
+    const refusal = await errorOf(prepare(preparationOf(body)));
+    expect(refusal).to.include({ code: 'BODY_AMBIGUOUS' });
+    expect(refusal.message).to.match(/^\/credentialSubject\/attachments\/0\/x occurs twice/);
+  });
+
   it('refuses a long id that every statement would repeat, and characters that become six', async () => {
     const links = Array.from({ length: 1_000 }, (_, index) => String(index));
     for (const subject of [

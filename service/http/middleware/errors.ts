@@ -35,8 +35,10 @@ export class HttpError extends Error {
  * message is sent to the caller.
  */
 export const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
+  BODY_AMBIGUOUS: 400,
   BODY_NOT_JSON: 400,
   BODY_TOO_COMPLEX: 400,
+  CONTENT_CHANGED: 400,
   CONTEXT_UNAVAILABLE: 503,
   CREDENTIAL_INVALID: 400,
   CREDENTIAL_ALREADY_DERIVED: 400,

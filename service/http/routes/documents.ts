@@ -70,7 +70,9 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
     limitBodies(parts.bodyLimits),
     async (ctx) => {
       const { log, accepted, idempotencyKey: key, leave, left, session } = ctx.state;
-      const { body, requestHash } = await createBody(ctx);
+      const { body, requestHash, refusal } = await createBody(ctx);
+      // A request that was accepted before gets its answer, whatever is refused by now.
+      if (refusal !== undefined && key === undefined) throw refusal;
       // GET /documents/{tokenId} has to exist for the caller.
       const hasDocuments = issuedDocuments !== undefined && (apiKey ?? session) !== undefined;
       const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
@@ -154,11 +156,11 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
  * thread, and V8 cannot clone a deeply nested one.
  *
  * @returns `requestHash`: SHA-256 in hex of the document type, a line feed and the body. Repetitions of a
- *   request have the same hash.
+ *   request have the same hash. `refusal`: why no new document can be issued for a small body.
  */
 export async function createBody(
   ctx: Context & { state: Pick<CreateState, 'accepted' | 'least'> },
-): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
+): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string; refusal: Error | undefined }> {
   const { accepted, least } = ctx.state;
   const hash = createHash('sha256').update(`${accepted.documentType}\n`);
   const body = await arrived(
@@ -166,8 +168,17 @@ export async function createBody(
     readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk)),
     least,
   );
-  if (mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
-  return { body, requestHash: hash.digest('hex') };
+  const refusal = mostBytes(ctx) <= SMALL_BYTES ? refusalOf(body) : undefined;
+  return { body, requestHash: hash.digest('hex'), refusal };
+}
+
+function refusalOf(body: Uint8Array): Error | undefined {
+  try {
+    parseCreateRequest(parseBody(body));
+    return undefined;
+  } catch (thrown) {
+    return thrown as Error;
+  }
 }
 
 /** Node.js joins repeated headers with a comma and a space; no valid key has a space. */
