@@ -114,7 +114,7 @@ function numberOf({ blNumber }: Readonly<Record<string, unknown>>): string | und
  * body.
  */
 function refuseUnsignable(credential: UnsignedCredential): void {
-  const { done, value } = unprotectedContentIn(credential).next();
+  const { done, value } = unprotectedContentIn(credential, 'credential').next();
   if (!done) throw new RequestError(value.code, `${value.pointer} ${value.problem}.`);
   const empty = emptinessOf(credential.credentialSubject);
   if (empty) throw new RequestError(empty.code, `/credentialSubject ${empty.problem}.`);

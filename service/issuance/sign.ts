@@ -1,13 +1,15 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
-import { SignerError, SigningError, messageOf } from '../base/errors';
+import { RequestError, SignerError, SigningError, messageOf } from '../base/errors';
 import type { IssuerKey } from '../config/key-settings';
 import { openIssuerKey } from '../keys/issuer-key';
 import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
-import { createIssuingCryptosuite } from './issuing-cryptosuite';
+import { createIssuingCryptosuite, newStatementKey } from './issuing-cryptosuite';
+import { PreparedContexts } from './prepared-contexts';
+import { unsignedContentIn } from './signed-content';
 
 /** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
@@ -43,9 +45,13 @@ export async function createCredentialSigner(
   client?: ModuleClient,
 ): Promise<SignCredential> {
   const open = await openIssuerKey(key, client);
-  const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
+  const contextResolver = new PreparedContexts();
+  const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS, newStatementKey, contextResolver);
   return async (credential, created) => {
     try {
+      const options = { documentLoader, contextResolver };
+      const [unsigned] = await unsignedContentIn({ ...credential }, options);
+      if (unsigned) throw new RequestError(unsigned.code, `${unsigned.pointer} ${unsigned.problem}.`);
       const signer = await open();
       const suite = new DataIntegrityProof({ signer, date: created.toISOString(), cryptosuite });
       const purpose = new jsigs.purposes.AssertionProofPurpose();
@@ -60,8 +66,8 @@ export async function createCredentialSigner(
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
  * not be signed.
  */
-function signingFailed(cause: unknown): SigningError | SignerError {
-  if (cause instanceof SignerError) return cause;
+function signingFailed(cause: unknown): SigningError | SignerError | RequestError {
+  if (cause instanceof SignerError || cause instanceof RequestError) return cause;
   const { cause: ofLoader, event } = detailsOf(cause);
   if (ofLoader instanceof SigningError) return ofLoader;
   if (event === undefined) {

@@ -1,4 +1,5 @@
 import { isWellFormed, pointerStep } from '../base/json';
+import { isJsonObject, type JsonObject } from './credential';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
 export interface UnprotectedContent extends Problem {
@@ -12,13 +13,6 @@ const TOO_DEEP: Problem = {
   code: 'SUBJECT_VALUE_INVALID',
   problem: `is nested deeper than ${DEEPEST} levels`,
 };
-const SAME_ID: Problem = {
-  code: 'TEXT_NOT_PROTECTED',
-  problem:
-    'is also the id of another object in the credential: statements about one could be ' +
-    'moved to the other; give each its own id, or none',
-};
-
 interface Place {
   value: unknown;
   pointer: string;
@@ -27,21 +21,22 @@ interface Place {
   named: number;
 }
 
+/** The kind of a root. A credential may have `@context` (URLs) and `proof`. */
+type Kind = 'credential' | 'part';
+
 /**
- * Finds the first content, in document order, that an ecdsa-sd-2023 signature does not protect from changes;
- * undefined if there is none.
- *
- * `root` is a whole credential, to be signed or derived, or its subject alone. Only a whole credential may
- * have `@context` (a list of URLs) and `proof` at its root. Only in a whole credential are the subject's ids
- * compared with those of the issuer and of the credential.
+ * Finds the first content, in document order, that an ecdsa-sd-2023 signature does not protect from changes,
+ * because of its spelling; undefined if there is none. signed-content.ts finds what depends on the contexts.
  *
  * Only content that is known to be protected is allowed (docs/signature-coverage.md): objects whose keys are
- * plain terms, with ids of their own; lists of different literals or of objects; well-formed strings;
- * booleans; numbers that JSON-LD writes exactly; and null, which JSON-LD defines as absent. The walk does not
- * use recursion, because the caller chooses the depth of the input.
+ * plain terms; texts with a language; lists of literals or of objects; well-formed strings; booleans; numbers
+ * that JSON-LD writes exactly; and null, which JSON-LD defines as absent. The walk does not use recursion,
+ * because the caller chooses the depth of the input.
+ *
+ * @param root a whole credential, to be signed or derived, or a part of one.
  */
-export function findUnprotectedContent(root: unknown): UnprotectedContent | undefined {
-  for (const found of unprotectedContentIn(root)) return found;
+export function findUnprotectedContent(root: unknown, kind: Kind): UnprotectedContent | undefined {
+  for (const found of unprotectedContentIn(root, kind)) return found;
   return undefined;
 }
 
@@ -53,8 +48,10 @@ export function findUnprotectedContent(root: unknown): UnprotectedContent | unde
  * IRIs of the vocabulary. Signing holds the statements several times, and they can be far longer than the
  * JSON: each repeats its subject's id, and DEL, one character in JSON, takes six.
  */
-export function* unprotectedContentIn(root: unknown): Generator<UnprotectedContent, number, undefined> {
-  const ids = new Set(isCredential(root) ? [root.issuer, root.id] : []);
+export function* unprotectedContentIn(
+  root: unknown,
+  kind: Kind,
+): Generator<UnprotectedContent, number, undefined> {
   const pending: Place[] = [{ value: root, pointer: '', depth: 0, named: 0 }];
   let statementsLength = 0;
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
@@ -65,7 +62,7 @@ export function* unprotectedContentIn(root: unknown): Generator<UnprotectedConte
       continue;
     }
     statementsLength += place.named + ownLength(value);
-    const { problems, children } = Array.isArray(value) ? inList(place, value) : inObject(place, ids);
+    const { problems, children } = Array.isArray(value) ? inList(place, value) : inObject(place, kind);
     yield* problems;
     for (const child of children.reverse()) pending.push(child);
   }
@@ -95,9 +92,9 @@ interface Inside {
 }
 
 function inList({ pointer, depth, named }: Place, list: unknown[]): Inside {
-  const found = problemOfList(list);
+  const nested = list.findIndex(Array.isArray);
   return {
-    problems: found ? [{ ...found.problem, pointer: `${pointer}/${found.index}` }] : [],
+    problems: nested < 0 ? [] : [{ ...NESTED_LIST, pointer: `${pointer}/${nested}` }],
     children: list.map((value, index) => ({
       value,
       pointer: pointer + pointerStep(index),
@@ -107,25 +104,25 @@ function inList({ pointer, depth, named }: Place, list: unknown[]): Inside {
   };
 }
 
-function inObject({ value, pointer, depth }: Place, ids: Set<unknown>): Inside {
+function inObject({ value, pointer, depth }: Place, kind: Kind): Inside {
   const inside: Inside = { problems: [], children: [] };
-  if (typeof value !== 'object' || value === null) return inside;
-  const isRoot = pointer === '' && isCredential(value);
+  if (!isJsonObject(value)) return inside;
+  const isRoot = pointer === '' && kind === 'credential';
+  const isTagged = isTaggedText(value);
   const named = idLength(value);
-  for (const [key, child] of Object.entries(value) as [string, unknown][]) {
+  for (const [key, child] of Object.entries(value)) {
     if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
     const childPointer = pointer + pointerStep(key);
-    const isTaken = key === 'id' && !isRoot && ids.has(child);
-    const problem = problemOfKey(key) ?? problemOfName(key, child) ?? (isTaken ? SAME_ID : undefined);
-    if (key === 'id') ids.add(child);
+    const problem = isTagged ? undefined : problemOfKey(key);
     if (problem) inside.problems.push({ ...problem, pointer: childPointer });
     else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1, named });
   }
   return inside;
 }
 
-function isCredential(root: unknown): root is Record<string, unknown> {
-  return typeof root === 'object' && root !== null && '@context' in root && 'credentialSubject' in root;
+/** A text with its language (https://www.w3.org/TR/vc-data-model-2.0/#language-and-base-direction). */
+function isTaggedText({ '@value': value, '@language': language, ...others }: JsonObject): boolean {
+  return typeof value === 'string' && typeof language === 'string' && Object.keys(others).length === 0;
 }
 
 /** An inline context could change the meaning of the credential's terms or remove it. */
@@ -140,8 +137,8 @@ export interface Problem {
   problem: string;
 }
 
-const notProtected = (problem: string): Problem => ({ code: 'TEXT_NOT_PROTECTED', problem });
-const invalid = (problem: string): Problem => ({ code: 'SUBJECT_VALUE_INVALID', problem });
+export const notProtected = (problem: string): Problem => ({ code: 'TEXT_NOT_PROTECTED', problem });
+export const invalid = (problem: string): Problem => ({ code: 'SUBJECT_VALUE_INVALID', problem });
 
 // `di-sd-primitives` 3.3.0 relabels blank nodes by regular expressions over whole statements, text included
 // (docs/reports/di-sd-primitives-text-rewriting.md).
@@ -160,20 +157,10 @@ const KEYWORD = notProtected(
 );
 const IRI_KEY = notProtected('is not a term; use the terms of the contexts, which have no ":"');
 const PROTOTYPE = notProtected('is a name with a special meaning in JavaScript, so it is not signed');
-const GRAPH = notProtected(
-  'would hold a graph of its own, which cannot be disclosed selectively; leave it out',
-);
 const NESTED_LIST = notProtected(
   'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
 );
-const REPETITION = notProtected(
-  'occurs more than once in its list, and a signature does not cover how often a value occurs; ' +
-    'write it once, and the quantity as text',
-);
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
-const NO_IRI = invalid('is neither a term nor an absolute IRI, written out and percent-encoded');
-
-const GRAPH_TERMS = new Set(['proof', 'verifiableCredential']);
 
 /** JSON-LD writes a number as an integer or with 16 significant digits. */
 export function problemOfValue(value: unknown): Problem | undefined {
@@ -186,7 +173,7 @@ export function problemOfValue(value: unknown): Problem | undefined {
  * otherwise as an integer: 1e-7 would be signed as 0. Doubles get 16 digits: 0.30000000000000004 would be
  * signed as 0.3.
  */
-function isExact(value: number): boolean {
+export function isExact(value: number): boolean {
   if (Number.isSafeInteger(value)) return !Object.is(value, -0);
   return String(value).includes('.') && Number(value.toExponential(15)) === value;
 }
@@ -204,41 +191,5 @@ function problemOfText(text: string): Problem | undefined {
 export function problemOfKey(key: string): Problem | undefined {
   if (key.startsWith('@')) return KEYWORD;
   if (key === '__proto__') return PROTOTYPE;
-  if (GRAPH_TERMS.has(key)) return GRAPH;
   return problemOfText(key) ?? (key.includes(':') ? IRI_KEY : undefined);
-}
-
-/**
- * Characters that are not allowed in an IRI (RFC 3987). Older libraries write them into the signed statements
- * unescaped.
- */
-// eslint-disable-next-line no-control-regex
-const NOT_IN_IRIS = /[\u0000-\u0020<>"{}|^`\\]/;
-
-/**
- * The problem of a value of `id` or `type`. A name with the prefix `xsd:`, which the render-method context
- * defines, would give one IRI two spellings.
- */
-export function problemOfName(key: string, value: unknown): Problem | undefined {
-  if (key !== 'id' && key !== 'type') return undefined;
-  const isWrong = (name: unknown): boolean =>
-    typeof name === 'string' && (NOT_IN_IRIS.test(name) || name.startsWith('xsd:'));
-  return [value].flat().some(isWrong) ? NO_IRI : undefined;
-}
-
-/**
- * The problem of a list. JSON-LD treats it as a set: nested lists are flattened, and equal literals become
- * one. `index` is the item's position in the list.
- */
-export function problemOfList(list: unknown[]): { index: number; problem: Problem } | undefined {
-  const seen = new Set<string>();
-  for (const [index, item] of list.entries()) {
-    if (Array.isArray(item)) return { index, problem: NESTED_LIST };
-    if (typeof item !== 'string' && typeof item !== 'number' && typeof item !== 'boolean') continue;
-    // Compared as text, because a term with a datatype makes 5 and "5" the same.
-    const literal = String(item);
-    if (seen.has(literal)) return { index, problem: REPETITION };
-    seen.add(literal);
-  }
-  return undefined;
 }

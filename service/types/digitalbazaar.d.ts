@@ -83,7 +83,7 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
    * blank nodes.
    */
   export interface VerifyCryptosuite {
-    createVerifyData(options: object): Promise<{ nonMandatory: string[] }>;
+    createVerifyData(options: object): Promise<{ nonMandatory: string[]; mandatoryHash: Uint8Array }>;
   }
   export function createVerifyCryptosuite(): VerifyCryptosuite;
 }
@@ -126,13 +126,15 @@ declare module '@digitalbazaar/di-sd-primitives' {
   export type LabelMap = Map<string, string>;
   export function createLabelMapFunction(options: { labelMap: LabelMap }): Promise<object>;
   export function labelReplacementCanonicalizeJsonLd(options: object): Promise<string[]>;
-  export function canonicalize(document: object, options: object): Promise<string>;
+  export function canonicalize(document: object | string, options: object): Promise<string>;
   export function stripBlankNodePrefixes(map: LabelMap): LabelMap;
   interface Hmac {
     export(): Promise<Uint8Array>;
   }
   export function createHmac(options: { key: Uint8Array | null }): Promise<Hmac>;
   export function createHmacIdLabelMapFunction(options: { hmac: Hmac }): object;
+  export function toDeskolemizedNQuads(options: { document: unknown; options: object }): Promise<string[]>;
+  export function relabelBlankNodes(options: { nquads: string[]; labelMap: LabelMap }): string[];
   export function hashCanonizedProof(options: {
     document: object;
     proof: object;
@@ -149,18 +151,34 @@ declare module '@digitalbazaar/di-sd-primitives' {
     labelMapFactoryFunction: object;
     groups: Record<Name, string[]>;
     options: object;
-  }): Promise<{ groups: Record<Name, Group> }>;
+  }): Promise<{ groups: Record<Name, Group>; labelMap: LabelMap; nquads: string[] }>;
 }
 
-// Not exported by the package: tests read and write proofs with it, as an attacker would.
+// Not exported by the package (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023-functions). Keys are in Multikey
+// form, signatures of 64 bytes.
 declare module '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js' {
-  export interface DisclosureProof {
+  interface Proof {
     baseSignature: Uint8Array;
     publicKey: Uint8Array;
     signatures: Uint8Array[];
+  }
+  export interface BaseProof extends Proof {
+    hmacKey: Uint8Array;
+    mandatoryPointers: string[];
+  }
+  export interface DisclosureProof extends Proof {
     labelMap: Map<string, string>;
     mandatoryIndexes: number[];
   }
+  /** Returns the bytes that the issuer's key signs. */
+  export function serializeBaseVerifyData(parts: {
+    proofHash: Uint8Array;
+    publicKey: Uint8Array;
+    mandatoryHash: Uint8Array;
+  }): Uint8Array;
+  /** The last two return the `proofValue`. */
+  export function parseBaseProofValue(options: { proof: object }): BaseProof;
   export function parseDisclosureProofValue(options: { proof: object }): DisclosureProof;
+  export function serializeBaseProofValue(proof: BaseProof): string;
   export function serializeDisclosureProofValue(proof: DisclosureProof): string;
 }

@@ -13,6 +13,7 @@ declare module 'jsonld' {
   }
   interface Options {
     documentLoader: (url: string) => Promise<unknown>;
+    contextResolver?: object;
     safe?: boolean;
     eventHandler?: (handled: { event: JsonLdEvent }) => void;
   }

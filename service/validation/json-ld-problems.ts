@@ -4,7 +4,9 @@ import { buildCredential, type JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
 import { pointerStep } from '../base/json';
-import type { SubjectProblem } from './problems';
+import { PreparedContexts } from '../issuance/prepared-contexts';
+import { unsignedContentIn } from '../issuance/signed-content';
+import { capitalised, type SubjectProblem } from './problems';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
 
@@ -30,15 +32,24 @@ const documentLoader = createDocumentLoader(CONTEXT_URL);
 export async function jsonLdProblems(credentialSubject: JsonObject): Promise<SubjectProblem[]> {
   const events: jsonld.JsonLdEvent[] = [];
   try {
-    await jsonld.toRDF(buildCredential({ ...CREDENTIAL, credentialSubject }), {
-      documentLoader,
-      eventHandler: ({ event }) => events.push(event),
-    });
+    const credential = { ...buildCredential({ ...CREDENTIAL, credentialSubject }) };
+    await jsonld.toRDF(credential, { documentLoader, eventHandler: ({ event }) => events.push(event) });
+    if (events.length === 0) return await unsignedIn(credential);
   } catch (thrown) {
     return [{ pointer: '', code: 'SUBJECT_TERM_UNDEFINED', message: messageOf(thrown) }];
   }
   const problems = events.flatMap((event) => problemsOf(event, credentialSubject));
   return [...new Map(problems.map((problem) => [problem.pointer + problem.message, problem])).values()];
+}
+
+/** The content that the contexts leave unsigned. Signing refuses it. */
+async function unsignedIn(credential: JsonObject): Promise<SubjectProblem[]> {
+  const options = { documentLoader, contextResolver: new PreparedContexts() };
+  return (await unsignedContentIn(credential, options)).map(({ pointer, code, problem }) => ({
+    pointer: pointer.replace(/^\/credentialSubject/, ''),
+    code,
+    message: capitalised(problem),
+  }));
 }
 
 /** JSON-LD reports some mistakes twice, as JSON-LD and again as RDF; the second report is dropped. */

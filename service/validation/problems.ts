@@ -31,3 +31,8 @@ export interface Validation {
   remarkBytes: number;
   mostRemarkBytes: number;
 }
+
+/** The beginning of a sentence as a message. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

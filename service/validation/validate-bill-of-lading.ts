@@ -5,7 +5,7 @@ import { SUBJECT_TERMS } from '../issuance/create-request';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
 import { pointerStep } from '../base/json';
 import { jsonLdProblems } from './json-ld-problems';
-import type { SubjectProblem } from './problems';
+import { capitalised, type SubjectProblem } from './problems';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
 
@@ -38,7 +38,7 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
     return code !== 'REQUIRED_FIELD_MISSING' || !coded.some((told) => told.pointer === pointer);
   });
   const empty = emptinessOf(credentialSubject);
-  const unprotected = [...unprotectedContentIn(credentialSubject)].filter(
+  const unprotected = [...unprotectedContentIn(credentialSubject, 'part')].filter(
     ({ pointer }) => !shape.some((told) => told.pointer === pointer),
   );
   const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
@@ -98,8 +98,4 @@ function wellFormedPart(subject: JsonObject, problems: readonly SubjectProblem[]
   );
   const types = (sound.type ?? []) as string[];
   return { ...sound, type: types.includes('BillOfLading') ? types : [...types, 'BillOfLading'] };
-}
-
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,21 +1,23 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
-import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import * as jsigs from 'jsonld-signatures';
 import { codeOf, messageOf } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
+import { PreparedContexts } from '../issuance/prepared-contexts';
+import { unsignedContentIn } from '../issuance/signed-content';
 import { findUnprotectedContent } from '../issuance/unprotected-content';
 import { couldNotTell, invalid, valid, type Check } from './answer';
 import { hasEnded, issuerOf, type IssuerKey } from './check-issuer';
 import { checkTerms, type ContextSource } from './contexts';
-import { deriveCredential, proofProblemOf } from './derive-credential';
-import type { Content, PresentedProof } from './presented-credential';
+import { deriveCredential, proofProblemOf, type ProofProblem } from './derive-credential';
+import { createStrictVerifyCryptosuite } from './disclose';
+import type { NamedContext, PresentedProof } from './presented-credential';
 
 /** Input of the integrity check. */
 export interface IntegrityQuestion {
   credential: JsonObject;
   /** Found in the credential, as is the proof. */
-  content: Content;
+  named: readonly NamedContext[];
   proof: PresentedProof;
   /** Pointers that a base proof discloses. Undefined: everything. */
   reveal: readonly string[] | undefined;
@@ -47,12 +49,12 @@ const KINDS = {
 export async function checkIntegrity(
   question: IntegrityQuestion,
 ): Promise<{ checks: Check[]; shown: JsonObject | undefined }> {
-  const { credential, content, proof, trustedContexts, contexts, now } = question;
+  const { credential, named, proof, trustedContexts, contexts, now } = question;
   if ('problem' in proof) {
     const failed = proof.kind === 'wrong' ? invalid : couldNotTell;
     return { checks: [failed('proof', `it ${proof.problem}`)], shown: undefined };
   }
-  const terms = await checkTerms(content.contexts, contexts, issuerOf(credential), trustedContexts);
+  const terms = await checkTerms(named, contexts, issuerOf(credential), trustedContexts);
   // `expires` is signed with the proof (https://www.w3.org/TR/vc-data-integrity/#proofs), but the library does
   // not check it.
   const { expires } = proof.members;
@@ -65,26 +67,33 @@ export async function checkIntegrity(
     return { checks, shown: undefined };
   }
   const shown = await shownVersion(question, proof.kind);
-  if (typeof shown === 'string')
-    return { checks: [kind, terms, failedSignature(shown, contexts)], shown: undefined };
-  const signature = await checkSignature(shown, question);
-  return { checks: [kind, terms, checkProtection(shown, proof.members, content), signature], shown };
+  if (!('check' in shown)) {
+    const signature = await checkSignature(shown.version, question);
+    const protection = await checkProtection(shown.version, proof.members, question);
+    return { checks: [kind, terms, protection, signature], shown: shown.version };
+  }
+  // The reason may be content that is not signed.
+  const protection = await checkProtection(credential, proof.members, question);
+  const found = protection.outcome === 'valid' ? [] : [protection];
+  return { checks: [kind, terms, ...found, shown.check], shown: undefined };
 }
 
 /**
  * The version that a verifier is shown. A base proof cannot be verified, so a version is derived from it
- * here. A text is the reason why none can be derived.
+ * here. A check is the reason why none can be derived.
  */
 async function shownVersion(
   { credential, reveal, contexts }: IntegrityQuestion,
   kind: 'base' | 'derived',
-): Promise<JsonObject | string> {
-  if (kind === 'derived' && reveal === undefined) return credential;
+): Promise<{ version: JsonObject } | { check: Check }> {
+  if (kind === 'derived' && reveal === undefined) return { version: credential };
   try {
-    return await deriveCredential(credential, reveal ?? EVERYTHING, contexts.load);
+    return { version: await deriveCredential(credential, reveal ?? EVERYTHING, contexts.load) };
   } catch (thrown) {
-    if (codeOf(thrown) === 'DERIVATION_FAILED') return messageOf(thrown);
-    throw thrown;
+    const code = codeOf(thrown);
+    if (code !== 'CONTENT_CHANGED' && code !== 'DERIVATION_FAILED') throw thrown;
+    const isProven = code === 'CONTENT_CHANGED';
+    return { check: failedSignature({ problem: messageOf(thrown), isProven }, contexts) };
   }
 }
 
@@ -109,50 +118,41 @@ async function checkSignature(shown: JsonObject, { key, contexts }: IntegrityQue
 }
 
 /**
- * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, but refuses proofs that repeat a statement.
- *
- * Version 3.4.1 takes the labels of blank nodes from the unsigned part of the proof and does not check that
- * they differ. Two objects can be given the label of one that was signed, so that a package without an id
- * appears in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Objects that refer to
- * it then make the same statement twice, which a set of RDF statements never contains.
- */
-export function createStrictVerifyCryptosuite(): VerifyCryptosuite {
-  const suite = createVerifyCryptosuite();
-  return {
-    ...suite,
-    async createVerifyData(options) {
-      const data = await suite.createVerifyData(options);
-      if (new Set(data.nonMandatory).size === data.nonMandatory.length) return data;
-      throw new Error(
-        'The proof uses a signed statement more than once: an object was duplicated or divided.',
-      );
-    },
-  };
-}
-
-/**
  * A context may import another one, which is fetched only during verification. The libraries do not report
  * its errors.
  */
-function failedSignature(problem: string, contexts: ContextSource): Check {
+function failedSignature({ problem, isProven }: ProofProblem, contexts: ContextSource): Check {
   const problems = contexts.problems();
-  return problems.length > 0 ? notChecked(problems.join('; ')) : invalid('signature', problem);
+  if (problems.length > 0) return notChecked(problems.join('; '));
+  return isProven ? invalid('signature', problem) : notChecked(problem);
 }
 
 function notChecked(reason: string): Check {
   return couldNotTell('signature', `not checked: ${reason}`);
 }
 
-function checkProtection(shown: JsonObject, proof: JsonObject, { passedOver }: Content): Check {
+async function checkProtection(
+  shown: JsonObject,
+  proof: JsonObject,
+  { contexts }: IntegrityQuestion,
+): Promise<Check> {
   const check = 'covered by the signature';
-  const inDocument = findUnprotectedContent({ ...shown, proof: undefined });
+  const document = { ...shown };
+  delete document.proof;
+  const inDocument = findUnprotectedContent(document, 'credential');
   if (inDocument) return couldNotTell(check, `${inDocument.pointer} ${inDocument.problem}`);
+  try {
+    const options = { documentLoader: contexts.load, contextResolver: new PreparedContexts() };
+    const [unsigned] = await unsignedContentIn(document, options);
+    if (unsigned) return couldNotTell(check, `${unsigned.pointer} ${unsigned.problem}`);
+  } catch (thrown) {
+    return couldNotTell(check, `not checked: ${proofProblemOf(thrown).problem}`);
+  }
   // The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
   // noticed.
   const members = Object.entries(proof).filter(([name]) => name !== '@context');
-  const inProof = findUnprotectedContent(Object.fromEntries(members));
+  const inProof = findUnprotectedContent(Object.fromEntries(members), 'part');
   if (inProof) return couldNotTell(check, `/proof${inProof.pointer} ${inProof.problem}`);
-  const [pointer] = passedOver;
-  if (pointer !== undefined) return couldNotTell(check, `${pointer} is a name that no signature covers`);
-  return valid(check, 'a signature covers everything in the document but the order in lists');
+  const nothing = 'credentialSubject' in shown ? '' : '; it shows nothing of the subject';
+  return valid(check, `a signature covers everything in the document but the order in lists${nothing}`);
 }

@@ -4,7 +4,7 @@ import { didWebUrl } from '../did/resolve-did-web';
 import { isJsonObject } from '../issuance/credential';
 import type { DocumentLoader } from '../issuance/document-loader';
 import { couldNotTell, valid, type Check } from './answer';
-import type { ContextLoader } from './derive-credential';
+import type { ContextLoader } from './disclose';
 import type { NamedContext } from './presented-credential';
 
 /** More than any credential needs. Contexts can import others, so their authors decide how many there are. */

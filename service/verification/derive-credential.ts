@@ -1,14 +1,9 @@
-import { createDiscloseCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
-import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
-import * as jsigs from 'jsonld-signatures';
 import { messageOf, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
-import { inspectContent, presentedProof } from './presented-credential';
-
-/** Loads the context of a URL, in the form that jsonld requires. */
-export type ContextLoader = (url: string) => Promise<unknown>;
+import { ADDED_OR_LEFT_OUT, disclose, REPEATED_STATEMENT, tokensOf, type ContextLoader } from './disclose';
+import { contextsOf, presentedProof } from './presented-credential';
 
 /**
  * Derives the version of a credential that a holder shows
@@ -17,14 +12,14 @@ export type ContextLoader = (url: string) => Promise<unknown>;
  * discloses everything.
  *
  * @throws RequestError CREDENTIAL_ALREADY_DERIVED, PROOF_UNSUPPORTED, POINTER_INVALID,
- *   POINTER_MATCHES_NOTHING, or DERIVATION_FAILED if the proof does not belong to the content.
+ *   POINTER_MATCHES_NOTHING; CONTENT_CHANGED if the proof does not belong to the content; DERIVATION_FAILED.
  */
 export async function deriveCredential(
   credential: JsonObject,
   pointers: readonly string[],
   documentLoader: ContextLoader,
 ): Promise<JsonObject> {
-  inspectContent(credential);
+  contextsOf(credential);
   const proof = presentedProof(credential);
   if (proof.kind === 'derived') {
     const remedy = 'Use the credential as the issuer issued it: only from that one can a version be derived.';
@@ -34,15 +29,12 @@ export async function deriveCredential(
   if ('problem' in proof) throw new RequestError('PROOF_UNSUPPORTED', `The credential ${proof.problem}.`);
   for (const pointer of pointers) checkPointer(credential, pointer);
   try {
-    const cryptosuite = createDiscloseCryptosuite({ selectivePointers: [...pointers] });
-    return await jsigs.derive<JsonObject>(credential, {
-      suite: new DataIntegrityProof({ cryptosuite }),
-      purpose: new jsigs.purposes.AssertionProofPurpose(),
-      documentLoader,
-    });
+    return await disclose(credential, pointers, documentLoader);
   } catch (cause) {
-    const message = `No version can be derived from the credential: ${proofProblemOf(cause)}.`;
-    throw new RequestError('DERIVATION_FAILED', message, { cause });
+    if (cause instanceof RequestError) throw cause;
+    const { problem, isProven } = proofProblemOf(cause);
+    const message = `No version can be derived from the credential: ${problem}.`;
+    throw new RequestError(isProven ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED', message, { cause });
   }
 }
 
@@ -52,30 +44,21 @@ const MOST_SHOWN = 12;
  * Checks a pointer (RFC 6901) that a holder wants to disclose: it must name a disclosable part of the
  * credential.
  *
- * The cryptosuite does not check this. It finds inherited members (`/constructor`), reads "20ft" as the index
- * 20, and fails at null without naming the pointer.
- *
  * @throws RequestError POINTER_INVALID, or POINTER_MATCHES_NOTHING with similar names.
  */
 function checkPointer(document: object, pointer: string): void {
   if (pointer !== '' && !pointer.startsWith('/')) throw invalid(pointer, 'it must begin with "/"');
   if (/~(?![01])/.test(pointer)) throw invalid(pointer, '"~" must be written "~0", and "/" in a name "~1"');
-  const tokens = pointer.split('/').slice(1);
+  const tokens = tokensOf(pointer);
   if (tokens[0] === '@context' || tokens[0] === 'proof')
     throw invalid(pointer, 'the contexts and the proof are always there');
   let value: unknown = document;
   let parent = '';
-  for (const token of tokens) {
-    const name = token.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const name of tokens) {
     const members = membersOf(value);
-    if (!members.has(name)) throw matchesNothing(pointer, parent, [...members.keys()], token);
-    if (!Array.isArray(value) && !Number.isNaN(parseInt(name, 10)))
-      throw invalid(
-        pointer,
-        `a name that begins with a digit cannot be selected: disclose "${parent}" as a whole`,
-      );
+    if (!members.has(name)) throw matchesNothing(pointer, parent, [...members.keys()], name);
     value = members.get(name);
-    parent = `${parent}/${token}`;
+    parent += pointerStep(name);
   }
   if (value === null) throw invalid(pointer, 'it is null, which is not signed');
 }
@@ -112,28 +95,42 @@ function invalid(pointer: string, problem: string): RequestError {
   return new RequestError('POINTER_INVALID', `The pointer "${pointer}" cannot be disclosed: ${problem}.`);
 }
 
+/** A problem of a proof. `isProven`: the content is another one than was signed. */
+export interface ProofProblem {
+  problem: string;
+  isProven: boolean;
+}
+
 /**
  * Describes the problem that the libraries found with a proof. jsonld-signatures collects errors; jsonld's
  * own carry an event.
  */
-export function proofProblemOf(thrown: unknown): string {
+export function proofProblemOf(thrown: unknown): ProofProblem {
   const [first] = (thrown as { errors?: unknown[] } | undefined)?.errors ?? [thrown];
   const { details } = (first ?? {}) as { details?: { event?: JsonLdEvent; cause?: unknown } };
   if (details?.event) return safeModeProblemOf(details.event);
-  if (details?.cause !== undefined) return messageOf(details.cause);
+  if (details?.cause !== undefined) return { problem: messageOf(details.cause), isProven: false };
   const text = messageOf(first).replace(/\.$/, '');
-  if (COUNTS_DIFFER.test(text)) return 'something was added to it or left out of it after signing';
-  return text === 'Invalid signature' ? 'it was changed after signing, or another key signed it' : text;
+  const problem = Object.entries(PROVEN).find(([beginning]) => text.startsWith(beginning))?.[1];
+  return { problem: problem ?? text, isProven: problem !== undefined };
 }
 
-const COUNTS_DIFFER = /^Signature count/;
+/** Problems that show that the content was changed, by the beginnings of the libraries' messages. */
+const PROVEN: Readonly<Record<string, string>> = {
+  'JSON pointer': 'a part that its issuer made mandatory is missing',
+  'Signature count': ADDED_OR_LEFT_OUT,
+  'Invalid signature': 'it was changed after signing, or another key signed it',
+  [REPEATED_STATEMENT]: REPEATED_STATEMENT,
+};
 
 /**
  * The problem of an event of jsonld's safe mode, which refuses content that would silently not be signed. The
  * standard (https://www.w3.org/TR/json-ld11-api/) has no such mode.
  */
-function safeModeProblemOf({ code, message, details = {} }: JsonLdEvent): string {
+function safeModeProblemOf({ code, message, details = {} }: JsonLdEvent): ProofProblem {
   const { property } = details;
-  if (typeof property === 'string') return `"${property}" is not defined by any of its contexts`;
-  return `${message ?? code} is not covered by the signature`;
+  const isProven = code === 'invalid property' || code.startsWith('relative');
+  if (typeof property === 'string')
+    return { problem: `"${property}" is not defined by any of its contexts`, isProven };
+  return { problem: `${message ?? code} is not covered by the signature`, isProven };
 }

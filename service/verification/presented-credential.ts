@@ -30,13 +30,6 @@ export interface NamedContext {
   url: string | undefined;
 }
 
-/** The contexts of a credential, and its members that are ignored. */
-export interface Content {
-  contexts: NamedContext[];
-  /** Pointers of members named `__proto__`, which the JSON-LD library ignores silently. */
-  passedOver: string[];
-}
-
 /** Deeper than any document, and well below the depth at which the libraries overflow the stack. */
 const DEEPEST = 100;
 
@@ -44,12 +37,12 @@ const DEEPEST = 100;
 const MOST_CONTEXTS = 30;
 
 /**
- * Walks through a credential without recursion, because a stranger chose its depth.
+ * Finds the contexts that a credential names, without recursion, because a stranger chose its depth.
  *
  * @throws RequestError CREDENTIAL_INVALID if it is nested too deeply or names too many contexts.
  */
-export function inspectContent(root: unknown): Content {
-  const content: Content = { contexts: [], passedOver: [] };
+export function contextsOf(root: unknown): NamedContext[] {
+  const contexts: NamedContext[] = [];
   const pending = [{ value: root, pointer: '', depth: 0 }];
   for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
     const { value, pointer, depth } = item;
@@ -60,16 +53,13 @@ export function inspectContent(root: unknown): Content {
     }
     for (const [key, child] of Object.entries(value) as [string, unknown][]) {
       const at = pointer + pointerStep(key);
-      if (key === '@context') content.contexts.push(...namedContexts(child, at));
-      else {
-        if (key === '__proto__') content.passedOver.push(at);
-        pending.push({ value: child, pointer: at, depth: depth + 1 });
-      }
+      if (key === '@context') contexts.push(...namedContexts(child, at));
+      else pending.push({ value: child, pointer: at, depth: depth + 1 });
     }
   }
-  if (content.contexts.length > MOST_CONTEXTS)
+  if (contexts.length > MOST_CONTEXTS)
     throw new RequestError('CREDENTIAL_INVALID', `It names more than ${MOST_CONTEXTS} contexts.`);
-  return content;
+  return contexts;
 }
 
 function namedContexts(value: unknown, pointer: string): NamedContext[] {

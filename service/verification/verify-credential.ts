@@ -10,7 +10,7 @@ import { checkIntegrity } from './check-integrity';
 import { checkIssuer, issuerOf } from './check-issuer';
 import { checkStatus, type ReadToken } from './check-status';
 import { createContextSource } from './contexts';
-import { inspectContent, presentedProof } from './presented-credential';
+import { contextsOf, presentedProof } from './presented-credential';
 
 /** Sources of the data that is not in the credential. */
 export interface VerificationSources {
@@ -55,7 +55,7 @@ export async function verifyCredential(
   sources: VerificationSources,
   { reveal, trustedContexts = [] }: VerificationOptions = {},
 ): Promise<Verification> {
-  const content = inspectContent(credential);
+  const named = contextsOf(credential);
   const proof = presentedProof(credential);
   const { verificationMethod } = proof;
   const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
@@ -64,7 +64,7 @@ export async function verifyCredential(
     checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
     checkStatus(credential, sources.readToken, now),
   ]);
-  const question = { credential, content, proof, reveal, trustedContexts, key: issuer.key, contexts, now };
+  const question = { credential, named, proof, reveal, trustedContexts, key: issuer.key, contexts, now };
   const integrity = await checkIntegrity(question);
   const answers = {
     documentIntegrity: answerOf(integrity.checks),

@@ -3,15 +3,22 @@ import { cpSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, wri
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
+import type { DidKeyPair } from '../../service/base/did-key-pair';
+import { readSettings } from '../../service/config/config';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { ask, askTdoc, type CommandAnswer } from '../helpers/processes/command-answer';
 import { create } from '../helpers/processes/create-call';
 import { eventually } from '../helpers/eventually';
 import { startServiceProcess, type ServiceProcess } from '../helpers/processes/service-process';
+import { createDocumentLoader } from '../../service/issuance/document-loader';
+import { createPlainSign } from '../helpers/credentials/plain-signing';
+import { withoutProof } from '../helpers/credentials/statements';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import { readDocument } from '../helpers/pages/markdown';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+
+const ADMIN_API_KEY = 'the-key-of-the-operator-0123456789';
 
 /** The files that the Dockerfile copies beside the packages. */
 const COPIED = ['package.json', 'cli', 'contexts', 'dist'];
@@ -30,12 +37,14 @@ describe('an installation without development packages', () => {
     const context = join(root, 'contexts/trade-bill-of-lading-v1.json');
     const terms = readFileSync(context, 'utf8');
     const ofScac = /"scac": "(.*)scac",/;
-    writeFileSync(context, terms.replace(ofScac, '$&\n"sealNo": "$1sealNo",'));
+    const seals = '"seals": { "@id": "$1seals", "@container": "@index" },';
+    writeFileSync(context, terms.replace(ofScac, `$&\n"sealNo": "$1sealNo",\n${seals}`));
     const PORT = String(await freePort(0));
     local = await createLocalSetup({ domain: `localhost:${PORT}` });
     settings = {
       ...local.settings,
       PORT,
+      ADMIN_API_KEY,
       // Nobody listens there, so deliveries wait.
       WEBHOOK_URL: `http://127.0.0.1:${await freePort(0)}/`,
       BILL_OF_LADING_CONTEXT_URL: `https://localhost:${PORT}/contexts/trade-bill-of-lading-v1.json`,
@@ -92,6 +101,87 @@ describe('an installation without development packages', () => {
       expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
       expect(verified.stdout).to.contain('document integrity: VALID');
     }
+  });
+
+  it('neither issues content that its context leaves unsigned, nor calls such a document VALID', async () => {
+    const account = await local.account(1);
+    const bill = { ...minimal, owner: account, holder: account };
+    const { body } = await create(service.url, bill);
+    const seals = { 'SEAL-111': { vessel: 'Ever Given' } };
+    const asked = { ...bill, credentialSubject: { ...minimal.credentialSubject, seals } };
+    const refused = await create(service.url, asked);
+    expect([refused.status, refused.headers.get('X-Error-Code')]).to.deep.equal([500, 'TEXT_NOT_PROTECTED']);
+    const url = settings.BILL_OF_LADING_CONTEXT_URL ?? '';
+    const reason = `/credentialSubject/seals uses the container @index of JSON-LD (context ${url})`;
+    await eventually('the log names term and context', () => service.output().includes(reason));
+
+    // Another program of the issuer signs it, and somebody changes it.
+    const issued = withoutProof(body.signedW3CDocument);
+    const context = JSON.parse(
+      readFileSync(join(root, 'contexts/trade-bill-of-lading-v1.json'), 'utf8'),
+    ) as object;
+    const known = createDocumentLoader('https://known.example/contexts/bill-of-lading-v1.json');
+    const { DID_KEY_PAIRS = '' } = readSettings({ ENV_FILE: local.settings.ENV_FILE ?? '' }).settings;
+    const keyPair = JSON.parse(DID_KEY_PAIRS) as DidKeyPair;
+    const sign = await createPlainSign(keyPair, async (asked) =>
+      asked === url ? { contextUrl: null, document: context, documentUrl: url, tag: 'static' } : known(asked),
+    );
+    const credential = { ...issued, credentialSubject: { ...minimal.credentialSubject, seals } };
+    const signed = JSON.stringify(await sign(credential, new Date().toISOString()));
+    const forged = signed.replace('SEAL-111', 'SEAL-999');
+    const file = join(root, 'forged.json');
+    writeFileSync(file, forged);
+    const answers = {
+      command: (await tdoc('verify-credential', file)).stdout,
+      api: await (
+        await fetch(`${service.url}/credentials/verify`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_API_KEY}` },
+          body: `{"verifiableCredential":${forged}}`,
+        })
+      ).text(),
+      package: await ask(
+        '-e',
+        [
+          `require('./dist/client/credentials.js').verifyCredential(${forged})
+            .then((found) => console.log(JSON.stringify(found.documentIntegrity)));`,
+        ],
+        settings,
+        { cwd: root },
+      ).then(({ stdout }) => stdout),
+      evidence: await tdoc('evidence', file, '--out', join(root, 'e.json')).then(
+        async () => (await tdoc('check-evidence', join(root, 'e.json'), '--all')).stdout,
+      ),
+    };
+    for (const [who, answer] of Object.entries(answers)) {
+      expect(answer, who).to.contain(reason);
+      expect(answer, who).not.to.match(
+        /document integrity: VALID|"verified":true|"outcome":"valid","checks":\[\],/,
+      );
+    }
+    expect(answers.command).to.contain('document integrity: COULD NOT TELL');
+    expect(answers.api).to.contain('"verified":false');
+    expect(answers.evidence).not.to.contain('PROVEN  The signature covers all');
+    const derived = await tdoc('derive', file, '--reveal', '/credentialSubject/scac');
+    expect(derived.code).to.equal(2);
+    expect(derived.stderr).to.contain(reason);
+  });
+
+  it('gives one verdict about a name that occurs twice', async () => {
+    const account = await local.account(1);
+    const { text } = await create(service.url, { ...minimal, owner: account, holder: account });
+    const forged = text.replace('"blNumber":', '"blNumber":"FORGED","blNumber":');
+    const file = join(root, 'twice.json');
+    writeFileSync(file, forged);
+    const { code, stderr } = await tdoc('verify-credential', file);
+    expect(code).to.equal(2);
+    expect(stderr)
+      .to.contain('/signedW3CDocument/credentialSubject/blNumber occurs twice')
+      .and.contain('FILE_AMBIGUOUS');
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_API_KEY}` };
+    const body = `{"verifiableCredential":${forged}}`;
+    const answer = await fetch(`${service.url}/credentials/verify`, { method: 'POST', headers, body });
+    expect([answer.status, answer.headers.get('X-Error-Code')]).to.deep.equal([400, 'BODY_AMBIGUOUS']);
   });
 
   it('names Hardhat and how to install it if a devnet is to be started', async () => {

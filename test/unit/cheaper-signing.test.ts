@@ -12,9 +12,9 @@ import { createDocumentLoader, type DocumentLoader } from '../../service/issuanc
 import {
   createIssuingCryptosuite,
   newStatementKey,
-  PreparedContexts,
   type StatementKey,
 } from '../../service/issuance/issuing-cryptosuite';
+import { PreparedContexts } from '../../service/issuance/prepared-contexts';
 import { MANDATORY_POINTERS } from '../../service/issuance/sign';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import full from '../fixtures/bill-of-lading-full.json';

@@ -4,7 +4,8 @@ import full from '../fixtures/bill-of-lading-full.json';
 
 /** Parses a subject as a request does, so that keys such as `__proto__` are its own. */
 const parse = (text: string): unknown => JSON.parse(text);
-const pointerIn = (subject: unknown): string | undefined => findUnprotectedContent(subject)?.pointer;
+const foundIn = (subject: unknown) => findUnprotectedContent(subject, 'part');
+const pointerIn = (subject: unknown): string | undefined => foundIn(subject)?.pointer;
 
 describe('content that a signature would not protect', () => {
   const vocabulary = 'https://example.com/terms#vessel';
@@ -20,23 +21,16 @@ describe('content that a signature would not protect', () => {
     [{ '@vocab': 'x' }, '/@vocab', /JSON-LD/],
     [{ [vocabulary]: 'x' }, '/https:~1~1example.com~1terms#vessel', /term/],
     [parse('{"a":{"__proto__":{"b":"x"}}}'), '/a/__proto__', /JavaScript/],
-    [{ proof: {} }, '/proof', /graph/],
-    [{ a: { verifiableCredential: {} } }, '/a/verifiableCredential', /graph/],
+    [{ a: { '@value': 'x', '@language': 7 } }, '/a/@value', /JSON-LD/],
+    [{ a: { '@value': 'x' } }, '/a/@value', /JSON-LD/],
+    [{ a: { '@value': '_:x', '@language': 'en' } }, '/a/@value', /"_:"/],
     [{ a: ['x', ['y']] }, '/a/1', /list in a list/],
-    [{ a: ['x', 'y', 'x'] }, '/a/2', /more than once/],
-    [{ a: ['5', 5] }, '/a/1', /more than once/],
-    [{ a: [{ id: 'urn:a' }, { id: 'urn:a' }] }, '/a/1/id', /another object/],
-    [{ id: 'urn:a', a: { id: 'urn:a' } }, '/a/id', /another object/],
-    [{ id: 'urn: a' }, '/id', /IRI/],
-    [{ type: ['A', 'urn:a><b'] }, '/type', /IRI/],
-    [{ id: 'xsd:integer' }, '/id', /IRI/],
   ] as [unknown, string, RegExp][])
     it(`includes ${pointer} of ${JSON.stringify(subject)}: ${String(problem)}`, () => {
-      const found = findUnprotectedContent(subject);
+      const found = foundIn(subject);
       expect(found?.pointer).to.equal(pointer);
       expect(found?.problem).to.match(problem);
-      const isInvalid = String(problem) === '/IRI/';
-      expect(found?.code).to.equal(isInvalid ? 'SUBJECT_VALUE_INVALID' : 'TEXT_NOT_PROTECTED');
+      expect(found?.code).to.equal('TEXT_NOT_PROTECTED');
     });
 
   it('includes a number that would be signed as another one', () => {
@@ -51,15 +45,14 @@ describe('content that a signature would not protect', () => {
       return value;
     };
     expect(pointerIn(nested(100))).to.equal(undefined);
-    expect(findUnprotectedContent(nested(100_000))?.problem).to.match(/nested deeper than 100/);
+    expect(foundIn(nested(100_000))?.problem).to.match(/nested deeper than 100/);
   });
 
   it('is listed completely, except inside a part that is refused as a whole', () => {
     const list = Array.from({ length: 200_000 }, (_, index) => ({ w: `${index}` }));
     const subject = { '@graph': { a: '_:1' }, a: ['x', '_:2', 'x'], b: { c: '_:3' }, list };
-    expect([...unprotectedContentIn(subject)].map(({ pointer }) => pointer)).to.deep.equal([
+    expect([...unprotectedContentIn(subject, 'part')].map(({ pointer }) => pointer)).to.deep.equal([
       '/@graph',
-      '/a/2',
       '/a/1',
       '/b/c',
     ]);
@@ -70,11 +63,17 @@ describe('content that a signature would not protect', () => {
       full.credentialSubject,
       { a: '_', b: ': _ :', c: 'urn:x', d: 1, e: null, f: '', g: [], h: {}, i: true, j: '🚢 提单' },
       { a: [0, -1.5, 0.1, 1.5e-7, 9007199254740991], b: [null, null], packages: [{ w: '1' }, { w: '1' }] },
+      {
+        name: [
+          { '@value': 'x', '@language': 'en' },
+          { '@value': 'x', '@language': 'de' },
+        ],
+      },
       { id: 'did:web:carrier.example', type: ['BillOfLading', 'https://carrier.example/Bill'] },
       { id: 'https://carrier.example/提单/1', links: 'https://carrier.example/提单/1' },
       parse('{"constructor":"x","toString":"y","hasOwnProperty":"z","":"e"}'),
     ];
-    for (const subject of honest) expect(findUnprotectedContent(subject)).to.equal(undefined);
+    for (const subject of honest) expect(foundIn(subject)).to.equal(undefined);
   });
 
   describe('in a whole credential', () => {
@@ -86,18 +85,12 @@ describe('content that a signature would not protect', () => {
       proof: { proofValue: 'u_:', '@context': {} },
     };
     const pointerWith = (changes: object): string | undefined =>
-      pointerIn({ ...credential, credentialSubject: {}, ...changes });
+      findUnprotectedContent({ ...credential, credentialSubject: {}, ...changes }, 'credential')?.pointer;
 
     it('includes neither the URLs of contexts nor the proof, but an embedded context', () => {
       expect(pointerWith({})).to.equal(undefined);
       expect(pointerWith({ '@context': 'https://www.w3.org/ns/credentials/v2' })).to.equal(undefined);
       expect(pointerWith({ '@context': [...credential['@context'], { seen: null }] })).to.equal('/@context');
-    });
-
-    it('includes an object with the id of another part, and a proof in any other place', () => {
-      for (const id of [credential.id, credential.issuer, 'https://renderer.example'])
-        expect(pointerWith({ credentialSubject: { a: { id } } }), id).to.equal('/credentialSubject/a/id');
-      expect(pointerWith({ credentialSubject: { proof: {} } })).to.equal('/credentialSubject/proof');
     });
   });
 });

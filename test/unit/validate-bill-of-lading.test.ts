@@ -194,7 +194,7 @@ describe('the terms of strict validation', () => {
     expect(known).to.include.members([...TERMS, 'packages']);
     expect(known.filter((term) => !defined.includes(term))).to.deep.equal([]);
     const others =
-      'mediaType digestSRI digestMultibase proof xsd BillOfLading EMBEDDED_RENDERER TransferableRecords';
+      'mediaType digestSRI digestMultibase xsd BillOfLading EMBEDDED_RENDERER TransferableRecords';
     expect(defined.filter((term) => !known.includes(term))).to.have.members(others.split(' '));
   });
 });

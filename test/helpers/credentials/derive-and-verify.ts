@@ -17,6 +17,8 @@ interface VerifyOptions {
   cryptosuite?: Cryptosuite;
   /** URL of the Bill of Lading context. Defaults to the last context of the credential. */
   contextUrl?: string;
+  /** Loads the contexts in the place of those that the service knows. */
+  documentLoader?: (url: string) => Promise<unknown>;
 }
 
 /** Derives a credential that discloses only the values at the pointers and the mandatory ones. */
@@ -41,7 +43,8 @@ export async function verify(
   options: VerifyOptions = {},
 ): Promise<jsigs.VerificationResult> {
   const { cryptosuite = createVerifyCryptosuite(), contextUrl } = options;
-  const contexts = contextUrl ? createDocumentLoader(contextUrl) : contextsOf(derived as SignedCredential);
+  const known = contextUrl ? createDocumentLoader(contextUrl) : contextsOf(derived as SignedCredential);
+  const { documentLoader: contexts = known } = options;
   const documents = new Map<string, object>([[didDocument.id, didDocument]]);
   for (const method of didDocument.verificationMethod) {
     documents.set(method.id, { '@context': 'https://w3id.org/security/multikey/v1', ...method });

@@ -1,0 +1,268 @@
+import { randomUUID } from 'node:crypto';
+import * as jsonld from 'jsonld';
+import type ContextResolver from 'jsonld/lib/ContextResolver.js';
+import { pointerStep } from '../base/json';
+import { isJsonObject, type JsonObject } from './credential';
+import { invalid, isExact, notProtected, type Problem, type UnprotectedContent } from './unprotected-content';
+
+/** Where jsonld finds contexts. */
+export interface ContextOptions {
+  documentLoader: (url: string) => Promise<unknown>;
+  contextResolver: ContextResolver;
+}
+
+/** A document whose objects can be found again in its statements. */
+export interface MarkedDocument {
+  /**
+   * The document in its own form, except that each object has an id. One that is added is a Skolem IRI of the
+   * cryptosuite (https://www.w3.org/TR/vc-di-ecdsa/#skolemizecompactjsonld): the statements stay the same.
+   */
+  marked: JsonObject;
+  /** The document as jsonld expands it, with the same ids. */
+  expanded: JsonObject[];
+  /** The objects by their ids, with their JSON pointers (RFC 6901). */
+  objects: ReadonlyMap<unknown, { pointer: string; object: JsonObject }>;
+}
+
+/**
+ * Marks the objects of a document, and expands it. It is at most a hundred levels deep.
+ *
+ * @param inJson pointers of objects that are in `@json`.
+ * @throws JsonLdError for a context that cannot be used, and for what safe mode refuses.
+ */
+export async function markObjects(
+  document: JsonObject,
+  options: ContextOptions,
+  inJson: ReadonlySet<string> = new Set(),
+): Promise<MarkedDocument> {
+  const prefix = `urn:bnid:_${randomUUID()}_`;
+  const objects = new Map<unknown, { pointer: string; object: JsonObject }>();
+  let count = 0;
+
+  function mark(value: unknown, pointer: string): unknown {
+    if (Array.isArray(value)) return value.map((item, index) => mark(item, `${pointer}/${index}`));
+    if (!isJsonObject(value) || '@value' in value || inJson.has(pointer)) return value;
+    const id = value.id ?? value['@id'] ?? `${prefix}${count++}`;
+    const members = Object.entries(value).map(([name, member]): [string, unknown] => {
+      return [name, name === '@context' ? member : mark(member, pointer + pointerStep(name))];
+    });
+    const object: JsonObject = Object.fromEntries(id === value.id ? members : [...members, ['@id', id]]);
+    objects.set(objects.has(id) ? Symbol('taken') : id, { pointer, object });
+    return object;
+  }
+
+  /** The pointers of the marked objects in JSON values. */
+  function pointersInJson(value: unknown, isJson: boolean): string[] {
+    if (typeof value !== 'object' || value === null) return [];
+    const { '@id': id, '@type': type } = value as JsonObject;
+    const own = isJson ? objects.get(id) : undefined;
+    const inner = Object.values(value).flatMap((one) => pointersInJson(one, isJson || type === '@json'));
+    return own ? [own.pointer, ...inner] : inner;
+  }
+
+  const marked = mark(document, '') as JsonObject;
+  const expanded = await jsonld.expand(marked, { ...options, safe: true });
+  const found = pointersInJson(expanded, false);
+  if (found.length > 0) return markObjects(document, options, new Set([...inJson, ...found]));
+  return { marked, expanded, objects };
+}
+
+const XSD_DOUBLE = 'http://www.w3.org/2001/XMLSchema#double';
+const NO_DOUBLE = notProtected('has a text that is not exactly the number that its term, a double, signs');
+const NO_IRI = invalid('is neither a term nor an absolute IRI, written out and percent-encoded');
+/**
+ * Characters that are not allowed in an IRI (RFC 3987). Older libraries write them into the signed statements
+ * unescaped.
+ */
+// eslint-disable-next-line no-control-regex
+const NOT_IN_IRIS = /[\u0000-\u0020<>"{}|^`\\]/;
+const SAME_ID = notProtected(
+  'is also the id of another object in the credential: statements about one could be ' +
+    'moved to the other; give each its own id, or none',
+);
+const REPEATED = notProtected(
+  'has a value more than once in its list, and a signature does not cover how often a value occurs; ' +
+    'write it once, and the quantity as text',
+);
+const UNSIGNED = notProtected(
+  'has a name or a value that is in no signed statement of its own, or two names of one meaning',
+);
+
+/** Problems told of one document, of which a stranger may have made any number. */
+const MOST_TOLD = 100;
+
+/** A problem, and the part of the document that has it. */
+interface Unsigned extends UnprotectedContent {
+  part: unknown;
+}
+
+/**
+ * Finds all content that a signature does not protect because of what the contexts make of it. The signed
+ * statements have the ids, the types and the values of a document, and its names as IRIs. So each name must
+ * have become an IRI of its own, and nothing else may be there: many features of JSON-LD, such as maps by
+ * `@index`, lose names or values.
+ *
+ * @throws JsonLdError for a context that cannot be used, and for what safe mode refuses.
+ */
+export async function unsignedContentIn(
+  document: JsonObject,
+  options: ContextOptions,
+): Promise<UnprotectedContent[]> {
+  try {
+    const found: Unsigned[] = [];
+    for (const one of differences(await markObjects(document, options))) {
+      found.push(one);
+      if (found.length === MOST_TOLD) break;
+    }
+    const terms = found.length > 0 ? await losingTerms(document, options) : new Map<string, string>();
+    return found.map((one) => useOf(terms, one) ?? one);
+  } catch (thrown) {
+    // With some of these features, no object can have the id that is added.
+    const terms = await losingTerms(document, options).catch(() => new Map<string, string>());
+    const found = useOf(terms, { pointer: '', part: document });
+    if (found) return [found];
+    throw thrown;
+  }
+}
+
+/** The differences between the objects of a document and those that are signed. */
+function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned, void> {
+  const unseen = new Map(objects);
+
+  function* inNode(node: JsonObject): Generator<Unsigned, void> {
+    const place = unseen.get(node['@id']);
+    if (place === undefined) {
+      const spelt = [...unseen.values()].find(({ object: { id } }) => typeof id === 'string');
+      yield { pointer: `${spelt?.pointer ?? ''}/id`, part: {}, ...NO_IRI };
+      return;
+    }
+    unseen.delete(node['@id']);
+    const { pointer, object } = place;
+    const found = (problem: Problem, value?: unknown): Unsigned => {
+      const name = Object.keys(object).find((one) => [object[one]].flat().includes(value));
+      return {
+        pointer: name === undefined ? pointer : pointer + pointerStep(name),
+        part: object,
+        ...problem,
+      };
+    };
+    if (filledIn(object) !== filledIn(node)) yield found(UNSIGNED);
+    for (const [iri, content] of Object.entries(node)) {
+      const values = [content].flat();
+      if (iri.startsWith('@') && iri !== '@id' && iri !== '@type') yield found(UNSIGNED);
+      // The ids of objects are looked at in these.
+      const others = values.filter((value) => !isJsonObject(value) || !objects.has(value['@id']));
+      if (others.length > 1 && new Set(others.map(keyOf)).size < others.length)
+        yield found(REPEATED, repeatedIn(others));
+      for (const name of [iri, ...others.map(iriIn)])
+        if (typeof name === 'string' && NOT_IN_IRIS.test(name)) yield found(NO_IRI, name);
+      for (const value of values.filter(isJsonObject)) {
+        if (typeof value['@id'] === 'string') {
+          const named = objects.get(value['@id']);
+          if (Object.keys(value).length > 1 || filledIn(named?.object) === 1) yield* inNode(value);
+          else if (named) yield { pointer: `${named.pointer}/id`, part: named.object, ...SAME_ID };
+          continue;
+        }
+        const { '@value': literal, '@type': type } = value;
+        if (!Object.keys(value).every((name) => IN_LITERALS.test(name)) || !('@value' in value))
+          yield found(UNSIGNED, literal);
+        if (type === XSD_DOUBLE && typeof literal === 'string' && !isExact(Number(literal)))
+          yield found(NO_DOUBLE, literal);
+      }
+    }
+  }
+
+  for (const [id, { pointer }] of objects)
+    if (typeof id === 'symbol') yield { pointer: `${pointer}/id`, part: {}, ...SAME_ID };
+  for (const node of expanded) yield* inNode(node);
+  for (const { pointer, object } of unseen.values()) yield { pointer, part: object, ...UNSIGNED };
+}
+
+/** The number of members with a value. */
+function filledIn(object: JsonObject = {}): number {
+  const isFilled = ([name, value]: [string, unknown]): boolean =>
+    name !== '@context' && [value].flat().some((one) => one !== null);
+  return Object.entries(object).filter(isFilled).length;
+}
+
+const IN_LITERALS = /^@(value|type|language)$/;
+
+/** The IRI in an expanded value, or of the datatype of one. */
+function iriIn(value: unknown): unknown {
+  return isJsonObject(value) ? (value['@id'] ?? value['@type']) : value;
+}
+
+/** The first literal that is there for the second time; undefined if an IRI is. */
+function repeatedIn(values: readonly unknown[]): unknown {
+  const keys = values.map(keyOf);
+  const repeated = values.find((_, index) => keys.indexOf(keys[index]) < index);
+  return isJsonObject(repeated) ? repeated['@value'] : repeated;
+}
+
+/** Equal for two expanded values that make the same statement, or that a reader takes for the same. */
+function keyOf(value: unknown): unknown {
+  if (!isJsonObject(value) || '@id' in value) return iriIn(value);
+  const { '@value': literal, '@type': type, '@language': language } = value;
+  return `${String(type)} ${String(language)} ${String(type === XSD_DOUBLE ? Number(literal) : literal)}`;
+}
+
+/** Features of a term that change no statement. */
+const HARMLESS = /^@(id|type|context|language|protected|prefix)$/;
+
+/** The terms that have a feature of JSON-LD that may lose content, with the feature and the context. */
+async function losingTerms(
+  { '@context': contexts }: JsonObject,
+  { documentLoader }: ContextOptions,
+): Promise<Map<string, string>> {
+  const terms = new Map<string, string>();
+  for (const url of [contexts].flat().filter((one) => typeof one === 'string')) {
+    const { document } = (await documentLoader(url)) as { document: unknown };
+    for (const { name, member } of membersIn(document, '')) {
+      const feature = featureOf(member);
+      if (feature !== undefined && !name.startsWith('@'))
+        terms.set(name, `${feature} of JSON-LD (context ${url})`);
+    }
+  }
+  return terms;
+}
+
+/** The first of the terms on the way to a part of a document, or in it. */
+function useOf(
+  terms: ReadonlyMap<string, string>,
+  { pointer, part }: Pick<Unsigned, 'pointer' | 'part'>,
+): UnprotectedContent | undefined {
+  const onTheWay = pointer.split('/').map((name, index, names) => {
+    return { name, at: names.slice(0, index + 1).join('/') };
+  });
+  for (const { name, at } of [...onTheWay, ...membersIn(part, pointer)]) {
+    const feature = terms.get(name);
+    const problem = `uses ${feature}, which may lose content before it is signed; use a term without it`;
+    if (feature !== undefined) return { pointer: at, ...notProtected(problem) };
+  }
+  return undefined;
+}
+
+/** The members of all objects in a value, with their pointers. */
+function* membersIn(
+  value: unknown,
+  pointer: string,
+): Generator<{ name: string; member: unknown; at: string }> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(value) as [string, unknown][]) {
+    const at = pointer + pointerStep(name);
+    yield { name, member, at };
+    yield* membersIn(member, at);
+  }
+}
+
+function featureOf(definition: unknown): string | undefined {
+  const {
+    '@id': id = definition,
+    '@container': containers = [],
+    ...others
+  } = isJsonObject(definition) ? definition : {};
+  if (typeof id === 'string' && /^@(?!id$|type$)/.test(id)) return `the keyword ${id}`;
+  const container = [containers].flat().find((one) => typeof one === 'string' && one !== '@set');
+  if (typeof container === 'string') return `the container ${container}`;
+  return Object.keys(others).find((name) => name.startsWith('@') && !HARMLESS.test(name));
+}

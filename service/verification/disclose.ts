@@ -1,0 +1,187 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
+import {
+  canonicalize,
+  canonicalizeAndGroup,
+  createHmac,
+  createHmacIdLabelMapFunction,
+  hashMandatory,
+  relabelBlankNodes,
+  stripBlankNodePrefixes,
+  toDeskolemizedNQuads,
+  type LabelMap,
+} from '@digitalbazaar/di-sd-primitives';
+import { P256_PUBLIC_PREFIX } from '../base/did-key-pair';
+import { RequestError } from '../base/errors';
+import type { JsonObject } from '../issuance/credential';
+import { PROOF_VALUES } from '../issuance/issuing-cryptosuite';
+import { PreparedContexts } from '../issuance/prepared-contexts';
+import { markObjects, unsignedContentIn } from '../issuance/signed-content';
+
+/** Loads the context of a URL, in the form that jsonld requires. */
+export type ContextLoader = (url: string) => Promise<unknown>;
+
+const { parseBaseProofValue, serializeDisclosureProofValue } = PROOF_VALUES;
+
+/** The disclosed parts of a document, by names and indexes. */
+type Selection = 'all' | Map<string, Selection>;
+
+/** The names and indexes of a JSON pointer (RFC 6901). */
+export function tokensOf(pointer: string): string[] {
+  const steps = pointer.split('/').slice(1);
+  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/**
+ * Makes a derived version (https://www.w3.org/TR/vc-di-ecdsa/#creatediscloseddata), and verifies it with the
+ * proof's own key for statements.
+ *
+ * The standard applies the pointers to a copy that JSON-LD has expanded and compacted. There a list of one
+ * value is a plain value, null is missing, and names may be others. Here the holder's pointers select parts
+ * of the document itself, whose objects have ids by then, so that the statements are those of the whole. The
+ * issuer's mandatory pointers are applied to the copy, because the signatures follow from them.
+ *
+ * @param credential has a base proof.
+ * @param pointers each matches a part of the credential.
+ * @throws RequestError CONTENT_CHANGED if the content is proven to be another one than was signed;
+ *   DERIVATION_FAILED. JsonLdError.
+ */
+export async function disclose(
+  credential: JsonObject,
+  pointers: readonly string[],
+  documentLoader: ContextLoader,
+): Promise<JsonObject> {
+  const { proof: issued, ...document } = credential as JsonObject & { proof: JsonObject };
+  const base = parseBaseProofValue({ proof: issued });
+  const options = { documentLoader, contextResolver: new PreparedContexts() };
+  const { marked } = await markObjects(document, options);
+  // The ids that were added make statements of their own where a term loses content.
+  const changed = async (problem: string): Promise<RequestError> => {
+    const [unsigned] = await unsignedContentIn(document, options);
+    const message = 'No version can be derived from the credential: ';
+    return unsigned
+      ? new RequestError('DERIVATION_FAILED', `${message}${unsigned.pointer} ${unsigned.problem}.`)
+      : new RequestError('CONTENT_CHANGED', `${message}${problem}.`);
+  };
+  const hmac = await createHmac({ key: base.hmacKey });
+  const { groups, labelMap, nquads } = await canonicalizeAndGroup({
+    document: marked,
+    labelMapFactoryFunction: createHmacIdLabelMapFunction({ hmac }),
+    groups: { mandatory: base.mandatoryPointers },
+    options,
+  });
+  const mandatory = new Set(groups.mandatory.matching.values());
+  /** Each has a signature of its own. */
+  const others = [...groups.mandatory.nonMatching.values()];
+  if (others.length !== base.signatures.length) throw await changed(ADDED_OR_LEFT_OUT);
+
+  const selection = selectionOf([...base.mandatoryPointers, ...pointers].map(tokensOf));
+  const shown = await toDeskolemizedNQuads({ document: select(marked, selection), options });
+  const chosen = new Set(relabelBlankNodes({ nquads: shown, labelMap }));
+  const disclosed = nquads.filter((statement) => chosen.has(statement));
+  if (disclosed.length < chosen.size || [...mandatory].some((one) => !chosen.has(one))) throw notSelectable();
+  const signatures = base.signatures.filter((_, index) => chosen.has(others[index] ?? ''));
+  const canonicalIdMap: LabelMap = new Map();
+  await canonicalize(shown.join(''), { ...options, inputFormat: 'application/n-quads', canonicalIdMap });
+  const labels = [...stripBlankNodePrefixes(canonicalIdMap)];
+  const proof = { ...issued };
+  delete proof['@context'];
+  proof.proofValue = serializeDisclosureProofValue({
+    ...base,
+    signatures,
+    labelMap: new Map(labels.map(([own, label]) => [label, labelMap.get(own) ?? ''])),
+    mandatoryIndexes: [...disclosed.keys()].filter((index) => mandatory.has(disclosed[index] ?? '')),
+  });
+
+  // A verifier must find the same statements in the version, and their signatures must be right.
+  const version = select(document, selection) as JsonObject;
+  const suite = createStrictVerifyCryptosuite();
+  const found = await suite.createVerifyData({
+    cryptosuite: suite,
+    document: version,
+    proof,
+    documentLoader,
+  });
+  const { mandatoryHash } = await hashMandatory({ mandatory: [...mandatory] });
+  const isSame =
+    found.nonMandatory.join('') === others.filter((one) => chosen.has(one)).join('') &&
+    Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;
+  if (!isSame) throw notSelectable();
+  if (!areSigned(found.nonMandatory, signatures, base.publicKey))
+    throw await changed('it was changed after signing');
+  return { ...version, proof };
+}
+
+export const ADDED_OR_LEFT_OUT = 'something was added to it or left out of it after signing';
+
+function notSelectable(): RequestError {
+  const remedy = 'Disclose a larger part, or the whole with an empty pointer.';
+  const reason = 'these parts belong to a value that is signed as one, such as a JSON value';
+  const message = `No version can be derived: ${reason}. ${remedy}`;
+  return new RequestError('DERIVATION_FAILED', message, { remedy });
+}
+
+function selectionOf(paths: readonly (readonly string[])[]): Selection {
+  if (paths.some((path) => path.length === 0)) return 'all';
+  const names = new Set(paths.map(([name = '']) => name));
+  const within = (name: string): string[][] =>
+    paths.filter(([first]) => first === name).map((path) => path.slice(1));
+  return new Map([...names].map((name) => [name, selectionOf(within(name))]));
+}
+
+/** The names that are kept of each object on the way to a selected part. */
+const KEPT = ['@context', '@id', '@type', 'id', 'type'];
+
+function select(value: unknown, selection: Selection): unknown {
+  if (selection === 'all' || typeof value !== 'object' || value === null) return value;
+  const inner = ([name, member]: [string, unknown]): unknown => select(member, selection.get(name) ?? 'all');
+  const selected = (Object.entries(value) as [string, unknown][]).filter(
+    ([name]) => selection.has(name) || (!Array.isArray(value) && KEPT.includes(name)),
+  );
+  if (Array.isArray(value)) return selected.map(inner);
+  return Object.fromEntries(selected.map((member) => [member[0], inner(member)]));
+}
+
+/** The DER of a P-256 key before its compressed point (RFC 5480). */
+const P256_SPKI = Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex');
+
+/** Whether each statement has its signature, by a Multikey: two bytes for P-256, the compressed point. */
+function areSigned(
+  statements: readonly string[],
+  signatures: readonly Uint8Array[],
+  multikey: Uint8Array,
+): boolean {
+  const der = Buffer.concat([P256_SPKI, multikey.subarray(P256_PUBLIC_PREFIX.length)]);
+  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return statements.every((statement, index) =>
+    verify(
+      'sha256',
+      Buffer.from(statement),
+      { key, dsaEncoding: 'ieee-p1363' },
+      signatures[index] ?? Buffer.of(),
+    ),
+  );
+}
+
+export const REPEATED_STATEMENT =
+  'The proof uses a signed statement more than once: an object was duplicated or divided';
+
+/**
+ * The cryptosuite that verifies derived ecdsa-sd-2023 proofs, but refuses proofs that repeat a statement.
+ *
+ * Version 3.4.1 takes the labels of blank nodes from the unsigned part of the proof and does not check that
+ * they differ. Two objects can be given the label of one that was signed, so that a package without an id
+ * appears in the credential twice (docs/reports/ecdsa-sd-2023-duplicated-objects.md). Objects that refer to
+ * it then make the same statement twice, which a set of RDF statements never contains.
+ */
+export function createStrictVerifyCryptosuite(): VerifyCryptosuite {
+  const suite = createVerifyCryptosuite();
+  return {
+    ...suite,
+    async createVerifyData(options) {
+      const data = await suite.createVerifyData(options);
+      if (new Set(data.nonMandatory).size === data.nonMandatory.length) return data;
+      throw new Error(`${REPEATED_STATEMENT}.`);
+    },
+  };
+}
