@@ -20,6 +20,14 @@ const SOURCES = [
   'tsconfig.json',
 ];
 
+// npm itself does not refuse: packages that are used in development only may not have a newer Node.js in their
+// `engines` yet, and `engine-strict` would refuse that.
+const LEAST = require('../package.json').engines.node.replace('>=', '');
+if (LEAST.localeCompare(process.versions.node, undefined, { numeric: true }) > 0) {
+  process.stderr.write(`Node.js ${LEAST} or newer is needed. This is ${process.versions.node}.\n`);
+  process.exit(1);
+}
+
 /** The build makes it among the sources. */
 const MADE = 'api-types.ts';
 
