@@ -44,6 +44,22 @@ describe('a verified document', () => {
     expect(shown).to.include.keys('issuer', 'validFrom', 'validUntil', 'credentialStatus', 'id', 'type');
   });
 
+  it('is valid if it shows nothing of the subject, and says so', async () => {
+    for (const [credential, reveal] of [
+      [base, ['/issuer']],
+      [await derive(base, ['/issuer']), undefined],
+    ] as const) {
+      const { shown, outcome, documentIntegrity } = await verify(credential, {}, { reveal });
+      expect(outcome).to.equal('valid');
+      expect(shown).not.to.have.property('credentialSubject');
+      const [covered] = documentIntegrity.checks.filter(({ check }) => check === 'covered by the signature');
+      expect(covered?.found).to.match(/; it shows nothing of the subject$/);
+    }
+    const renderMethod = [{ id: issuer.did, type: 'EMBEDDED_RENDERER', templateName: 'x' }];
+    const namesake = await issuer.sign(undefined, { renderMethod } as never).catch((error: Error) => error);
+    expect(namesake).to.be.an('error').with.property('code', 'TEXT_NOT_PROTECTED');
+  });
+
   /** Changes of a credential; undefined removes a member. */
   const changes: ((credential: JsonObject) => JsonObject)[] = [
     (it) => ({ credentialSubject: { ...subjectOf(it), scac: 'XXXX' } }),
