@@ -77,7 +77,6 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
     }): Promise<string>;
   }
   export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): SignCryptosuite;
-  export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): Cryptosuite;
   /**
    * `nonMandatory` holds the statements as they are verified, with the labels that the proof gives their
    * blank nodes.
@@ -108,7 +107,6 @@ declare module 'jsonld-signatures' {
     error?: { errors?: Error[] } & Error;
   }
   export function sign<T>(document: object, options: Options): Promise<T>;
-  export function derive<T>(document: object, options: Options): Promise<T>;
   export function verify(document: object, options: Options): Promise<VerificationResult>;
   /** The controller is asked for with the document loader unless it is given. */
   export const purposes: {
@@ -118,14 +116,8 @@ declare module 'jsonld-signatures' {
   };
 }
 
-declare module 'jsonld' {
-  export function canonize(document: object, options: object): Promise<string>;
-}
-
 declare module '@digitalbazaar/di-sd-primitives' {
   export type LabelMap = Map<string, string>;
-  export function createLabelMapFunction(options: { labelMap: LabelMap }): Promise<object>;
-  export function labelReplacementCanonicalizeJsonLd(options: object): Promise<string[]>;
   export function canonicalize(document: object | string, options: object): Promise<string>;
   export function stripBlankNodePrefixes(map: LabelMap): LabelMap;
   interface Hmac {
@@ -176,9 +168,8 @@ declare module '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js' {
     publicKey: Uint8Array;
     mandatoryHash: Uint8Array;
   }): Uint8Array;
-  /** The last two return the `proofValue`. */
+  /** The serialised proof is a `proofValue`. */
   export function parseBaseProofValue(options: { proof: object }): BaseProof;
-  export function parseDisclosureProofValue(options: { proof: object }): DisclosureProof;
   export function serializeBaseProofValue(proof: BaseProof): string;
   export function serializeDisclosureProofValue(proof: DisclosureProof): string;
 }

@@ -19,7 +19,6 @@ declare module 'jsonld' {
   }
   export function expand(document: object, options: Options): Promise<Record<string, unknown>[]>;
   export function toRDF(document: object, options: Options): Promise<object[]>;
-  export function canonize(document: object, options: Options & { algorithm: 'RDFC-1.0' }): Promise<string>;
 }
 
 // Internal to jsonld 9, and pinned to it by test/unit/cheaper-signing.test.ts.
