@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { toQuantity } from 'ethers';
 import { check } from '../service/evidence/evidence';
 import { TitleEscrow__factory } from '../typechain-types';
 import { mintDirectly } from '../test/helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { collected } from '../test/helpers/evidence-files';
-import type { Size } from './measure';
+import { compare, type Size } from './measure';
+import { whileProbed, withService, type ProbedService } from './processes';
 
 const BLOCK = 100;
 const ESCROW = TitleEscrow__factory.createInterface();
@@ -13,13 +15,53 @@ const ESCROW = TitleEscrow__factory.createInterface();
  * Evidence of a token with many operations: the times to collect and to check it. First the operations fill
  * blocks, then each has a block of its own, amid transactions of others.
  */
-export async function evidence({ of }: Size): Promise<void> {
-  const operations = of(1_000);
+export async function evidence(size: Size): Promise<void> {
+  const operations = size.of(1_000);
   await measure(operations, (calls) => chunks(calls, BLOCK));
   await measure(operations, (calls, others) => calls.map((call) => [call, ...others]));
+  await measureOthers(size);
 }
 
-type Call = Record<'from' | 'to' | 'gas', string> & { data?: string };
+const ADMIN_API_KEY = 'key-of-the-bench';
+const FULL_BLOCK = 1_300;
+const EVENTS = 4;
+const AT_ONCE = 4;
+const IDLE_MS = 3_000;
+
+/** How long others wait for their answers while the service collects evidence from full blocks. */
+async function measureOthers(size: Size): Promise<void> {
+  await using local = await createLocalSetup({ program: 'anvil' });
+  const [, beneficiary = '', one = ''] = local.accounts;
+  const { tokenId, escrow } = await mintDirectly(local, beneficiary);
+  const calls = nominations(EVENTS, { beneficiary, escrow, nominees: local.accounts.slice(2, 4) });
+  await mineInBlocks(
+    local,
+    calls.map((call, index) => [call, ...transfers(size.of(FULL_BLOCK), one, index * size.of(FULL_BLOCK))]),
+  );
+  await withService(local, { ADMIN_API_KEY }, async (service) => {
+    const collect = () => evidenceOf(service, tokenId);
+    await compare(`GET / every 10 ms; evidence of ${EVENTS} events in full blocks`, size, {
+      'nothing is collected': () => whileProbed(service, () => sleep(IDLE_MS)),
+      'one is collected': () => whileProbed(service, collect),
+      [`${AT_ONCE} at once`]: () =>
+        whileProbed(service, () => Promise.all(Array.from({ length: AT_ONCE }, collect))),
+    });
+  });
+}
+
+/** Repeats the request while the service answers that it is busy. */
+async function evidenceOf({ url }: ProbedService, tokenId: bigint): Promise<void> {
+  for (;;) {
+    const headers = { authorization: `Bearer ${ADMIN_API_KEY}` };
+    const answer = await fetch(`${url}/tokens/${tokenId}/evidence`, { headers });
+    const text = await answer.text();
+    if (answer.status === 200) return;
+    if (answer.status !== 503) throw new Error(`the evidence was answered ${answer.status}: ${text}`);
+    await sleep(Number(answer.headers.get('Retry-After')) * 1_000);
+  }
+}
+
+type Call = Record<'from' | 'to' | 'gas', string> & { data?: string; nonce?: string };
 
 /** @param inBlocks distributes the operations over blocks. `others`: transactions of another account. */
 async function measure(
@@ -30,12 +72,8 @@ async function measure(
   const [, beneficiary = '', one = '', other = ''] = local.accounts;
   const { tokenId, escrow } = await mintDirectly(local, beneficiary);
   // One account's transactions keep their order within a block.
-  const calls = Array.from({ length: operations }, (_, index): Call => {
-    const data = ESCROW.encodeFunctionData('nominate', [index % 2 === 0 ? one : other, '0x01']);
-    return { from: beneficiary, to: escrow, data, gas: toQuantity(150_000) };
-  });
-  const others = Array.from({ length: BLOCK }, (): Call => ({ from: other, to: one, gas: '0x5208' }));
-  const mined = inBlocks(calls, others);
+  const calls = nominations(operations, { beneficiary, escrow, nominees: [one, other] });
+  const mined = inBlocks(calls, transfers(BLOCK, other));
   await mineInBlocks(local, mined);
   const [file, collecting] = await timed(() => collected(local, tokenId));
   const text = JSON.stringify(file);
@@ -45,6 +83,25 @@ async function measure(
   const megabytes = (text.length / 1e6).toFixed(1);
   console.log(`${operations} operations in ${mined.length} blocks of ${mined[0]?.length} transactions:`);
   console.log(`collected in ${collecting} s, checked in ${checking} s, ${megabytes} MB`);
+}
+
+/** Operations of a token. Each nominates another one than the one before. */
+function nominations(
+  count: number,
+  { beneficiary, escrow, nominees }: { beneficiary: string; escrow: string; nominees: readonly string[] },
+): Call[] {
+  return Array.from({ length: count }, (_, index) => {
+    const data = ESCROW.encodeFunctionData('nominate', [nominees[index % nominees.length] ?? '', '0x01']);
+    return { from: beneficiary, to: escrow, data, gas: toQuantity(150_000) };
+  });
+}
+
+/** Transactions of an account with itself. Without their nonces, the node takes some of many for the same. */
+function transfers(count: number, account: string, firstNonce?: number): Call[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...{ from: account, to: account, gas: '0x5208' },
+    ...(firstNonce !== undefined && { nonce: toQuantity(firstNonce + index) }),
+  }));
 }
 
 async function mineInBlocks({ client, node }: LocalSetup, blocks: readonly Call[][]): Promise<void> {

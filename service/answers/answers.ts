@@ -9,8 +9,6 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
-import { collectEvidence } from '../evidence/collect-evidence';
-import type { EvidenceFile } from '../evidence/evidence-file';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
@@ -87,16 +85,17 @@ export function createAnswers(parts: AnswersParts) {
 
   return {
     progress,
-    /** The evidence of a token, without its document. Undefined: it was not minted. */
+    /** The evidence of a token, without its document, as JSON. Undefined: it was not minted. */
     async evidence(
       question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
       left: AbortSignal,
-    ): Promise<EvidenceFile | undefined> {
+    ): Promise<Buffer | undefined> {
+      const location = locationOf(question, config);
       try {
-        return (await readOf(question, left, (reached, tokenId) => collectEvidence(reached, tokenId))).found;
+        return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
         if (codeOf(thrown) === 'TOKEN_NOT_MINTED') return undefined;
-        throw thrown;
+        throw question.registry === undefined ? thrown : ofCaller(thrown, location);
       }
     },
 

@@ -6,6 +6,7 @@ import { BusyError, ServiceError } from '../base/errors';
 import { createSemaphore } from '../base/semaphore';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
+import type { NetworkNode } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
 import type { JsonObject } from '../issuance/credential';
 import type { Validation } from '../validation/problems';
@@ -16,15 +17,19 @@ import type { VerifiedView } from './views';
 export type CheckingPool = ReturnType<typeof createCheckingPool>;
 
 const WORKER = join(PROJECT_ROOT, 'dist/service/answers/checking-thread.js');
-const THREADS = 2;
+const THREADS = 3;
 const MOST_WAITING = 20;
 const BUSY = 'Too many checks at once: try again later.';
 /** A thread stays free for what is typed in the console, however long the others take. */
 const LONG_CHECKS = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
+/** Evidence has a turn of its own: it waits for nodes most of the time. */
+const EVIDENCE = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
 /** A thread that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
 /** Verifying the most statements that a document may have takes half a minute. */
 const LONGEST_MS = 60_000;
+/** Two answers of a node for each block of 300, and the proofs of as much as may be in them. */
+const LONGEST_EVIDENCE_MS = 180_000;
 const HEAP_MEGABYTES = 512;
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
@@ -48,15 +53,21 @@ export function createCheckingPool(settings: CheckingSettings) {
   });
   pool.on('error', () => undefined);
   const { hold: inTurn } = createSemaphore(LONG_CHECKS, BUSY);
+  const { hold: inTurnOfEvidence } = createSemaphore(EVIDENCE, BUSY);
 
-  async function run(task: CheckingTask, transferList: Transferred, left?: AbortSignal): Promise<unknown> {
+  async function run(
+    task: CheckingTask,
+    transferList: Transferred,
+    left?: AbortSignal,
+    longestMs = LONGEST_MS,
+  ): Promise<unknown> {
     if (pool.queueSize >= MOST_WAITING) throw new BusyError(BUSY, LONG_CHECKS.waitMs);
-    const late = AbortSignal.timeout(LONGEST_MS);
+    const late = AbortSignal.timeout(longestMs);
     const signal = left ? AbortSignal.any([late, left]) : late;
     const outcome = await pool.run(task, { signal, transferList }).catch((cause: unknown) => {
       left?.throwIfAborted();
       const message = late.aborted
-        ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
+        ? `The check took longer than ${longestMs / 1_000} s, and was ended.`
         : 'The check ended early: its thread was lost.';
       throw new ServiceError('CHECK_ENDED', message, { cause, remedy: REMEDY });
     });
@@ -93,6 +104,13 @@ export function createCheckingPool(settings: CheckingSettings) {
       inTurn(left, async () => {
         const derived = await run({ kind: 'derive', bytes }, [bytes.buffer], left);
         return derived as { verifiableCredential: JsonObject };
+      }),
+    /** The bytes of an evidence file. */
+    evidence: (node: NetworkNode, location: TokenLocation, left: AbortSignal) =>
+      inTurnOfEvidence(left, async () => {
+        const task: CheckingTask = { kind: 'evidence', node, location };
+        const { buffer } = (await run(task, [], left, LONGEST_EVIDENCE_MS)) as Uint8Array<ArrayBuffer>;
+        return Buffer.from(buffer);
       }),
     stop: () => pool.destroy(),
   };

@@ -18,7 +18,9 @@ import {
   toTransferredError,
   type TransferredError,
 } from '../issuance/transferred-error';
+import { collectEvidence } from '../evidence/collect-evidence';
 import type { TokenState } from '../registry/read-token-state';
+import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import type { TokenLocation } from '../token/token-location';
 import { createContextSource } from '../verification/contexts';
@@ -36,8 +38,12 @@ export interface CheckingSettings {
   rules: SinkRules;
 }
 
-/** The work of a thread. It asks for the token's state at the port, because nodes have keys. */
+/**
+ * The work of a thread. A verification asks for the token's state at the port: what a stranger sent is not
+ * read beside the URLs of nodes, which have keys. Evidence is read from nodes alone.
+ */
 export type CheckingTask =
+  | { kind: 'evidence'; node: NetworkNode; location: TokenLocation }
   | { kind: 'validate'; bytes: Uint8Array }
   | { kind: 'derive'; bytes: Uint8Array }
   | { kind: 'verify'; bytes: Uint8Array; port: MessagePort };
@@ -56,6 +62,7 @@ const { contextUrl, rules } = workerData as CheckingSettings;
 /** The thread runs this for each task. */
 export default async function check(task: CheckingTask): Promise<CheckingOutcome> {
   try {
+    if (task.kind === 'evidence') return { result: await evidenceBytes(task.node, task.location) };
     const body = parseBody(task.bytes);
     if (task.kind === 'validate') return { result: await validateRequest(body) };
     if (task.kind === 'derive') return { result: await derive(body) };
@@ -63,6 +70,20 @@ export default async function check(task: CheckingTask): Promise<CheckingOutcome
   } catch (error) {
     return { error: toTransferredError(error) };
   }
+}
+
+/**
+ * Bytes of encoded transactions and receipts, of which 1,300 plain transfers have half a megabyte. It bounds
+ * the time, too: anybody can fill the blocks with events of a token.
+ */
+const MOST_EVIDENCE_BYTES = 64_000_000;
+
+/** The evidence as JSON: writing a large file would hold up whoever sends it. */
+async function evidenceBytes(node: NetworkNode, { registry, tokenId }: TokenLocation): Promise<Uint8Array> {
+  const file = await reachRegistry(node, registry, (reached) =>
+    collectEvidence(reached, tokenId, { mostBytes: MOST_EVIDENCE_BYTES }),
+  );
+  return new TextEncoder().encode(JSON.stringify(file));
 }
 
 async function verify(body: JsonObject, port: MessagePort): Promise<VerifiedView> {

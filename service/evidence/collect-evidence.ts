@@ -36,10 +36,11 @@ import { proveListed } from './tries';
 
 /**
  * `stateAt`: numbers of more blocks whose state is to be proven. Many nodes keep that of recent blocks
- * only.
+ * only. `mostBytes`: of the encoded transactions and receipts of all blocks.
  */
 export interface CollectionOptions {
   stateAt?: readonly number[];
+  mostBytes?: number;
   onProgress?: (line: string) => void;
 }
 
@@ -54,8 +55,8 @@ type Frame = Omit<EvidenceFile, 'blocks' | 'events' | 'states'>;
  * Collects the proofs of a token's events and of its state, up to the newest block that is final on its
  * network.
  *
- * @throws RequestError TOKEN_NOT_MINTED; ChainError BLOCK_CHANGED, TOKEN_HISTORY_INCOMPLETE (retryable); any
- *   error of the node.
+ * @throws RequestError TOKEN_NOT_MINTED, EVIDENCE_TOO_LARGE; ChainError BLOCK_CHANGED,
+ *   TOKEN_HISTORY_INCOMPLETE (retryable); any error of the node.
  */
 export async function collectEvidence(
   sources: ReachedRegistry,
@@ -68,7 +69,7 @@ export async function collectEvidence(
 async function collectOnce(
   sources: ReachedRegistry,
   tokenId: bigint,
-  { stateAt = [], onProgress }: CollectionOptions,
+  { stateAt = [], mostBytes = Infinity, onProgress }: CollectionOptions,
 ): Promise<EvidenceFile> {
   const { client, network } = sources;
   const last = await existingBlock(client, Math.max(0, (await headNumberOf(client)) - network.confirmations));
@@ -96,7 +97,7 @@ async function collectOnce(
     );
   onProgress?.(`${logs.length} events up to block ${last.number}`);
   const stateBlocks = states.map(([, hash]) => hash);
-  const { blocks, receipts } = await blocksOf(sources, logs, stateBlocks, onProgress);
+  const { blocks, receipts } = await blocksOf(sources, logs, stateBlocks, { mostBytes, onProgress });
   const frame = await frameOf(sources, tokenId, last.number);
   const proven = await pMap(states, ([state, hash]) => provenState(client, frame, state, blocks.get(hash)), {
     concurrency: CONCURRENT_CALLS,
@@ -189,17 +190,22 @@ async function blocksOf(
   { bulkClient }: ReachedRegistry,
   logs: readonly ChainLog[],
   stateBlocks: readonly string[],
-  onProgress?: (line: string) => void,
+  { mostBytes, onProgress }: { mostBytes: number; onProgress: CollectionOptions['onProgress'] },
 ): Promise<{ blocks: Map<string, EvidenceBlock>; receipts: Map<string, Answer> }> {
   const wanted = new Map<string, Set<string>>(stateBlocks.map((hash) => [hash, new Set()]));
   for (const { blockHash, transactionHash } of logs)
     wanted.set(blockHash, (wanted.get(blockHash) ?? new Set()).add(transactionHash));
   const blocks = new Map<string, EvidenceBlock>();
   const receipts = new Map<string, Answer>();
+  let left = mostBytes;
+  const take: Take = (values) => {
+    for (const value of values) left -= (value?.length ?? 0) / 2;
+    if (left < 0) throw tooLarge(mostBytes);
+  };
   await pMap(
     wanted,
     async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions);
+      const read = await blockWith(bulkClient, hash, transactions, take);
       blocks.set(hash, read.block);
       for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
       onProgress?.(`block ${blocks.size} of ${wanted.size}`);
@@ -209,10 +215,21 @@ async function blocksOf(
   return { blocks, receipts };
 }
 
+/** Counts the encoded transactions or receipts of a block. @throws RequestError EVIDENCE_TOO_LARGE. */
+type Take = (values: readonly (string | undefined)[]) => void;
+
+function tooLarge(mostBytes: number): RequestError {
+  const remedy = 'Use `npx tdoc evidence`, which has no limit.';
+  const found = `more than ${mostBytes / 1e6} MB of transactions and receipts`;
+  const message = `The blocks with events of the token have ${found}: too many for one answer. ${remedy}`;
+  return new RequestError('EVIDENCE_TOO_LARGE', message, { remedy });
+}
+
 async function blockWith(
   client: RpcClient,
   hash: string,
   wanted: ReadonlySet<string>,
+  take: Take,
 ): Promise<{ block: EvidenceBlock; receipts: [string, Answer][] }> {
   const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
   if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
@@ -228,6 +245,9 @@ async function blockWith(
   const receipts = wanted.size > 0 ? await receiptsOf(client, hash, all) : [];
   // Polygon lists what it takes over from Ethereum as a last transaction, which its tries do not have.
   const count = all.length - (isSystem(all.at(-1)) ? 1 : 0);
+  const encoded = { receipts: receipts.map(encodedOf), transactions: all.map(encodeTransaction) };
+  take(encoded.receipts);
+  take(encoded.transactions);
   const evidence: EvidenceBlock = {
     hash,
     number: Number(block.number),
@@ -236,8 +256,8 @@ async function blockWith(
       claimed: { ...roots, timestamp: Number(block.timestamp) },
     },
     transactions: positions.map((position) => ({ position, hash: String(all[position]?.hash) })),
-    receiptsTrie: await trieOf(receipts.map(encodedOf), positions, roots.receiptsRoot, count),
-    transactionsTrie: await trieOf(all.map(encodeTransaction), positions, roots.transactionsRoot, count),
+    receiptsTrie: await trieOf(encoded.receipts, positions, roots.receiptsRoot, count),
+    transactionsTrie: await trieOf(encoded.transactions, positions, roots.transactionsRoot, count),
   };
   const own = positions.map((position): [string, Answer] => [
     String(all[position]?.hash),

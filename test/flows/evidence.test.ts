@@ -1,12 +1,18 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { CHAIN_EVENT_TYPES } from '../../client/events';
+import { codeOf, messageOf } from '../../service/base/errors';
 import { check, collect, type EvidenceReport } from '../../service/evidence/evidence';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { liveThrough } from '../helpers/chain/token-life';
+import { eventually } from '../helpers/eventually';
 import { collected } from '../helpers/evidence-files';
+import { startService } from '../helpers/processes/running-service';
+import { owned } from '../helpers/resources';
 
 const unproven = ({ statements }: EvidenceReport): string[] =>
   statements
@@ -85,3 +91,73 @@ for (const program of ['hardhat', 'anvil'] as const)
       ]);
     });
   });
+
+const ADMIN_API_KEY = 'the-key-of-the-operator-0123456789';
+/** Positions in the memory that the test shares with the node's proxy. */
+const [HELD, LET_GO, PROOFS] = [0, 1, 2];
+const HANGS_MS = 60_000;
+
+/** A proxy that works while this thread is blocked. It holds the first block that is wanted whole. */
+const PROXY = `
+const { createServer } = require('node:http');
+const { buffer } = require('node:stream/consumers');
+const { parentPort, workerData: { url, shared } } = require('node:worker_threads');
+createServer(async (request, response) => {
+  const body = await buffer(request);
+  if (/eth_getBlockByHash.*true/.test(body) && Atomics.add(shared, ${HELD}, 1) === 0)
+    Atomics.wait(shared, ${LET_GO}, 0);
+  const headers = { 'content-type': 'application/json' };
+  const answer = await (await fetch(url, { method: 'POST', headers, body })).text();
+  if (body.includes('eth_getProof')) {
+    Atomics.add(shared, ${PROOFS}, 1);
+    Atomics.notify(shared, ${PROOFS});
+  }
+  response.end(answer);
+}).listen(0, '127.0.0.1', function () { parentPort.postMessage(this.address().port); });
+`;
+
+describe('evidence that a service collects', () => {
+  let local: LocalSetup;
+  let tokenId: bigint;
+
+  before(async () => {
+    local = await createLocalSetup({ program: 'anvil' });
+    ({ tokenId } = await mintDirectly(local, local.accounts[1] ?? ''));
+  });
+
+  const ask = (url: string): Promise<Response> =>
+    fetch(`${url}/tokens/${tokenId}/evidence`, { headers: { authorization: `Bearer ${ADMIN_API_KEY}` } });
+
+  it('is made beside the thread that answers others', async () => {
+    const shared = new Int32Array(new SharedArrayBuffer(12));
+    const worker = new Worker(PROXY, { eval: true, workerData: { url: local.node.url, shared } });
+    owned('the proxy', worker, 'terminate');
+    const [port] = (await once(worker, 'message')) as [number];
+    const settings = { ...local.settings, ADMIN_API_KEY, RPC_URL: `http://127.0.0.1:${port}` };
+    await using service = await startService(settings);
+    const answer = ask(service.url);
+    await eventually('a block is wanted', () => Atomics.load(shared, HELD) > 0);
+    Atomics.store(shared, LET_GO, 1);
+    Atomics.notify(shared, LET_GO);
+    // Nothing else happens on this thread until the blocks are proven, and the state is to be.
+    expect(Atomics.wait(shared, PROOFS, 0, HANGS_MS)).not.to.equal('timed-out');
+    expect((await check(await (await answer).json())).report.outcome).to.equal('could not tell');
+  });
+
+  it('is collected for one caller after the other', async () => {
+    await using proxy = await startRpcProxy(local.node.url, () => 'none');
+    await using service = await startService({ ...local.settings, ADMIN_API_KEY, RPC_URL: proxy.url });
+    const before = proxy.calls.length;
+    const answers = await Promise.all([ask(service.url), ask(service.url)]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200]);
+    const steps = proxy.calls.slice(before).filter((one) => ['eth_chainId', 'eth_getProof'].includes(one));
+    // The service asks for the chain when it starts, too. Each caller has five proofs of accounts.
+    expect(steps.join(' ')).to.match(/^(eth_chainId )+(eth_getProof ){5}eth_chainId( eth_getProof){5}$/);
+  });
+
+  it('is refused where it has more than one answer may have', async () => {
+    const error = await collected(local, tokenId, { mostBytes: 100 }).catch((thrown: unknown) => thrown);
+    expect(codeOf(error)).to.equal('EVIDENCE_TOO_LARGE');
+    expect(messageOf(error)).to.contain('Use `npx tdoc evidence`, which has no limit.');
+  });
+});

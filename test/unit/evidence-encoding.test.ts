@@ -107,6 +107,15 @@ describe('the encodings of evidence', () => {
     expect(await foreign(keyAt(0))).to.equal(undefined);
   });
 
+  it('are made of a receipt with as many logs as a block may have', () => {
+    // A log costs 375 gas and what its loop takes. Copying all logs for each of them takes twenty minutes.
+    const log = { address: `0x${'11'.repeat(20)}`, topics: [`0x${'22'.repeat(32)}`], data: '0x' };
+    const logs = Array<typeof log>(70_000).fill(log);
+    const receipt = { type: '0x2', status: '0x1', cumulativeGasUsed: '0x1', logsBloom: '0x', logs };
+    const read = decodeReceiptLogs(encodeReceipt(receipt));
+    expect([read.length, read[0], read.at(-1)]).to.deep.equal([logs.length, log, log]);
+  });
+
   it('know the code of the contracts that TradeTrust publishes', () => {
     const folder = join(PROJECT_ROOT, 'node_modules/@tradetrust-tt/token-registry/dist/artifacts');
     const files = {

@@ -76,7 +76,11 @@ reads every block with an event of the token: this may take a minute.`,
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
     answers: { 200: json('The evidence, a file to keep.', EVIDENCE) },
-    errors: READING_ERRORS,
+    errors: {
+      ...READING_ERRORS,
+      422: ['EVIDENCE_TOO_LARGE'],
+      500: [...READING_ERRORS[500], 'CHECK_ENDED'],
+    },
   },
 });
 
