@@ -14,7 +14,7 @@ import { issuanceOf } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
-import { reachRegistry, type NetworkNode, type ReachedRegistry } from '../registry/registry-contracts';
+import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
 import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
@@ -64,25 +64,6 @@ export function createAnswers(parts: AnswersParts) {
     return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
   }
 
-  /** Reads a token from its chain. */
-  async function readOf<T>(
-    question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
-    left: AbortSignal,
-    read: (reached: ReachedRegistry, tokenId: bigint) => Promise<T>,
-  ): Promise<{ location: TokenLocation; node: NetworkNode; found: T }> {
-    const location = locationOf(question, config);
-    const node = nodeOfCaller(config, location);
-    const found = await inTurn(left, () =>
-      reachRegistry(node, location.registry, (reached) =>
-        // Reading a long history ends when the caller leaves: the clients are then closed.
-        untilAborted(left, read(reached, location.tokenId)),
-      ),
-    ).catch((thrown: unknown) => {
-      throw question.registry === undefined ? thrown : ofCaller(thrown, location);
-    });
-    return { location, node, found };
-  }
-
   return {
     progress,
     /** The evidence of a token, without its document, as JSON. Undefined: it was not minted. */
@@ -101,14 +82,17 @@ export function createAnswers(parts: AnswersParts) {
 
     /** `left` aborts when the caller has gone away: what waits for its turn is given up. */
     async token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined> {
-      const {
-        location,
-        node,
-        found: history,
-      } = await readOf(question, left, (reached, tokenId) =>
-        readTokenHistory(reached.client, reached.registry, tokenId, { bulkClient: reached.bulkClient }),
-      );
+      const location = locationOf(question, config);
+      const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
+      const history = await inTurn(left, () =>
+        reachRegistry(node, registry, ({ client, bulkClient, registry: found }) =>
+          // Reading a long history ends when the caller leaves: the clients are then closed.
+          untilAborted(left, readTokenHistory(client, found, tokenId, { bulkClient })),
+        ),
+      ).catch((thrown: unknown) => {
+        throw question.registry === undefined ? thrown : ofCaller(thrown, location);
+      });
       const view = tokenView(location, history, {
         network: node.network.name,
         credentialId: question.credentialId,

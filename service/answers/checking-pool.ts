@@ -22,8 +22,6 @@ const MOST_WAITING = 20;
 const BUSY = 'Too many checks at once: try again later.';
 /** A thread stays free for what is typed in the console, however long the others take. */
 const LONG_CHECKS = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
-/** Evidence has a turn of its own: it waits for nodes most of the time. */
-const EVIDENCE = { permits: 1, waiting: MOST_WAITING, waitMs: 30_000 };
 /** A thread that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
 /** Verifying the most statements that a document may have takes half a minute. */
@@ -53,14 +51,11 @@ export function createCheckingPool(settings: CheckingSettings) {
   });
   pool.on('error', () => undefined);
   const { hold: inTurn } = createSemaphore(LONG_CHECKS, BUSY);
-  const { hold: inTurnOfEvidence } = createSemaphore(EVIDENCE, BUSY);
+  // It waits for nodes most of the time.
+  const { hold: inTurnOfEvidence } = createSemaphore(LONG_CHECKS, BUSY);
 
-  async function run(
-    task: CheckingTask,
-    transferList: Transferred,
-    left?: AbortSignal,
-    longestMs = LONGEST_MS,
-  ): Promise<unknown> {
+  async function run(task: CheckingTask, transferList: Transferred, left?: AbortSignal): Promise<unknown> {
+    const longestMs = task.kind === 'evidence' ? LONGEST_EVIDENCE_MS : LONGEST_MS;
     if (pool.queueSize >= MOST_WAITING) throw new BusyError(BUSY, LONG_CHECKS.waitMs);
     const late = AbortSignal.timeout(longestMs);
     const signal = left ? AbortSignal.any([late, left]) : late;
@@ -109,7 +104,7 @@ export function createCheckingPool(settings: CheckingSettings) {
     evidence: (node: NetworkNode, location: TokenLocation, left: AbortSignal) =>
       inTurnOfEvidence(left, async () => {
         const task: CheckingTask = { kind: 'evidence', node, location };
-        const { buffer } = (await run(task, [], left, LONGEST_EVIDENCE_MS)) as Uint8Array<ArrayBuffer>;
+        const { buffer } = (await run(task, [], left)) as Uint8Array<ArrayBuffer>;
         return Buffer.from(buffer);
       }),
     stop: () => pool.destroy(),

@@ -30,6 +30,27 @@ export function found(value: unknown): string {
   return `but it is ${typeof value === 'object' ? 'an object' : `a ${typeof value}`}`;
 }
 
+/**
+ * Counts the values in a JSON value, their characters with those of their names, and the levels. It does so
+ * without recursion: a stranger chose the depth.
+ */
+export function sizeOf(root: unknown): { values: number; characters: number; depth: number } {
+  const size = { values: 0, characters: 0, depth: 0 };
+  const pending = [{ value: root, depth: 0 }];
+  for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
+    const { value, depth } = item;
+    size.values += 1;
+    size.depth = Math.max(size.depth, depth);
+    if (typeof value === 'string') size.characters += value.length;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, child] of Object.entries(value)) {
+      if (!Array.isArray(value)) size.characters += name.length;
+      pending.push({ value: child, depth: depth + 1 });
+    }
+  }
+  return size;
+}
+
 /** The message of a schema: what its value must be, what was found instead of its type, and the remedy. */
 export const must =
   (be: string, remedy: string) =>

@@ -4,7 +4,7 @@ import { decodeLog, type DecodedLog } from '../registry/decode-log';
 import { decodeHeader, decodeReceiptLogs, type Header, type ReceiptLog } from './block-encoding';
 import type { EvidenceBlock, EvidenceEvent, EvidenceFile } from './evidence-file';
 import { createStatements, THE_FILE, type Statement } from './statements';
-import { keyAt, openTrie, type ProvenReading } from './tries';
+import { keyAt, openTrie } from './tries';
 
 /** A block of a file, with what its hash proves. */
 export interface CheckedBlock {
@@ -34,9 +34,7 @@ export interface CheckedEvent extends DecodedLog {
 }
 
 /** Reads the blocks of a file: what their hashes prove of them. */
-export async function checkBlocks(
-  file: EvidenceFile,
-): Promise<{ blocks: CheckedBlock[]; statements: Statement[] }> {
+export function checkBlocks(file: EvidenceFile): { blocks: CheckedBlock[]; statements: Statement[] } {
   const { made, proven, claimed, refuted } = createStatements('blocks');
   const transactions = createStatements('transactions');
   const blocks: CheckedBlock[] = [];
@@ -52,7 +50,7 @@ export async function checkBlocks(
     if (isProven) proven(says, 'its header has the hash listed', { given });
     else claimed(says, `${problemOf(block.header)}; ${THE_FILE}`);
     const checked = { block, header, isProven, transactions: [] as CheckedTransaction[] };
-    checked.transactions = await transactionsOf(file, checked, transactions);
+    checked.transactions = transactionsOf(file, checked, transactions);
     blocks.push(checked);
   }
   const lineage = lineageProblem(blocks);
@@ -109,19 +107,19 @@ function lineageProblem(blocks: readonly CheckedBlock[]): string | undefined {
   return undefined;
 }
 
-async function transactionsOf(
+function transactionsOf(
   { chainId }: EvidenceFile,
   { block, header, isProven }: CheckedBlock,
   { proven, claimed, refuted }: ReturnType<typeof createStatements>,
-): Promise<CheckedTransaction[]> {
+): CheckedTransaction[] {
   const { receiptsTrie, transactionsTrie } = block;
-  const receipts = await readListed(receiptsTrie, header.receiptsRoot);
-  const signed = await readListed(transactionsTrie, header.transactionsRoot);
+  const receipts = readListed(receiptsTrie, header.receiptsRoot);
+  const signed = readListed(transactionsTrie, header.transactionsRoot);
   const checked: CheckedTransaction[] = [];
   for (const [index, { hash, position }] of block.transactions.entries()) {
-    const receipt = await receipts(index, position);
+    const receipt = receipts(index, position);
     const logs = receipt === undefined ? undefined : orUndefined(() => decodeReceiptLogs(receipt));
-    const encoded = await signed(index, position);
+    const encoded = signed(index, position);
     const transaction = encoded === undefined ? undefined : orUndefined(() => signedIn(encoded));
     const isListed = isProven && 'nodes' in transactionsTrie;
     const hasProvenLogs = isProven && logs !== undefined && 'nodes' in receiptsTrie;
@@ -152,14 +150,14 @@ async function transactionsOf(
 }
 
 /** Reads values of a block's trie by their places in the file and in the block. */
-async function readListed(
+function readListed(
   trie: EvidenceBlock['receiptsTrie'],
   root: string,
-): Promise<(index: number, position: number) => Promise<string | undefined>> {
-  if (!('nodes' in trie)) return async (index) => trie.claimed[index] ?? undefined;
-  const read: ProvenReading = await openTrie(root, trie.nodes);
-  return async (_index, position) => {
-    const value = await read(keyAt(position));
+): (index: number, position: number) => string | undefined {
+  if (!('nodes' in trie)) return (index) => trie.claimed[index] ?? undefined;
+  const read = openTrie(root, trie.nodes);
+  return (_index, position) => {
+    const value = read(keyAt(position));
     return value === '0x' ? undefined : value;
   };
 }

@@ -1,5 +1,6 @@
-import { sha256, toUtf8Bytes } from 'ethers';
-import { messageOf, orUndefined } from '../base/errors';
+import { sha256 } from 'ethers';
+import { messageOf, orUndefined, ServiceError } from '../base/errors';
+import { sizeOf } from '../base/json';
 import { scanJson } from '../base/scan-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../issuance/credential';
@@ -36,7 +37,9 @@ export async function checkDocument(file: EvidenceFile, knownContexts: DocumentL
       sayOfIntegrity(check, { at: file.collectedAt, unknownContexts: contextsFetched }, statements);
     for (const check of issuerIdentity.checks) sayOfIssuer(check, file.collectedAt, statements);
   } catch (thrown) {
-    statements.refuted('The document is a signed credential.', messageOf(thrown));
+    // It is too large or too strange for this program, which says nothing about it.
+    const problem = thrown instanceof ServiceError ? messageOf(thrown) : 'this program fails to read it';
+    statements.claimed('The document is a signed credential.', `${problem}; ${THE_FILE}`);
   }
   return statements.made;
 }
@@ -47,13 +50,14 @@ async function checkFetched(
   { proven, claimed, refuted }: Statements,
 ): Promise<void> {
   const says = `The ${kind} ${url} had the SHA-256 ${hash} at ${at}.`;
-  if (sha256(toUtf8Bytes(text)).slice(2) !== hash) {
+  if (sha256(new TextEncoder().encode(text)).slice(2) !== hash) {
     refuted(says, 'the text in the file has another one');
     return;
   }
   const known = kind === 'context' ? await contextOf(knownContexts, url) : undefined;
   const same = `The context ${url} in the file is the one that this program knows.`;
-  if (known !== undefined && JSON.stringify(known.document) === JSON.stringify(jsonOf(text)))
+  const content = orUndefined(() => JSON.stringify(jsonOf(text)));
+  if (known !== undefined && JSON.stringify(known.document) === content)
     proven(same, 'they have the same content');
   else if (known !== undefined) refuted(same, 'it has another content');
   else claimed(says, from === 'host' ? `its host gave it then; ${THE_FILE}` : THE_FILE, { isMinor: true });
@@ -89,6 +93,10 @@ function checkToken(file: EvidenceFile, credential: JsonObject, { proven, refute
   else refuted(own, 'the id of the document has another hash, or is missing');
 }
 
+/** More than those of any context or DID document, and less than the libraries fail at. */
+const DEEPEST = 100;
+const MOST_VALUES = 20_000;
+
 function sourcesOf(
   { collectedAt }: EvidenceFile,
   documents: readonly FetchedDocument[],
@@ -100,6 +108,9 @@ function sourcesOf(
     const { url, text } = found;
     const json = jsonOf(text);
     if (json === undefined) return { kind: 'refused', url, problem: 'is not JSON in the file' };
+    const { depth, values } = sizeOf(json);
+    if (depth > DEEPEST || values > MOST_VALUES)
+      return { kind: 'refused', url, problem: 'is larger in the file than this program reads' };
     return { kind: 'json', url, contentType: '', text, json };
   };
   return {

@@ -52,9 +52,9 @@ export async function checkEvidence(
   file: EvidenceFile,
   { knownContexts, answers = [] }: EvidenceSources,
 ): Promise<EvidenceReport> {
-  const { blocks, statements } = await checkBlocks(file);
+  const { blocks, statements } = checkBlocks(file);
   const listed = checkEvents(file, blocks);
-  const read = await checkStates(file, blocks);
+  const read = checkStates(file, blocks);
   const { operations, statements: history } = checkHistory(file, read.states, listed);
   const contracts = checkContracts(file, read.states, listed.events);
   const document = await checkDocument(file, knownContexts);

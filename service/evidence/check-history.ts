@@ -51,8 +51,7 @@ export function checkHistory(
   else claimed(says, 'not all of the events are proven');
   let contradiction: string | undefined;
   for (const { state, block, isProven } of states) {
-    const until = events.filter(({ log }) => log.blockNumber <= block.block.number);
-    const difference = differenceOf(file, state, follow(file, until));
+    const difference = differenceOf(file, state, followed.endAt(block.block.number));
     const leads = `The events up to block ${block.block.number} lead to the state at its end.`;
     if (difference !== undefined) {
       refuted(leads, difference);
@@ -76,7 +75,7 @@ type Situation = Roles & { place: Place };
 function follow(
   file: EvidenceFile,
   events: readonly CheckedEvent[],
-): { end: Situation & Previous; operations: CheckedOperation[] } | string {
+): { endAt: (block: number) => Situation & Previous; operations: CheckedOperation[] } | string {
   const { titleEscrow } = contractsOf(file);
   const strange = events.find(({ payload }) => (payload.escrowAddress ?? titleEscrow) !== titleEscrow);
   if (strange) return `${strange.type} names ${strange.payload.escrowAddress}, not the token's title escrow`;
@@ -90,10 +89,16 @@ function follow(
       const { timestamp = 0, sender, isProven = false } = byTransaction.get(transactionHash) ?? {};
       return { operation, after, remark, timestamp, sender, isProven };
     });
-    return { end: { ...end, ...endorsements.reduce(previousAfter, NOBODY) }, operations };
+    const endAt = (block: number): Situation & Previous => ({
+      ...events.filter(({ log }) => log.blockNumber <= block).reduce(afterLog, UNMINTED),
+      ...endorsements.filter(({ blockNumber }) => blockNumber <= block).reduce(previousAfter, NOBODY),
+    });
+    return { endAt, operations };
   } catch (thrown) {
-    const { remedy = '' } = thrown instanceof ServiceError ? thrown : {};
-    return messageOf(thrown).replace(remedy, '').trim();
+    if (!(thrown instanceof ServiceError)) throw thrown;
+    return messageOf(thrown)
+      .replace(thrown.remedy ?? '', '')
+      .trim();
   }
 }
 
@@ -167,10 +172,8 @@ function someone(address: string): string | undefined {
 function differenceOf(
   file: EvidenceFile,
   state: EvidenceState,
-  led: ReturnType<typeof follow>,
+  end: Situation & Previous,
 ): string | undefined {
-  if (typeof led === 'string') return led;
-  const { end } = led;
   const place = placeOf(file, state);
   if (place !== end.place)
     return `the token is ${place ?? 'elsewhere'} there, but ${end.place} after these events`;

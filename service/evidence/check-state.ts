@@ -1,4 +1,5 @@
 import { getAddress, keccak256, ZeroAddress } from 'ethers';
+import { orUndefined } from '../base/errors';
 import { BURN_ADDRESS } from '../registry/decode-log';
 import type { TokenState } from '../registry/read-token-state';
 import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
@@ -19,12 +20,13 @@ export interface CheckedState {
 export type Place = TokenState['state'];
 
 /** Compares the states in the file with their proofs. */
-export async function checkStates(
+export function checkStates(
   file: EvidenceFile,
   blocks: readonly CheckedBlock[],
-): Promise<{ states: CheckedState[]; statements: Statement[] }> {
+): { states: CheckedState[]; statements: Statement[] } {
   const { made, proven, claimed, refuted } = createStatements('state');
   const states: CheckedState[] = [];
+  const contracts = contractsIn(file);
   for (const state of file.states) {
     const block = blocks.find((one) => one.block.hash === state.blockHash);
     if (block === undefined) {
@@ -36,21 +38,20 @@ export async function checkStates(
     }
     const says = stateInWords(file, state, block);
     const given = [state.blockHash];
-    if ('problem' in state.proof) {
+    const { proof } = state;
+    if ('problem' in proof) {
       states.push({ state, block, proven: undefined, isProven: false });
-      claimed(says, `${state.proof.problem}; ${THE_FILE}`);
+      claimed(says, `${proof.problem}; ${THE_FILE}`);
       continue;
     }
-    const read = await readProvenState(file, state.proof, block.header.stateRoot).catch(() => undefined);
+    const read = orUndefined(() => readProvenState(file, proof, block.header.stateRoot));
     const members = read && provenMembers(read);
     const isSame = members && STATE_PARTIES.every((name) => members[name] === state[name]);
     if (!read || !members) refuted(says, 'its Merkle proofs do not lead to the values');
     else if (!isSame || members.isPaused !== state.isPaused)
       refuted(says, 'its Merkle proofs lead to other values');
     else {
-      const areKnown = contractsIn(file).every(
-        (contract) => isPublished(file, contract) && hasSameCode(file, contract, read),
-      );
+      const areKnown = contracts.every((contract) => contract.isPublished && hasSameCode(contract, read));
       states.push({ state, block, proven: read, isProven: block.isProven && areKnown });
       if (!areKnown)
         claimed(
@@ -107,9 +108,9 @@ export function checkContracts(
   for (const contract of contractsIn(file)) {
     const runs = `The ${contract.name} ${contract.address} runs the code that TradeTrust publishes`;
     const says = `${runs}, at the end of block ${last}.`;
-    if (shown && !hasSameCode(file, contract, shown))
+    if (shown && !hasSameCode(contract, shown))
       refuted(says, 'the state of the block has another code than the file');
-    else if (!isPublished(file, contract))
+    else if (!contract.isPublished)
       claimed(says, 'its code is not the published one: what it allows is not known here');
     else if (shown && block?.isProven)
       proven(
@@ -131,13 +132,14 @@ export function checkContracts(
   return made;
 }
 
-/** A contract of the token, and the contract whose code it runs: its own, unless it is a clone. */
+/** A contract of the token. */
 interface Contract {
   name: string;
   address: string;
-  implementation: string;
-  /** The hash of the published code. */
-  expected: string;
+  /** Whether it runs what TradeTrust publishes, with the code in the file. */
+  isPublished: boolean;
+  /** The hashes of the code in the file: of the contract, and of the one whose code it runs. */
+  codeHashes: ReadonlyMap<string, string>;
 }
 
 function contractsIn(file: EvidenceFile): Contract[] {
@@ -145,7 +147,13 @@ function contractsIn(file: EvidenceFile): Contract[] {
   const { registryImplementation, titleEscrowImplementation } = implementations;
   const code = PUBLISHED_CODE;
   const contract = (name: string, address: string, implementation: string, expected: string): Contract => {
-    return { name, address, implementation, expected };
+    const [own, run] = [codeIn(file, address), codeIn(file, implementation)];
+    const isItOrItsClone = address === implementation || implementationOf(own) === implementation;
+    const codeHashes = new Map([
+      [address, keccak256(own)],
+      [implementation, keccak256(run)],
+    ]);
+    return { name, address, isPublished: isItOrItsClone && maskedCodeHash(run) === expected, codeHashes };
   };
   return [
     contract('registry', registry, registryImplementation, code.registry),
@@ -158,18 +166,7 @@ function codeIn({ codes }: EvidenceFile, address: string): string {
   return codes.find((one) => one.address === address)?.code ?? '0x';
 }
 
-/** Whether a contract with the code in the file runs what TradeTrust publishes. */
-function isPublished(file: EvidenceFile, { address, implementation, expected }: Contract): boolean {
-  const isItOrItsClone =
-    address === implementation || implementationOf(codeIn(file, address)) === implementation;
-  return isItOrItsClone && maskedCodeHash(codeIn(file, implementation)) === expected;
-}
-
 /** Whether a state has the code in the file. */
-function hasSameCode(
-  file: EvidenceFile,
-  { address, implementation }: Contract,
-  { codeHashOf }: ProvenState,
-): boolean {
-  return [address, implementation].every((one) => codeHashOf(one) === keccak256(codeIn(file, one)));
+function hasSameCode({ codeHashes }: Contract, { codeHashOf }: ProvenState): boolean {
+  return [...codeHashes].every(([address, hash]) => codeHashOf(address) === hash);
 }

@@ -197,15 +197,13 @@ async function blocksOf(
     wanted.set(blockHash, (wanted.get(blockHash) ?? new Set()).add(transactionHash));
   const blocks = new Map<string, EvidenceBlock>();
   const receipts = new Map<string, Answer>();
-  let left = mostBytes;
-  const take: Take = (values) => {
-    for (const value of values) left -= (value?.length ?? 0) / 2;
-    if (left < 0) throw tooLarge(mostBytes);
-  };
+  let bytes = 0;
   await pMap(
     wanted,
     async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions, take);
+      const read = await blockWith(bulkClient, hash, transactions);
+      bytes += read.bytes;
+      if (bytes > mostBytes) throw tooLarge(mostBytes);
       blocks.set(hash, read.block);
       for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
       onProgress?.(`block ${blocks.size} of ${wanted.size}`);
@@ -214,9 +212,6 @@ async function blocksOf(
   );
   return { blocks, receipts };
 }
-
-/** Counts the encoded transactions or receipts of a block. @throws RequestError EVIDENCE_TOO_LARGE. */
-type Take = (values: readonly (string | undefined)[]) => void;
 
 function tooLarge(mostBytes: number): RequestError {
   const remedy = 'Use `npx tdoc evidence`, which has no limit.';
@@ -229,8 +224,7 @@ async function blockWith(
   client: RpcClient,
   hash: string,
   wanted: ReadonlySet<string>,
-  take: Take,
-): Promise<{ block: EvidenceBlock; receipts: [string, Answer][] }> {
+): Promise<{ block: EvidenceBlock; receipts: [string, Answer][]; bytes: number }> {
   const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
   if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
   const header = encodeHeader(block);
@@ -246,8 +240,7 @@ async function blockWith(
   // Polygon lists what it takes over from Ethereum as a last transaction, which its tries do not have.
   const count = all.length - (isSystem(all.at(-1)) ? 1 : 0);
   const encoded = { receipts: receipts.map(encodedOf), transactions: all.map(encodeTransaction) };
-  take(encoded.receipts);
-  take(encoded.transactions);
+  const characters = [...encoded.receipts, ...encoded.transactions].map((one) => one?.length ?? 0);
   const evidence: EvidenceBlock = {
     hash,
     number: Number(block.number),
@@ -263,7 +256,7 @@ async function blockWith(
     String(all[position]?.hash),
     receipts[position] ?? {},
   ]);
-  return { block: evidence, receipts: own };
+  return { block: evidence, receipts: own, bytes: characters.reduce((sum, one) => sum + one / 2, 0) };
 }
 
 function isSystem(transaction: Answer | undefined): boolean {
@@ -354,7 +347,7 @@ async function provenState(
       proof: { problem: 'the node gives no proof of the state at this block (eth_getProof)' },
     };
   const { stateRoot } = typeof block.header === 'string' ? decodeHeader(block.header) : block.header.claimed;
-  if (provenMembers(await readProvenState(frame, proof, stateRoot))) return { ...claimed, proof };
+  if (provenMembers(readProvenState(frame, proof, stateRoot))) return { ...claimed, proof };
   return { ...claimed, proof: { problem: "the node's proof does not lead to the state root of the block" } };
 }
 

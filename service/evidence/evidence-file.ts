@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { RequestError } from '../base/errors';
-import { firstProblemOf, found, pointerOf } from '../base/json';
+import { firstProblemOf, found, pointerOf, sizeOf } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 
 /**
@@ -19,7 +19,24 @@ export type FetchedDocument = NonNullable<EvidenceFile['credential']>['documents
 export const FORMAT = 'tdoc-evidence';
 export const VERSION = 1;
 
-const HEX = z.string().regex(/^0x([0-9a-f]{2})*$/, 'must be bytes in lower-case hex');
+/** Ten times a long history. Checking a file that has the most of everything takes about a minute. */
+const MOST_OPERATIONS = 5_000;
+const MOST_STATES = 100;
+const MOST_VALUES = 300_000;
+const MOST_CHARACTERS = 64_000_000;
+/** Characters of a header, and of the code of a contract. */
+const LONGEST_PART = 1_000_000;
+/** The document and its proof are below: each may be nested as deeply as a document may. */
+const DEEPEST = 110;
+/** As many as a document may have that is issued, and its proof. */
+const MOST_DOCUMENT_VALUES = 25_000;
+
+const NOT_BYTES = 'must be bytes in lower-case hex';
+/** A group for each byte would take the stack of 16 MB. */
+const HEX = z
+  .string()
+  .regex(/^0x[0-9a-f]*$/, NOT_BYTES)
+  .refine(({ length }) => length % 2 === 0, NOT_BYTES);
 const HASH = z.string().regex(/^0x[0-9a-f]{64}$/, 'must be a hash');
 const ADDRESS = z.string().regex(/^0x[0-9a-f]{40}$/, 'must be an address in lower case');
 const COUNT = z.int().min(0);
@@ -41,7 +58,7 @@ const block = z.strictObject({
   number: COUNT,
   /** The encoded header. Its hash is the block's. */
   header: z.union([
-    HEX,
+    HEX.max(LONGEST_PART),
     z.strictObject({
       problem: TEXT,
       claimed: z.strictObject({
@@ -54,7 +71,7 @@ const block = z.strictObject({
     }),
   ]),
   /** The transactions with events of the token, in the order of the block. */
-  transactions: z.array(z.strictObject({ position: COUNT, hash: HASH })),
+  transactions: z.array(z.strictObject({ position: COUNT, hash: HASH })).max(MOST_OPERATIONS),
   receiptsTrie: listedTrie,
   transactionsTrie: listedTrie,
 });
@@ -139,13 +156,13 @@ export const evidenceFileSchema = z.strictObject({
     registryImplementation: ADDRESS,
   }),
   /** In the order of their numbers. The last is the one up to which events were sought. */
-  blocks: z.array(block).min(1),
+  blocks: z.array(block).min(1).max(MOST_OPERATIONS),
   /** In chain order. */
-  events: z.array(event),
+  events: z.array(event).max(MOST_OPERATIONS),
   /** By block. The last is of the last block. */
-  states: z.array(state).min(1),
+  states: z.array(state).min(1).max(MOST_STATES),
   /** The code of contracts, by their addresses. */
-  codes: z.array(z.strictObject({ address: ADDRESS, code: HEX })),
+  codes: z.array(z.strictObject({ address: ADDRESS, code: HEX.max(LONGEST_PART) })).max(10),
   credential: credential.optional(),
   deliveries: z.strictObject({ signingKeyIds: z.array(TEXT), deliveries: z.array(delivery) }).optional(),
 });
@@ -157,7 +174,10 @@ export const evidenceFileSchema = z.strictObject({
  */
 export function parseEvidenceFile(value: unknown): EvidenceFile {
   const { format, version } = (value ?? {}) as Record<string, unknown>;
-  if (format === FORMAT && version !== VERSION) throw invalid(`/version ${String(version)} is not known.`);
+  if (format === FORMAT && typeof version === 'number' && version !== VERSION)
+    throw invalid(`/version ${version} is not known.`);
+  const tooLarge = sizeProblemOf(value);
+  if (tooLarge !== undefined) throw invalid(`${tooLarge}.`);
   const parsed = evidenceFileSchema.safeParse(value, { error: problemOf });
   if (!parsed.success) {
     const { path, problem } = firstProblemOf(parsed.error);
@@ -199,15 +219,43 @@ const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
 };
 
+/** Why a file is not worth the memory and the time: before anything recursive reads it. */
+function sizeProblemOf(value: unknown): string | undefined {
+  let [values, characters] = [0, 0];
+  for (const [name, part] of Object.entries(isJsonObject(value) ? value : {})) {
+    const size = sizeOf(part);
+    const at = pointerOf([name]);
+    values += size.values;
+    characters += size.characters;
+    if (size.depth > DEEPEST) return `${at} is nested deeper than ${DEEPEST} levels`;
+    if (values > MOST_VALUES) return `${at} is too large: a file has at most ${MOST_VALUES} values`;
+    if (characters > MOST_CHARACTERS)
+      return `${at} is too large: a file has at most ${MOST_CHARACTERS} characters`;
+  }
+  return undefined;
+}
+
 /** A part that is there twice, or elsewhere than it belongs, could hide another one. */
-function orderProblemOf({ blocks, states }: EvidenceFile): string | undefined {
+function orderProblemOf({ blocks, events, states, codes, credential }: EvidenceFile): string | undefined {
   if (!isAscending(blocks.map(({ number }) => number))) return '/blocks is not in the order of the numbers';
   const odd = blocks.findIndex(
     ({ transactions }) => !isAscending(transactions.map(({ position }) => position)),
   );
   if (odd >= 0) return `/blocks/${odd}/transactions is not in the order of the positions`;
   const hashes = blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash));
-  if (new Set(hashes).size < hashes.length) return '/blocks has a transaction twice';
+  if (hashes.length > MOST_OPERATIONS) return `/blocks has more than ${MOST_OPERATIONS} transactions`;
+  const unique: [where: string, keys: string[]][] = [
+    ['/blocks has a hash', blocks.map(({ hash }) => hash)],
+    ['/blocks has a transaction', hashes],
+    ['/events has a log', events.map((one) => `${one.blockHash} ${one.transactionHash} ${one.logIndex}`)],
+    ['/states has a block', states.map(({ blockHash }) => blockHash)],
+    ['/codes has an address', codes.map(({ address }) => address)],
+    ['/credential/documents has a URL', (credential?.documents ?? []).map(({ url }) => url)],
+  ];
+  const repeated = unique.find(([, keys]) => new Set(keys).size < keys.length);
+  if (repeated) return `${repeated[0]} twice`;
+  if (sizeOf(credential?.credential).values > MOST_DOCUMENT_VALUES)
+    return `/credential/credential has more than ${MOST_DOCUMENT_VALUES} values`;
   if (states.at(-1)?.blockHash !== blocks.at(-1)?.hash)
     return '/states does not end with the state at the last block';
   return undefined;

@@ -1,4 +1,5 @@
 import { getAddress } from 'ethers';
+import { NETWORKS } from '../chain/networks';
 import { decryptRemark } from '../issuance/remarks';
 import type { TokenOperation, Roles } from '../token/endorsement-chain';
 import { timeOf } from './check-chain';
@@ -70,9 +71,11 @@ function letters(index: number): string {
  */
 export function evidencePage(file: EvidenceFile, report: EvidenceReport): string {
   const parties = rolesOf(report.operations);
-  const names = new Map([...parties.keys()].map((address, index) => [address, `Party ${letters(index)}`]));
+  const names = new Map(
+    [...parties.keys()].map((address, index) => [address.toLowerCase(), `Party ${letters(index)}`]),
+  );
   const name: Name = (address) =>
-    address === undefined ? 'nobody' : (names.get(getAddress(address)) ?? address);
+    address === undefined ? 'nobody' : (names.get(address.toLowerCase()) ?? address);
   const sections = [
     conditionOf(report),
     aboutOf(file),
@@ -140,13 +143,17 @@ says so, who is named. ${mark('refuted')} means that something contradicts it.</
 }
 
 function aboutOf(file: EvidenceFile): string {
-  const rows: [string, string][] = [
+  // The file could name another network than that of its chain id.
+  const network =
+    NETWORKS.find(({ chainId }) => chainId === file.chainId)?.name ?? 'a network not known here';
+  const rows = [
     ['Token', file.tokenId],
     ['Registry', getAddress(file.registry)],
-    ['Chain', `${file.network} (chain id ${file.chainId})`],
-    ['Collected', `${file.collectedAt} by ${file.software}`],
-  ];
-  return `<h2>What this is about</h2>${table(['', ''], rows)}`;
+    ['Chain', `${network} (chain id ${file.chainId})`],
+  ].map((row) => row.map(html));
+  const collected = html(`${file.collectedAt} by ${file.software}; the file says so`);
+  return `<h2>What this is about</h2>
+${rawTable(['', ''], [...rows, ['Collected', `${mark('claimed')} ${collected}`]])}`;
 }
 
 function wordsSection({ credential }: EvidenceFile): string {
@@ -323,8 +330,8 @@ command:</p>
 <p><code>npx tdoc check-evidence evidence.json</code><br>
 <code>npx tdoc check-evidence evidence.json --rpc-url https://a-node-that-you-trust</code></p>
 <p>The second asks a node for the block hashes and for nothing else: it does not learn which document it
-is about. The file was made by ${html(software)}. The page docs/evidence.md of that program describes its
-form, and how each statement is proven; any Ethereum library can follow it.</p>`;
+is about. That the file was made by “${html(software)}” is ${mark('claimed')}. The page docs/evidence.md of
+tdoc describes its form, and how each statement is proven; any Ethereum library can follow it.</p>`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -2,7 +2,7 @@ import { decodeRlp, zeroPadValue } from 'ethers';
 import { titleEscrowAddress } from '../registry/registry-contracts';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
 import { addressIn, variablesOf, type VariableName } from './published-contracts';
-import { openTrie } from './tries';
+import { openTrie, type ProvenReading } from './tries';
 
 /** An account, as the state trie of a block has it. */
 interface ProvenAccount {
@@ -27,23 +27,27 @@ export function contractsOf({ contracts, registry, tokenId }: TokenContracts) {
 }
 
 /** Reads what the nodes prove of the state with this root (EIP-1186). */
-export async function readProvenState(
+export function readProvenState(
   file: TokenContracts,
   nodes: { accountNodes: readonly string[]; storageNodes: readonly string[] },
   stateRoot: string,
-): Promise<ProvenState> {
+): ProvenState {
   const contracts = contractsOf(file);
-  const readAccount = await openTrie(stateRoot, nodes.accountNodes, { isSecure: true });
+  const readAccount = openTrie(stateRoot, nodes.accountNodes, { isSecure: true });
   const accounts = new Map<string, ProvenAccount>();
   for (const address of Object.values(contracts)) {
-    const account = accountIn(await readAccount(address));
+    const account = accountIn(readAccount(address));
     if (account) accounts.set(address, account);
   }
+  const places = Object.entries(variablesOf(contracts, file.tokenId));
+  const storages = new Map<string, ProvenReading>();
+  for (const address of new Set(places.map(([, place]) => place.address))) {
+    const root = accounts.get(address)?.storageRoot;
+    if (root) storages.set(address, openTrie(root, nodes.storageNodes, { isSecure: true }));
+  }
   const variables: ProvenState['variables'] = {};
-  for (const [name, { address, slot }] of Object.entries(variablesOf(contracts, file.tokenId))) {
-    const account = accounts.get(address);
-    const read = account && (await openTrie(account.storageRoot, nodes.storageNodes, { isSecure: true }));
-    const stored = await read?.(slot);
+  for (const [name, { address, slot }] of places) {
+    const stored = storages.get(address)?.(slot);
     if (stored !== undefined) variables[name as VariableName] = wordIn(stored);
   }
   return { codeHashOf: (address) => accounts.get(address)?.codeHash, variables };

@@ -1,20 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { sha256, toUtf8Bytes } from 'ethers';
 import { freePort } from '../../devnet/place';
 import { operate, type Operated } from '../../devnet/operations';
-import { check, type EvidenceFile, type Statement } from '../../service/evidence/evidence';
+import { check, evidencePage, type EvidenceFile, type Statement } from '../../service/evidence/evidence';
 import { codeOf, messageOf } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { collected, mutated, MUTATIONS, type TrueFiles } from '../helpers/evidence-files';
+import {
+  collected,
+  hostile,
+  mutated,
+  MUTATIONS,
+  WRONG_CHECKSUM,
+  type TrueFiles,
+} from '../helpers/evidence-files';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { temporaryFolder } from '../helpers/temporary-folder';
 import { create } from '../helpers/processes/create-call';
 import { startService } from '../helpers/processes/running-service';
 import { tokenIdAsUint256 } from '../helpers/token-id';
 
 const SEEDS = [1, 2];
+const HOSTILE_SEEDS = 300;
+const OF_THE_PROGRAM = /call stack|is not a function|Cannot read|not iterable/;
+const ACTING_IN_A_PAGE = /(?!\n)[\p{Cc}\p{Bidi_Control}]|<img/u;
+const ACTING_IN_A_TERMINAL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+
+function nestedLists(levels: number): unknown {
+  return JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+}
 
 describe('evidence that somebody changed', () => {
+  const path = join(temporaryFolder().path, 'evidence.json');
   let local: LocalSetup;
   let other: LocalSetup;
   let files: TrueFiles;
@@ -123,6 +144,28 @@ describe('evidence that somebody changed', () => {
       [{ chainId: 0.5 }, /: \/chainId must be a whole number\./],
       [{ collectedAt: 'then' }, /: \/collectedAt must be a time in UTC/],
       [{ version: 2 }, /: \/version 2 is not known\./],
+      [{ version: { toString: 1 } }, /: \/version must be 1\./],
+      [{ version: nestedLists(200_000) }, /: \/version is nested deeper than 110 levels\./],
+      [{ software: 'x'.repeat(65_000_000) }, /: \/software is too large: .* at most 64000000 characters\./],
+      [{ events: Array(300_000).fill(0) }, /: \/events is too large: .* at most 300000 values\./],
+      [{ blocks: Array(5_001).fill(block) }, /: \/blocks must not be longer than 5000\./],
+      [{ states: Array(2_000).fill(files.own.states.at(-1)) }, /: \/states must not be longer than 100\./],
+      [{ states: [...files.own.states, files.own.states.at(-1)] }, /: \/states has a block twice\./],
+      [{ events: [...files.own.events, files.own.events[0]] }, /: \/events has a log twice\./],
+      [{ codes: [...files.own.codes, files.own.codes[0]] }, /: \/codes has an address twice\./],
+      [
+        { codes: [{ address: files.own.registry, code: `0x${'00'.repeat(17_000_000)}` }] },
+        /: \/codes\/0\/code must not be longer than 1000000\./,
+      ],
+      [
+        {
+          credential: {
+            ...files.own.credential,
+            credential: { '@context': Array(30_000).fill('https://x.example') },
+          },
+        },
+        /: \/credential\/credential has more than 25000 values\./,
+      ],
       [{ note: '' }, /: \/note is not a member\./],
     ];
     for (const [change, problem] of changes) {
@@ -130,6 +173,94 @@ describe('evidence that somebody changed', () => {
       expect(codeOf(error)).to.equal('EVIDENCE_INVALID');
       expect(messageOf(error)).to.match(problem).and.to.contain('Give a file of `tdoc evidence`');
     }
+  });
+
+  const about = ({ statements }: { statements: readonly Statement[] }, start: string): Statement[] =>
+    statements.filter(({ says }) => says.startsWith(start));
+
+  /** The file with a document that is changed. */
+  function withDocument(change: object): EvidenceFile {
+    const { credential, ...rest } = structuredClone(files.own);
+    if (credential === undefined) throw new Error('the file has no document');
+    return { ...rest, credential: { ...credential, credential: { ...credential.credential, ...change } } };
+  }
+
+  it('is not refuted where the program fails: the document is more than it reads', async () => {
+    const contexts = Array.from({ length: 31 }, (_, index) => `https://example.com/${index}`);
+    for (const [change, problem] of [
+      [{ '@context': contexts }, /names more than 30 contexts/],
+      [{ '@context': Array(20_000).fill(contexts[0]) }, /names more than 30 contexts/],
+      [{ credentialSubject: nestedLists(105) }, /nested deeper than 100 levels/],
+    ] as const) {
+      const [statement] = about((await check(withDocument(change))).report, 'The document is a signed');
+      expect(statement).to.include({ status: 'claimed', isMinor: false });
+      expect(statement?.because).to.match(problem);
+    }
+  });
+
+  it('is not refuted where the program fails: a context is more than it reads', async () => {
+    const url = 'https://example.com/context';
+    for (const text of [
+      `{"@context":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+      JSON.stringify({ '@context': Array(300_000).fill('https://example.com/other') }),
+    ]) {
+      const file = withDocument({});
+      const context = [file.credential?.credential['@context'], url].flat();
+      Object.assign(file.credential?.credential ?? {}, { '@context': context });
+      const at = file.collectedAt;
+      const document = { kind: 'context' as const, url, from: 'host' as const, at, text };
+      file.credential?.documents.push({ ...document, sha256: sha256(toUtf8Bytes(text)).slice(2) });
+      const { report } = await check(file);
+      const refuted = report.statements.filter(
+        ({ topic, status }) => topic === 'document' && status === 'refuted',
+      );
+      expect(refuted).to.deep.equal([]);
+      expect(report.outcome).to.equal('could not tell');
+    }
+  });
+
+  it('shows the network of its chain id, and as claimed who collected it', async () => {
+    const claims = { network: 'Polygon Mainnet', software: 'PROVEN by the High Court' };
+    const page = await pageOf({ ...files.own, ...claims });
+    expect(page).to.contain('localhost (chain id 31337)').and.not.to.contain('Polygon Mainnet');
+    const places = page.split(claims.software).slice(0, -1);
+    expect(places).to.have.length(2);
+    expect(page).to.match(/<td><span class="claimed">CLAIMED<\/span> [^<]*PROVEN by the High Court/);
+    expect(page).to.match(/“PROVEN by the High Court” is <span class="claimed">CLAIMED<\/span>/);
+    expect(await pageOf({ ...files.own, chainId: 7 })).to.contain('a network not known here (chain id 7)');
+  });
+
+  it('is shown on a page although a text has an address with a wrong checksum', async () => {
+    const file = structuredClone(files.own);
+    for (const state of file.states) state.proof = { problem: `of ${WRONG_CHECKSUM} there is none` };
+    expect(await pageOf(file)).to.contain(WRONG_CHECKSUM);
+  });
+
+  async function pageOf(file: unknown): Promise<string> {
+    const read = await check(file);
+    return evidencePage(read.file, read.report);
+  }
+
+  it('is answered with a report or EVIDENCE_INVALID, whatever a stranger put into it', async () => {
+    let reports = 0;
+    for (let seed = 1; seed <= HOSTILE_SEEDS; seed++) {
+      const file = hostile(files.own, seed);
+      const read = await check(file).catch((thrown: unknown) => {
+        expect(codeOf(thrown), `seed ${seed}: ${(thrown as Error).stack}`).to.equal('EVIDENCE_INVALID');
+        expect(messageOf(thrown).length, `seed ${seed}`).to.be.below(1_000);
+      });
+      if (read === undefined) continue;
+      reports++;
+      const failed = read.report.statements.filter((one) => OF_THE_PROGRAM.test(one.because));
+      expect(failed, `seed ${seed}`).to.deep.equal([]);
+      expect(evidencePage(read.file, read.report), `seed ${seed}`).not.to.match(ACTING_IN_A_PAGE);
+      if (reports % 10 > 0) continue;
+      writeFileSync(path, JSON.stringify(file));
+      const printed = await askTdocInProcess(['check-evidence', path, '--all'], {});
+      expect(printed.stderr, `seed ${seed}`).to.equal('');
+      expect(printed.stdout, `seed ${seed}`).not.to.match(ACTING_IN_A_TERMINAL);
+    }
+    expect(reports).to.be.above(HOSTILE_SEEDS / 10);
   });
 
   it('is found by a node if a whole chain is invented: the file alone refutes nothing', async () => {

@@ -186,3 +186,85 @@ function changeOne(file: EvidenceFile, _files: TrueFiles, random: SeededRandom):
     : random.pick([...'AZaz{",']);
   slot.holder[slot.key] = value.slice(0, at) + other + value.slice(at + 1);
 }
+
+/** Lists in lists: JSON.parse reads them, functions that call themselves do not. */
+function nested(levels: number): unknown {
+  let value: unknown = [];
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
+/** Characters that act in a terminal or a page, or that UTF-8 does not have. */
+const ACTING = '\u001b]0;owned\u0007\u202e\u0000\u0085<img src=x onerror=alert(1)>\ud800';
+
+/** An address whose checksum is wrong. */
+export const WRONG_CHECKSUM = `0x${'aB'.repeat(20)}`;
+
+/** Values of every JSON type, of any size and alphabet. */
+const HOSTILE: readonly ((random: SeededRandom) => unknown)[] = [
+  ...[null, true, -1, 0.5, 1e308, 2 ** 53, '', '0x', '0x0', [], {}, [[]], [null]].map(
+    (value: unknown) => () => value,
+  ),
+  () => ACTING,
+  () => `${ACTING} ${WRONG_CHECKSUM} `,
+  () => '\u4e2d\u{1f6a2}'.repeat(500),
+  () => ({ toString: 1, valueOf: null, constructor: 'x', hasOwnProperty: 0 }),
+  () => JSON.parse('{"__proto__":{"nodes":[],"problem":"x"}}') as unknown,
+  () => ({ [ACTING]: ACTING }),
+  () => ({ problem: `${ACTING} ${WRONG_CHECKSUM}` }),
+  () => ({ problem: ACTING, claimed: [] }),
+  (random) => random.hex(random.pick([1, 20, 32, 600])),
+  () => `0x${'00'.repeat(100_000)}`,
+  () => 'x'.repeat(2_001),
+  () => nested(200),
+  () => Array<string>(10_000).fill('https://example.com/context'),
+];
+
+/** Seldom: each takes a moment. */
+const LARGE: readonly (() => unknown)[] = [
+  () => nested(200_000),
+  () => Array<string>(300_000).fill('https://example.com/context'),
+  () => `0x${'00'.repeat(17_000_000)}`,
+  () => 'x'.repeat(65_000_000),
+];
+
+/** Puts a hostile value into any place of a file, a list many times into itself, or an unknown member. */
+export function hostile(file: EvidenceFile, seed: number): unknown {
+  const random = seededRandom(seed);
+  const changed: unknown = structuredClone(file);
+  for (let count = random.pick([1, 1, 2, 3]); count > 0; count--) {
+    // The value is at any depth: a part first, because nearly all values are in the proofs.
+    let at = { changed } as object;
+    let key = 'changed';
+    do {
+      at = Reflect.get(at, key) as object;
+      key = random.pick(Object.keys(at));
+      const child: unknown = Reflect.get(at, key);
+      if (typeof child !== 'object' || child === null || Object.keys(child).length === 0) break;
+    } while (random.chance(0.8));
+    const before: unknown = Reflect.get(at, key);
+    const value = random.chance(0.7)
+      ? alike(before, random)
+      : random.pick(random.chance(0.1) ? LARGE : HOSTILE)(random);
+    if (Array.isArray(before) && random.chance(0.3)) Reflect.set(at, key, repeated(before, random));
+    else if (random.chance(0.1)) Reflect.set(at, random.chance(0.5) ? ACTING : '__proto__x', value);
+    else Reflect.set(at, key, value);
+  }
+  return changed;
+}
+
+/** A value that is wrong, but of the form that the member has. */
+function alike(before: unknown, random: SeededRandom): unknown {
+  if (typeof before === 'number') return random.pick([0, before + 1, 2 ** 31, 2 ** 53 - 1]);
+  if (typeof before === 'boolean') return !before;
+  if (typeof before !== 'string') return random.pick(HOSTILE)(random);
+  const bytes = before.length / 2 - 1;
+  if (/^0x[0-9a-f]*$/.test(before)) return random.hex(random.pick([bytes, bytes, 0, 1, 5_000]));
+  return random.pick([`${ACTING} ${WRONG_CHECKSUM}`, '\u4e2d\u{1f6a2}'.repeat(500), '', before.repeat(2)]);
+}
+
+function repeated(list: readonly unknown[], random: SeededRandom): unknown[] {
+  return Array<unknown[]>(random.pick([2, 300]))
+    .fill([...list])
+    .flat();
+}

@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { dataLength, decodeRlp, encodeRlp, keccak256, toBeArray, Transaction } from 'ethers';
+import {
+  dataLength,
+  decodeRlp,
+  encodeRlp,
+  getBytes,
+  hexlify,
+  keccak256,
+  toBeArray,
+  Transaction,
+} from 'ethers';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import {
   decodeHeader,
@@ -15,6 +24,7 @@ import {
 import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
 import { keyAt, openTrie, proveListed } from '../../service/evidence/tries';
 import geth from '../fixtures/geth-chain.json';
+import { seededRandom } from '../helpers/seeded-random';
 
 /** Answers of a node about a block; `source` in the file says where they were published. */
 interface MainnetBlock {
@@ -66,8 +76,8 @@ describe('the encodings of evidence', () => {
     for (const { root, encoded, logs } of receipts) {
       const proven = await proveListed(encoded, [1]);
       expect(proven.root).to.equal(root);
-      const read = await openTrie(root, proven.nodes);
-      expect(await read(keyAt(1))).to.equal(encoded[1]);
+      const read = openTrie(root, proven.nodes);
+      expect(read(keyAt(1))).to.equal(encoded[1]);
       expect(decodeReceiptLogs(encoded[1] ?? '')).to.have.length(logs[1] ?? 0);
     }
   });
@@ -79,14 +89,14 @@ describe('the encodings of evidence', () => {
     const encodedReceipts = all.map(encodeReceipt);
     const { root, nodes } = await proveListed(encodedReceipts, [0, 127, 128, 201]);
     expect(root).to.equal(receiptsRoot);
-    const read = await openTrie(root, nodes);
+    const read = openTrie(root, nodes);
     for (const position of [0, 127, 128, 201])
-      expect(await read(keyAt(position))).to.equal(encodedReceipts[position]);
-    expect(await read(keyAt(1))).to.equal(undefined);
+      expect(read(keyAt(position))).to.equal(encodedReceipts[position]);
+    expect(read(keyAt(1))).to.equal(undefined);
     const { address, accountProof, nonce, balance, storageHash, codeHash } = proof;
-    const account = await openTrie(stateRoot, accountProof, { isSecure: true });
+    const account = openTrie(stateRoot, accountProof, { isSecure: true });
     const numbers = [nonce, balance].map((number) => toBeArray(number));
-    expect(await account(address)).to.equal(encodeRlp([...numbers, storageHash, codeHash]));
+    expect(account(address)).to.equal(encodeRlp([...numbers, storageHash, codeHash]));
   });
 
   it('prove nothing with a node left out, changed, or of another trie', async () => {
@@ -96,15 +106,45 @@ describe('the encodings of evidence', () => {
       const last = node.endsWith('0') ? '1' : '0';
       const changed = nodes.with(index, node.slice(0, -1) + last);
       for (const given of [nodes.toSpliced(index, 1), changed]) {
-        const read = await openTrie(root, given);
-        const values = await Promise.all([0, 1, 2, 3].map((position) => read(keyAt(position))));
+        const read = openTrie(root, given);
+        const values = [0, 1, 2, 3].map((position) => read(keyAt(position)));
         for (const [position, value] of values.entries())
           expect(value).to.be.oneOf([undefined, encoded[position]]);
         expect(values).to.include(undefined);
       }
     }
-    const foreign = await openTrie(other.root, nodes);
-    expect(await foreign(keyAt(0))).to.equal(undefined);
+    const foreign = openTrie(other.root, nodes);
+    expect(foreign(keyAt(0))).to.equal(undefined);
+  });
+
+  it('prove all that the library puts into a trie, and that there is nothing else', async () => {
+    const { createMPT, createMerkleProof } = await import('@ethereumjs/mpt');
+    const random = seededRandom(1);
+    for (const useKeyHashing of [false, true]) {
+      const trie = await createMPT({ useKeyHashing });
+      // Short values are in the nodes above them.
+      const values = new Map(
+        Array.from({ length: 60 }, () => [random.hex(2), random.hex(random.pick([1, 40]))]),
+      );
+      for (const [key, value] of values) await trie.put(getBytes(key), getBytes(value));
+      const root = hexlify(trie.root());
+      for (const key of [...values.keys(), random.hex(2), random.hex(2), random.hex(2)]) {
+        const nodes = (await createMerkleProof(trie, getBytes(key))).map((node) => hexlify(node));
+        const read = openTrie(root, nodes, { isSecure: useKeyHashing });
+        expect(read(key), key).to.equal(values.get(key) ?? '0x');
+      }
+    }
+  });
+
+  it('are read often and of many nodes that lead nowhere, and prove nothing then', () => {
+    const nodes = [encodeRlp(['0x20', '0x01'])];
+    while (nodes.length < 2_000) nodes.push(encodeRlp(['0x00', keccak256(nodes.at(-1) ?? '')]));
+    nodes.push(encodeRlp([`0x20${'00'.repeat(100_000)}`, '0x']), encodeRlp(['0x20', '0x01', '0x02']));
+    for (const root of [...nodes.slice(-3), '0x', '0x80', '0xff']) {
+      const read = openTrie(keccak256(root), nodes);
+      for (let position = 0; position < 5_000; position++)
+        expect(read(keyAt(position))).to.be.oneOf([undefined, '0x']);
+    }
   });
 
   it('are made of a receipt with as many logs as a block may have', () => {
