@@ -36,8 +36,8 @@ function tick() {
 
 function finish() {
   if (times.length + failures < asked) return void setTimeout(finish, EVERY_MS);
-  console.log(`probed ${JSON.stringify({ times, failures })}`);
-  process.exit(0);
+  // A pipe takes a long line in parts.
+  process.stdout.write(`probed ${JSON.stringify({ times, failures })}\n`, () => process.exit(0));
 }
 
 process.on('SIGTERM', () => {
