@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock';
-import { SignerError } from '../base/errors';
+import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
 import { pause, untilAborted } from '../base/waiting';
@@ -74,13 +74,13 @@ export class SignerState {
   }
 
   /**
-   * Follows a check. Its error passes through.
+   * Follows a check. An answer that cannot be read is a wrong one; a SignerError passes through.
    *
    * @throws SignerError of a signature, if that was a wrong answer lately: a liar answers checks too.
    */
   async ofCheck(asked: Promise<void>): Promise<void> {
-    await asked.catch((error: unknown) => {
-      throw this.#fails(error as SignerError, false);
+    await asked.catch((cause: unknown) => {
+      throw this.#fails(cause instanceof SignerError ? cause : unreadable(cause), false);
     });
     const { error, at } = this.#unsigned ?? { error: undefined, at: -Infinity };
     if (this.clock.now() - at >= REMEMBERED_MS) this.#answers();
@@ -131,7 +131,7 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
   let waiting = 0;
 
   /**
-   * Waits until the signer is ready.
+   * Waits until the signer is ready. A wrong answer is not waited for: whoever gave it is not the signer.
    *
    * @throws SignerError of the last check when it is not ready in time; the reason of `left` when it aborts.
    */
@@ -146,7 +146,7 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
         const answer = await untilAborted(left, ask(restMs));
         if (answer !== undefined && answer.failure === undefined) return;
         failure = answer?.failure ?? failure ?? noAnswer(report());
-        if (performance.now() >= until) throw failure;
+        if (failure.code === 'SIGNER_ANSWER_WRONG' || performance.now() >= until) throw failure;
         await pause(Math.min(CHECK_EVERY_MS, restMs), left);
       }
     } finally {
@@ -162,6 +162,11 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
   }
 
   return { ready, failure };
+}
+
+function unreadable(cause: unknown): SignerError {
+  const message = `The signer's answer cannot be read: ${messageOf(cause)}.`;
+  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, retryable: true });
 }
 
 function noAnswer({ at }: SignerReport): SignerError {

@@ -56,9 +56,10 @@ const COMPARED = [
  * @throws SignerError SIGNER_ANSWER_WRONG
  */
 export function requireSigned(answer: unknown, fields: TransactionFields, address: string): string {
+  if (typeof answer !== 'string') throw wrongAnswer('is no text');
   let signed: Transaction;
   try {
-    signed = Transaction.from(String(answer));
+    signed = Transaction.from(answer);
   } catch (cause) {
     throw wrongAnswer('is no transaction', cause);
   }
@@ -99,7 +100,8 @@ export function addressOf(point: Uint8Array): string {
   return getAddress(dataSlice(keccak256(point.subarray(1)), 12));
 }
 
-function wrongAnswer(problem: string, cause?: unknown): SignerError {
+/** The error for an answer of WALLET_SIGNER_URL that is not what was asked for. */
+export function wrongAnswer(problem: string, cause?: unknown): SignerError {
   const remedy = 'Nothing was sent. Find out who answers at WALLET_SIGNER_URL.';
   const message = `The signer's answer ${problem}. ${remedy}`;
   return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, remedy, retryable: true });

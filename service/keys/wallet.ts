@@ -13,6 +13,7 @@ import { SignerState } from './signer-state';
 import {
   addressOf,
   requireSigned,
+  wrongAnswer,
   type TransactionFields,
   type TransactionSigner,
 } from './transaction-signer';
@@ -57,6 +58,7 @@ const ANSWER = z.object({
   result: z.unknown().optional(),
   error: z.object({ message: z.string() }).nullish(),
 });
+const ACCOUNTS = z.array(z.string());
 
 /**
  * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
@@ -79,13 +81,15 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
   const state = new SignerState({ key: 'wallet', at }, logger);
 
   async function check(): Promise<void> {
-    const accounts = await ask('eth_accounts', []).catch((error: unknown) => {
+    const answer = await ask('eth_accounts', []).catch((error: unknown) => {
       // Not every signer lists its accounts; this one answers.
-      if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return undefined;
+      if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return [address];
       throw error;
     });
-    const isListed = (one: unknown): boolean => String(one).toLowerCase() === address.toLowerCase();
-    if (Array.isArray(accounts) && !accounts.some(isListed)) throw refused('has no key of WALLET_ADDRESS');
+    const { data: accounts } = ACCOUNTS.safeParse(answer);
+    if (accounts === undefined) throw wrongAnswer('is no list of accounts');
+    if (!accounts.some((one) => one.toLowerCase() === address.toLowerCase()))
+      throw refused('has no key of WALLET_ADDRESS');
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
@@ -102,14 +106,14 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
           cause,
         );
       });
-    const { error, result } =
-      ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body)))).data ?? {};
+    const { data } = ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body))));
     // Masked before it is cut, because a part of a secret would not be recognised later.
-    if (error) throw refused(`refuses: ${mask(error.message).slice(0, LONGEST_REASON)}`);
+    if (data?.error) throw refused(`refuses: ${mask(data.error.message).slice(0, LONGEST_REASON)}`);
     if (status === 401 || status === 403)
       throw refused(`answers ${status}: it wants another token or certificate`);
-    if (status >= 300 || result === undefined) throw unreachable(`answers ${status}, not like a signer`);
-    return result;
+    if (status >= 300) throw unreachable(`answers ${status}, not like a signer`);
+    if (data?.result === undefined) throw wrongAnswer('is not one of JSON-RPC');
+    return data.result;
   }
 
   async function post(method: string, params: unknown[], signal: AbortSignal) {

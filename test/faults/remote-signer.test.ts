@@ -4,7 +4,13 @@ import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
 import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import {
+  startRpcProxy,
+  THROUGH,
+  type Answerer,
+  type HttpAnswer,
+  type RpcProxy,
+} from '../helpers/chain/rpc-proxy';
 import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
 import { eventually, hastenSuite } from '../helpers/eventually';
@@ -63,6 +69,30 @@ describe('a remote signer', () => {
       );
       await signer.sign(fields);
       expect(signer.remote?.report()).to.include({ state: 'up', code: undefined, wrongAnswers: 1 });
+    });
+
+  /** Results of each type of JSON, and answers that are none of JSON-RPC. */
+  const RUBBISH: Record<string, HttpAnswer | { result: unknown }> = {
+    ...Object.fromEntries(
+      [null, true, 7, 'signed', {}, { toString: 1 }, [{ toString: null }], [[null]], [7]].map((result) => [
+        JSON.stringify(result),
+        { result },
+      ]),
+    ),
+    'a list': { status: 200, body: '[]' },
+    'no result': { status: 200, body: '{"jsonrpc":"2.0","id":1}' },
+    'an error that is a number': { status: 200, body: '{"error":5}' },
+    'an error without a message': { status: 200, body: '{"error":{"message":{}}}' },
+    'no JSON': { status: 200, body: '<html>Log in</html>' },
+    'more than is read': { status: 200, body: `{"result":"0x${'00'.repeat(600_000)}"}` },
+  };
+  for (const [what, answer] of Object.entries(RUBBISH))
+    it(`gives a wrong answer when it answers every question with ${what}`, async () => {
+      proxy.answer(() => answer);
+      const signer = open();
+      for (const ask of [() => signer.remote?.check(), () => signer.sign(fields), () => signer.sign(legacy)])
+        expect(await Promise.resolve(ask()).catch(codeOf)).to.equal('SIGNER_ANSWER_WRONG');
+      expect(signer.remote?.report()).to.include({ state: 'failing', code: 'SIGNER_ANSWER_WRONG' });
     });
 
   it('is told to be away, refusing, or without the key', async () => {

@@ -91,6 +91,19 @@ describe('WALLET_SIGNER_URL', () => {
     });
   });
 
+  it('is not waited for when it answers with rubbish: nothing is stored, and the caller gets 503', () =>
+    whileFollowing(local, { settings: { ...remote, API_KEY } }, async ({ service: { url } }) => {
+      signer.answer(() => ({ result: [{ toString: null }] }));
+      const { status, errorCode, headers } = await create(url, body(), { headers: AUTHORIZATION });
+      expect([status, errorCode]).to.deep.equal([503, 'SIGNER_ANSWER_WRONG']);
+      expect(headers.get('X-Token-Id')).to.equal(null);
+      signer.answer(THROUGH);
+      await eventually('it is issued', async () => {
+        const { status } = await create(url, body(), { headers: AUTHORIZATION });
+        return status === 200;
+      });
+    }));
+
   it('may go away from a stored document: the caller gets its code, and the token later', async () => {
     const following = { settings: { ...remote, API_KEY }, callerTiming: { mintMs: 500 } };
     await whileFollowing(local, following, async ({ service: { url }, ...followed }) => {

@@ -28,6 +28,13 @@ describe('the state of a remote signer', () => {
       expect(state.report()).to.include({ state: 'up', code: undefined });
     });
 
+  it('is failing with a wrong answer when a check cannot read the answer', async () => {
+    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined);
+    const unread = Promise.reject(new TypeError('Cannot convert object to primitive value'));
+    expect(codeOf(await errorOf(state.ofCheck(unread)))).to.equal('SIGNER_ANSWER_WRONG');
+    expect(state.report()).to.include({ state: 'failing', code: 'SIGNER_ANSWER_WRONG', wrongAnswers: 1 });
+  });
+
   it('is up after a signature, whatever failed before', async () => {
     const state = new SignerState({ key: 'issuer', at: 'there' }, undefined);
     for (const answer of [wrong, refused, away]) {
@@ -78,6 +85,12 @@ describe('waiting for a remote signer', () => {
     expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_REFUSED');
     answer = () => new Promise(() => undefined);
     expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_UNREACHABLE');
+  });
+
+  it('ends at once with a wrong answer: waiting does not bring the signer back', async () => {
+    answer = wrong;
+    expect(codeOf(await errorOf(readiness().ready(stays())))).to.equal('SIGNER_ANSWER_WRONG');
+    expect(checks).to.equal(1);
   });
 
   it('ends for a caller who leaves, at once', async () => {
