@@ -172,6 +172,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       subscriptions: subscribing.routes(eventDelivery),
       answers: answering?.answers,
       console,
+      clock: consoleClock,
       isDatabaseRemoved: () => database.isRemoved(),
       callersAtOnce: creatingAtOnce(connections),
       bodyLimits: { large: { permits: config.largeBodiesAtOnce } },

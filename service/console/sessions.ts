@@ -2,8 +2,11 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../base/clock';
 import type { LogIn, Role } from './views';
 
-/** The outcome of an attempt to log in. `cookie`: the value that the browser keeps. */
-export type LoggedIn = { session: TokenFacts; cookie: string } | { waitMs: number } | 'wrong';
+/** A session that began. `cookie`: the value that the browser keeps. */
+export interface LoggedIn {
+  session: TokenFacts;
+  cookie: string;
+}
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
 export type Sessions = ReturnType<typeof createSessions>;
@@ -31,7 +34,6 @@ export function createSessions(
   const { domain, chainId, registry, issuer, signingKeyId } = facts;
   const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
   const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
-  const attempts = createAttempts(clock);
   const sessionTokens = createTokenSigner(keys, 'session');
   const linkTokens = createTokenSigner(keys, 'link');
   /** Ids of links that were used and of sessions that were ended, with the time when they expire. */
@@ -54,22 +56,16 @@ export function createSessions(
   return {
     /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
     cookieName,
-    /** `address`: where the attempt comes from. */
-    logIn(given: LogIn, address: string): LoggedIn {
-      // A link is too long to be guessed, so it need not wait.
+    /** Undefined: the key or the link is wrong. */
+    logIn(given: LogIn): LoggedIn | undefined {
       if ('link' in given) {
         const link = linkTokens.read(given.link);
-        if (!isValid(link)) return 'wrong';
+        if (!isValid(link)) return undefined;
         spend(link);
         return begin(link.role);
       }
-      // Behind a proxy all have one address, so the right key never waits for a stranger's wrong ones.
       const role = roleOf(given.key, keys);
-      if (role !== undefined) return begin(role);
-      const waitMs = attempts.waitOf(address);
-      if (waitMs > 0) return { waitMs };
-      attempts.failed(address);
-      return 'wrong';
+      return role && begin(role);
     },
     /** A token of a link that logs an operator in once. */
     newLink: () =>
@@ -153,42 +149,4 @@ function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session'
 
 function newTokenId(randomBytes: (size: number) => Buffer): string {
   return randomBytes(ID_BYTES).toString('base64url');
-}
-
-const FIRST_WAIT_MS = 1_000;
-const LONGEST_WAIT_MS = 30_000;
-const FORGOTTEN_AFTER_MS = 10 * 60_000;
-/** The address that failed first is forgotten when there are more. */
-const MOST_ADDRESSES = 1_000;
-
-/**
- * Slows wrong attempts to log in down, for each address that they come from: each doubles the time that the
- * next has to wait. Ten minutes without another forget them.
- */
-function createAttempts(clock: Clock) {
-  const failures = new Map<string, { times: number; at: number }>();
-
-  function failuresOf(address: string): { times: number; at: number } | undefined {
-    const found = failures.get(address);
-    if (found === undefined || clock.now() - found.at < FORGOTTEN_AFTER_MS) return found;
-    failures.delete(address);
-    return undefined;
-  }
-
-  return {
-    /** Milliseconds until the next wrong attempt; 0: now. */
-    waitOf(address: string): number {
-      const found = failuresOf(address);
-      if (found === undefined) return 0;
-      const wait = Math.min(FIRST_WAIT_MS * 2 ** (found.times - 1), LONGEST_WAIT_MS);
-      return Math.max(0, found.at + wait - clock.now());
-    },
-    failed(address: string): void {
-      const times = (failuresOf(address)?.times ?? 0) + 1;
-      failures.delete(address);
-      failures.set(address, { times, at: clock.now() });
-      const [first = address] = failures.keys();
-      if (failures.size > MOST_ADDRESSES) failures.delete(first);
-    },
-  };
 }

@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { Answers } from '../answers/answers';
+import { type Clock, systemClock } from '../base/clock';
 import type { Logger } from '../base/logger';
 import type { Console } from '../console/console';
 import type { Registries } from '../followed-registries/registries';
@@ -13,6 +14,7 @@ import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
 import { answerRegistries } from './routes/registries';
 import { answerSubscriptions, type SubscriptionRoutes } from './routes/subscriptions';
+import { createKeyRefusal } from './wrong-keys';
 
 /** The parts of the HTTP API. */
 export interface HttpAppOptions extends DocumentParts, PublishedParts {
@@ -30,6 +32,8 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   answers?: Answers | undefined;
   /** The console in the browser, which exists only with an admin key. */
   console?: Console | undefined;
+  /** The time for wrong keys. */
+  clock?: Clock;
   /** Whether what is stored now may be lost. */
   isDatabaseRemoved?: () => boolean;
 }
@@ -38,14 +42,15 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const { apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
-  const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions });
+  const refuseKey = createKeyRefusal(options.clock ?? systemClock);
+  const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions, refuseKey });
   const operations = createOperationRouter(gate, options.isDatabaseRemoved);
   answerPublished(operations, options);
   answerDocuments(operations, options);
   if (registries) answerRegistries(operations, registries);
   if (subscriptions) answerSubscriptions(operations, subscriptions);
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
-  if (consoleParts) answerConsole(operations, consoleParts);
+  if (consoleParts) answerConsole(operations, consoleParts, refuseKey);
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));
   app.use(cors);

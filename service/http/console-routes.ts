@@ -14,14 +14,19 @@ import type { OperationRouter } from './operation-router';
 import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
 import { cacheable, madeOnce } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
+import type { RefuseKey } from './wrong-keys';
 
 const API = `${CONSOLE}/api`;
 const SESSION = `${API}/session`;
 
 /** Answers the console's page, and what is for the page alone: no API for others. */
-export function answerConsole({ router, answer }: OperationRouter, parts: Console): void {
+export function answerConsole(
+  { router, answer }: OperationRouter,
+  parts: Console,
+  refuseKey: RefuseKey,
+): void {
   answerPage(router);
-  answerSessions({ router, answer }, parts.sessions);
+  answerSessions({ router, answer }, parts.sessions, refuseKey);
   answer({ access: 'session', method: 'get', path: `${API}/facts` }, async (ctx) => {
     ctx.body = await parts.facts();
   });
@@ -74,18 +79,22 @@ const KEY_WRONG =
   'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
 
 /** Answers logging in and out, and the links that log in once. */
-function answerSessions({ router, answer }: OperationRouter, sessions: Sessions): void {
+function answerSessions({ router, answer }: OperationRouter, sessions: Sessions, refuseKey: RefuseKey): void {
   /** Lets requests of other pages not log in. */
   const ownPage: Middleware = async (ctx, next) => {
     pageSession(ctx, sessions);
     await next();
   };
   router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson, (ctx) => {
-    const outcome = sessions.logIn(logInOf(ctx.state.body), ctx.req.socket.remoteAddress ?? '');
-    if (outcome === 'wrong') throw new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
-    if ('waitMs' in outcome) throw tooManyAttempts(ctx, outcome.waitMs);
-    setCookie(ctx, `${sessions.cookieName}=${outcome.cookie}`, SESSION_MS / 1_000);
-    ctx.body = shown(outcome.session);
+    const given = logInOf(ctx.state.body);
+    const loggedIn = sessions.logIn(given);
+    if (loggedIn === undefined) {
+      const wrong = new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
+      // A link is too long to be guessed, so it need not wait.
+      throw 'key' in given ? refuseKey(ctx, wrong) : wrong;
+    }
+    setCookie(ctx, `${sessions.cookieName}=${loggedIn.cookie}`, SESSION_MS / 1_000);
+    ctx.body = shown(loggedIn.session);
   });
 
   // The first question of every visitor: without a session it is no error, which a browser would log.
@@ -126,16 +135,6 @@ function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
   if (typeof link === 'string' && key === undefined) return { link };
   const message = 'The body must have one member, a text: {"key": "…"} or {"link": "…"}.';
   throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
-}
-
-function tooManyAttempts(ctx: Context, waitMs: number): HttpError {
-  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
-  ctx.set('Retry-After', String(seconds));
-  return new HttpError(
-    429,
-    'CONSOLE_ATTEMPTS',
-    `This key is wrong too. Log in with ADMIN_API_KEY or CONSOLE_READ_KEY. Try another key in ${seconds} s.`,
-  );
 }
 
 const FOLDER = join(PROJECT_ROOT, 'dist/console');

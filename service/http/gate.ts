@@ -4,12 +4,14 @@ import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './middleware/errors';
 import type { AccessState } from './middleware/request-log';
+import type { RefuseKey } from './wrong-keys';
 
 /** The keys of the service, and the sessions of its console, if it has one. */
 export interface GateOptions {
   apiKey: string | undefined;
   adminApiKey: string | undefined;
   sessions: Sessions | undefined;
+  refuseKey: RefuseKey;
 }
 
 /** `session`: for the console's page alone. */
@@ -38,7 +40,7 @@ const LONGEST_SHOWN = 100;
  * of an operator for everything, that of a reader for what only looks. A session that has ended refuses
  * nothing that needs no key.
  */
-export function createGate({ apiKey, adminApiKey, sessions }: GateOptions): Gate {
+export function createGate({ apiKey, adminApiKey, sessions, refuseKey }: GateOptions): Gate {
   const keys = { issuer: apiKey, admin: adminApiKey };
   return ({ access, ...operation }) => {
     if (access === 'anyone') return (_, next) => next();
@@ -50,7 +52,10 @@ export function createGate({ apiKey, adminApiKey, sessions }: GateOptions): Gate
       if (hasKey || sessions === undefined || ctx.cookies.get(sessions.cookieName) === undefined) {
         const role = roles.find((one) => hasBearerKey(ctx, keys[one] ?? ''));
         if (role !== undefined) ctx.state.role = role;
-        else if (!isOpen) throw refusal(ctx, access, roles);
+        else if (!isOpen) {
+          const wrong = refusal(ctx, access, roles);
+          throw hasKey && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
+        }
       } else {
         const session = pageSession(ctx, sessions);
         if (session === undefined && !isOpen) throw sessionEnded();

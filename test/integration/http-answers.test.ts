@@ -140,12 +140,15 @@ describe('the answers of the HTTP API', () => {
   let metrics: () => Promise<string>;
 
   before(async () => {
+    let time = 0;
     const never = new Promise<never>(() => undefined);
     const issuance = { state: 'signed', txHash: undefined, failure: undefined, createdAt: 0 } as const;
     const notAsked = (): Promise<never> => Promise.reject(new Error('not asked'));
     app = await startHttpApp(
       {
         apiKey: API_KEY,
+        // Each wrong key comes an hour after the one before it.
+        clock: { now: () => (time += 3_600_000) },
         didDocumentPath,
         acceptDocument: (documentId) =>
           accepting(async () => {
@@ -225,6 +228,31 @@ describe('the answers of the HTTP API', () => {
       comparisons.resetCalls();
       await answerTo(bytes);
       expect(comparisons.callCount(), shown(bytes)).to.equal(1);
+    }
+  });
+
+  it('slow wrong keys down, one after the other and at once, but never the right one', async () => {
+    let time = 0;
+    await using slowing = await startHttpApp({ apiKey: API_KEY, clock: { now: () => time } });
+    const answered = async (Authorization: string): Promise<string> => {
+      const headers = { ...JSON_BODY, Authorization };
+      const answer = await fetch(`${slowing.url}/create/X`, { method: 'POST', headers, body: REQUEST });
+      return [answer.status, answer.headers.get('X-Error-Code'), answer.headers.get('Retry-After')].join(' ');
+    };
+    const isRight = async (): Promise<void> => {
+      expect(await answered(`Bearer ${API_KEY}`)).to.equal('500 INTERNAL ');
+    };
+    for (const seconds of [1, 2, 4, 8, 16, 30, 30]) {
+      const guesses = Array.from({ length: 50 }, (_, guess) => answered(`bearer  guess-${guess}`));
+      const answers = [...new Set(await Promise.all(guesses))].sort();
+      expect(answers).to.deep.equal(['401 API_KEY_WRONG ', `429 KEY_ATTEMPTS ${seconds}`]);
+      await isRight();
+      // Without a key nothing is guessed.
+      for (const none of ['', 'Bearer', 'Basic eDp5']) expect(await answered(none)).to.match(/^401 /);
+      time += seconds * 1_000 - 1;
+      expect(await answered('Bearer guess')).to.equal('429 KEY_ATTEMPTS 1');
+      await isRight();
+      time += 1;
     }
   });
 

@@ -44,6 +44,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
   415: 'The content type or encoding is not supported.',
   422: 'The Idempotency-Key belongs to a request with another body.',
+  429: 'The key is wrong again.',
   431: 'The headers are too large.',
   500:
     'The service failed; the message is always "Internal server error". In parentheses: who has to act. ' +
@@ -218,7 +219,7 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
           schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
         },
       }),
-      ...(status === 503 && {
+      ...((status === 429 || status === 503) && {
         'Retry-After': {
           description: 'Seconds after which to send it again.',
           schema: { type: 'string' },

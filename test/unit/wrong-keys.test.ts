@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import type { Context } from 'koa';
+import { HttpError } from '../../service/http/middleware/errors';
+import { createKeyRefusal } from '../../service/http/wrong-keys';
+
+const WRONG = new HttpError(401, 'API_KEY_WRONG', 'The key is wrong.');
+
+describe('wrong keys', () => {
+  let time: number;
+  let refuse: ReturnType<typeof createKeyRefusal>;
+  const statusFor = (remoteAddress: string | undefined): number =>
+    refuse({ req: { socket: { remoteAddress } }, set: () => undefined } as unknown as Context, WRONG).status;
+
+  beforeEach(() => {
+    time = 0;
+    refuse = createKeyRefusal({ now: () => time });
+  });
+
+  it('of one address do not slow those of another', () => {
+    for (const address of ['192.0.2.1', '192.0.2.2', '2001:db8::1', undefined])
+      expect([statusFor(address), statusFor(address)]).to.deep.equal([401, 429]);
+  });
+
+  it('are forgotten ten minutes after the last one that counted', () => {
+    expect(statusFor('a')).to.equal(401);
+    time += 1_000;
+    expect(statusFor('a')).to.equal(401);
+    time += 1_999;
+    expect(statusFor('a')).to.equal(429);
+    time += 10 * 60_000 - 1_999;
+    expect(statusFor('a')).to.equal(401);
+    time += 1_000;
+    expect(statusFor('a')).to.equal(401);
+  });
+
+  it('are kept of a thousand addresses, the last ones', () => {
+    const addresses = Array.from({ length: 1_000 }, (_, index) => `address ${index}`);
+    for (const address of addresses) expect(statusFor(address)).to.equal(401);
+    for (const address of addresses) expect(statusFor(address)).to.equal(429);
+    expect(statusFor('one more')).to.equal(401);
+    expect([statusFor('address 0'), statusFor('address 2')]).to.deep.equal([401, 429]);
+  });
+});
