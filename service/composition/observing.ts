@@ -55,7 +55,7 @@ export function startObserving(
       scope,
     });
   const readOutboxes = shared(eventDelivery.figures, { clock });
-  const conditions = async () => distinctConditions(await readConditions(db));
+  const conditions = async () => distinctConditions([...watching.unstored(), ...(await readConditions(db))]);
   const sharedConditions = shared(
     () =>
       conditions().catch((error: unknown) => {
@@ -100,7 +100,8 @@ export function startObserving(
         sharedConditions(HEALTH_WITHIN_MS),
       ]);
       const health = healthOf(eventDelivery.feeds, report, clock.now(), seen);
-      return { ...health, isDatabaseRemoved: database.isRemoved() };
+      const unwritable = watching.unstored().length > 0 ? ('unwritable' as const) : undefined;
+      return { ...health, database: database.isRemoved() ? ('removed' as const) : unwritable };
     },
     metrics: {
       contentType: metrics.contentType,

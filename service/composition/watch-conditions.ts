@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../base/clock';
-import { messageOf } from '../base/errors';
+import { codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
 import { repeat } from '../base/waiting';
@@ -17,6 +17,7 @@ import {
   forgetConditions,
   noteSight,
   readConditions,
+  tryStoring,
   type SeenCondition,
   type Sight,
 } from '../outbox/conditions';
@@ -27,6 +28,8 @@ import type { Issuing } from './issuing';
 const EVERY_MS = 1_000;
 /** Work that no setting follows takes longer to find, and changes rarely. */
 const UNFOLLOWED_EVERY = 10;
+/** An idle service stores nothing else. */
+const TRY_STORING_EVERY = 10;
 /** Deliveries that fail for this long are shown, long before the subscription counts as failing. */
 const SLOW_AFTER_MS = 60_000;
 const REPORT_WITHIN_MS = 500;
@@ -44,16 +47,24 @@ interface WatchingParts {
   longMintSeconds?: number | undefined;
 }
 
+/** The watching of conditions. */
+export interface ConditionWatching {
+  /** The condition that no table can keep: nothing can be stored. */
+  unstored(this: void): SeenCondition[];
+  stop(): Promise<void>;
+}
+
 /**
  * Stores the conditions that this process sees, once a second, and queues the events that tell of them. A
  * process sees the feeds that it reads, and issuing if it mints: one that stands by says nothing. The
  * conditions of a process that died are compared by the one that takes over.
  */
-export function watchConditions(config: Config, parts: WatchingParts): { stop(): Promise<void> } {
+export function watchConditions(config: Config, parts: WatchingParts): ConditionWatching {
   const { database, eventDelivery, issuing, findUnfollowed, clock, logger, longMintSeconds } = parts;
   const { db } = database;
   let rounds = 0;
   let isFailing = false;
+  let unwritable: SeenCondition | undefined;
 
   function tell(conditions: readonly Condition[]): void {
     for (const { what, subject, detail, message, remedy } of shownConditions(conditions, clock.now()))
@@ -113,8 +124,24 @@ export function watchConditions(config: Config, parts: WatchingParts): { stop():
         await forgetConditions(db, 'observer', right);
   }
 
+  /** The database can be read: a failure is one of writing alone. */
+  async function canStore(): Promise<boolean> {
+    if (!isFailing && unwritable === undefined && rounds % TRY_STORING_EVERY !== 0) return true;
+    const about = { what: 'database_unwritable', subject: 'database' } as const;
+    try {
+      await tryStoring(db);
+      if (unwritable) logger.info(about, 'a condition ended');
+      unwritable = undefined;
+    } catch (error) {
+      if (!unwritable) logger.warn({ ...about, error }, `nothing can be stored: ${messageOf(error)}`);
+      unwritable ??= { ...about, observer: 'database', since: clock.now(), detail: { code: codeOf(error) } };
+    }
+    return unwritable === undefined;
+  }
+
   async function look(): Promise<void> {
     const seen = await readConditions(db);
+    if (!(await canStore())) return;
     await noteFeeds(seen);
     const { scope } = issuing;
     const report = scope && issuing.isMinting() ? await issuing.report(REPORT_WITHIN_MS) : undefined;
@@ -135,7 +162,7 @@ export function watchConditions(config: Config, parts: WatchingParts): { stop():
     tell(distinctConditions(await readConditions(db)));
   }
 
-  return repeat(async () => {
+  const watching = repeat(async () => {
     try {
       await look();
       isFailing = false;
@@ -144,6 +171,7 @@ export function watchConditions(config: Config, parts: WatchingParts): { stop():
       isFailing = true;
     }
   }, EVERY_MS);
+  return { ...watching, unstored: () => (unwritable ? [unwritable] : []) };
 }
 
 /** Not known while a feed is not open. */

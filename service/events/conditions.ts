@@ -45,6 +45,7 @@ const ENDS = {
   mint_failed: undefined,
   documents_unfollowed: undefined,
   database_missing: 'database_restored',
+  database_unwritable: undefined,
 } as const satisfies Record<string, OperationSuffix | undefined>;
 
 /** A kind of condition. */

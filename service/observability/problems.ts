@@ -162,6 +162,11 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
     'The files of the database were removed: everything is lost when the service ends.',
     'Do not end it. Move the files back, or run the command that the log shows.',
   ],
+  database_unwritable: ({ detail }) => [
+    'error',
+    because('Nothing can be stored: no document, no event and no delivery', detail.code),
+    'Free space on the disk of the database, or let the service write to it. It goes on by itself.',
+  ],
 };
 
 function counted(count: number, what: string): string {

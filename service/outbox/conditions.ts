@@ -60,6 +60,17 @@ const allConditions = compiled((db) =>
   db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject').orderBy('what'),
 );
 
+/** Longer than what fits into the pages that a database has already. */
+const TRIAL = { what: 'trial', subject: '', observer: '', since: 0, detail: ' '.repeat(8_192) };
+
+/** Stores something, and removes it in the same transaction. Rejects while nothing can be stored. */
+export async function tryStoring(db: Kysely<Schema>): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    await transaction.insertInto('conditions').values(TRIAL).execute();
+    await forgetConditions(transaction, 'observer', TRIAL.observer);
+  });
+}
+
 /** The conditions of several observers, each once. */
 export function distinctConditions(seen: readonly SeenCondition[]): SeenCondition[] {
   return [...new Map(seen.toReversed().map((one) => [keyOf(one), one])).values()].reverse();

@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -10,6 +8,7 @@ import { openSqlite } from '../../service/database/open-sqlite';
 import type { Schema } from '../../service/database/schema';
 import { sqliteDialect } from '../../service/database/sqlite-driver';
 import { codeOf, messageOf, ServiceError } from '../../service/base/errors';
+import { smallDisk } from '../helpers/database/small-disk';
 import { owned } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -270,22 +269,3 @@ describe('SQLite when the disk is full', () => {
       .execute();
   }
 });
-
-/** A file system of 2 MB; undefined where mounting is not permitted. */
-function smallDisk(path: string): ({ path: string; grow(): void } & AsyncDisposable) | undefined {
-  const mount = (options: string): void =>
-    void execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path], { stdio: 'ignore' });
-  mkdirSync(path);
-  try {
-    mount('size=2m');
-  } catch {
-    return undefined;
-  }
-  const disk = {
-    path,
-    grow: () => mount('remount,size=16m'),
-    // libsql closes a file when its last statement is collected.
-    remove: () => execFileSync('umount', ['--lazy', path]),
-  };
-  return owned(`file system at ${path}`, disk, 'remove');
-}

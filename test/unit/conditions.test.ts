@@ -136,6 +136,7 @@ describe('what is wrong', () => {
     [/error: .*dead letters.*\. #\/deliveries\?state=dead$/, having('dead_letters', OF_SUBSCRIPTION)],
     [/warning: Nothing receives .*\. #\/subscriptions$/, having('feed_unreceived', {})],
     [/^database_missing error: .*removed.*\.$/, having('database_missing', {})],
+    [/^database_unwritable error: Nothing .*: 25006\.$/, having('database_unwritable', { code: '25006' })],
   ];
   for (const [shown, { conditions }] of kinds)
     it(`is ${String(shown)}, with a remedy`, () => {

@@ -115,9 +115,12 @@ const ISSUING = z.strictObject({
 const HEALTH = component('Health', {
   status: z.enum(['ok', 'failing']),
   database: z
-    .literal('removed')
+    .enum(['removed', 'unwritable'])
     .optional()
-    .describe('The files of the database were removed: do not restart the service.'),
+    .describe(
+      '`removed`: the files of the database were removed: do not restart the service. `unwritable`: ' +
+        'nothing can be stored, for example because the disk is full.',
+    ),
   feeds: z.array(FEED),
   issuing: ISSUING.optional().describe('Absent if settings for issuing are missing.'),
   conditions: z
@@ -197,7 +200,10 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
     request: 'GET /health',
     summary: 'Whether every registry is read',
     answers: {
-      200: json("Every registry's events are read; or the database was removed.", HEALTH),
+      200: json(
+        "Every registry's events are read; or the database was removed, or cannot be written.",
+        HEALTH,
+      ),
       503: json('The events of a registry are not read.', HEALTH, {
         headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },
       }),

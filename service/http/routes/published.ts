@@ -27,8 +27,8 @@ export interface PublishedParts {
 /** Whether every registry's events are read, and the details. */
 export interface HealthReport {
   isHealthy: boolean;
-  /** Whether everything is lost when the process ends. */
-  isDatabaseRemoved?: boolean;
+  /** `removed`: everything is lost when the process ends. `unwritable`: nothing can be stored. */
+  database?: 'removed' | 'unwritable' | undefined;
   feeds: readonly object[];
   /** Undefined when documents cannot be issued because settings are missing. */
   issuing: object | undefined;
@@ -98,16 +98,16 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   answer(DISCOVERY.getDescription, openApiDocument);
   answer(DISCOVERY.getReference, reference);
 
-  // 200 while every registry's events are read. It is also 200 if the database was removed, because a 503 may
-  // lead to a restart.
+  // 200 while every registry's events are read. It is also 200 if the database was removed, or cannot be
+  // written, because a 503 may lead to a restart.
   answer(DISCOVERY.getHealth, async (ctx) => {
-    const { isHealthy, isDatabaseRemoved = false, ...details } = await health();
-    const isAlive = isHealthy || isDatabaseRemoved;
+    const { isHealthy, database, ...details } = await health();
+    const isAlive = isHealthy || database !== undefined;
     ctx.status = isAlive ? 200 : 503;
     if (!isAlive) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
     ctx.body = {
-      status: isHealthy && !isDatabaseRemoved ? 'ok' : 'failing',
-      ...(isDatabaseRemoved && { database: 'removed' }),
+      status: isHealthy && database === undefined ? 'ok' : 'failing',
+      ...(database && { database }),
       ...details,
     };
   });

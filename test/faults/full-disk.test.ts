@@ -1,0 +1,71 @@
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Overview } from '../../service/console/views';
+import { codeOf } from '../../service/base/errors';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { createLocalSetup } from '../helpers/chain/local-setup';
+import { smallDisk, type SmallDisk } from '../helpers/database/small-disk';
+import { eventually, hastenSuite } from '../helpers/eventually';
+import { API, openConsolePage } from '../helpers/processes/console-page';
+import { create } from '../helpers/processes/create-call';
+import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
+import { startService } from '../helpers/processes/running-service';
+import { temporaryFolder } from '../helpers/temporary-folder';
+
+const ADMIN_API_KEY = 'admin-key-of-a-full-disk';
+const KIND = 'database_unwritable';
+
+/** Fills a disk. Returns the function that makes room again. */
+function fill({ path }: SmallDisk): () => void {
+  const rest = join(path, 'rest');
+  const file = openSync(rest, 'w');
+  for (const size of [65_536, 1])
+    try {
+      for (;;) writeSync(file, Buffer.alloc(size));
+    } catch (error) {
+      expect(codeOf(error)).to.equal('ENOSPC');
+    }
+  closeSync(file);
+  return () => rmSync(rest);
+}
+
+describe('a service whose disk is full', () => {
+  hastenSuite(4);
+
+  it('says so before a caller does, and goes on by itself when there is room', async function () {
+    const disk = smallDisk(join(temporaryFolder().path, 'disk'));
+    if (disk === undefined) return this.skip();
+    disk.grow();
+    const local = await createLocalSetup();
+    const owner = await local.account(1);
+    const DATA_DIR = join(disk.path, 'data');
+    await using service = await startService({ ...local.settings, DATA_DIR, ADMIN_API_KEY });
+    const { url } = service;
+    const issue = () => create(url, { ...minimal, owner, holder: owner });
+    expect((await issue()).status).to.equal(200);
+    await eventually('it is healthy', async () => (await healthOf(url)).status === 'ok');
+
+    const makeRoom = fill(disk);
+    const health = await eventually('health tells it', async () => {
+      const report = await healthOf(url);
+      return report.status === 'failing' ? report : undefined;
+    });
+    expect(health).to.include({ httpStatus: 200, database: 'unwritable' });
+    const condition = health.conditions?.find(({ what }) => what === KIND);
+    expect(condition).to.deep.include({ severity: 'error', detail: { code: 'DATABASE_FULL' } });
+    expect(await metricOf(url, `etr_conditions{what="${KIND}"}`)).to.equal(1);
+    const page = openConsolePage(url);
+    await page.logIn(ADMIN_API_KEY);
+    await eventually('the console shows it', async () => {
+      const { body } = await page.call<Overview>('GET', `${API}/overview`);
+      return body.problems.some(({ message }) => message === condition?.message);
+    });
+    expect((await issue()).errorCode).to.equal('DATABASE_FULL');
+
+    makeRoom();
+    await eventually('it has ended', async () => (await healthOf(url)).status === 'ok');
+    expect((await healthOf(url)).conditions?.filter(({ what }) => what === KIND)).to.deep.equal([]);
+    expect((await issue()).status).to.equal(200);
+  });
+});
