@@ -1,6 +1,6 @@
 import { hexlify, isError, randomBytes, ZeroAddress } from 'ethers';
 import pMap from 'p-map';
-import { ChainError, messageOf, ServiceError } from '../../service/base/errors';
+import { ChainError, cut, messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
@@ -123,7 +123,7 @@ const ok = (statement: string): Statements[number] => ({ status: 'ok', statement
 /** A node's own words, or what the library says: without the request that it adds. */
 function reasonOf(thrown: unknown): string {
   if (isError(thrown, 'TIMEOUT')) return `does not answer within ${ANSWER_WITHIN_MS / 1000} s`;
-  return nodeErrorOf(thrown) ?? messageOf(thrown).slice(0, 300);
+  return nodeErrorOf(thrown) ?? cut(messageOf(thrown));
 }
 
 const LATENCY_SAMPLES = 5;

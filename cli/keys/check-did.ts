@@ -3,7 +3,7 @@ import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
 import { keyNumberOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
-import { messageOf, SignerError } from '../../service/base/errors';
+import { cut, messageOf, SignerError } from '../../service/base/errors';
 import { pointerStep } from '../../service/base/json';
 import type { ModuleIssuerKey } from '../../service/config/key-settings';
 import type { Settings } from '../../service/config/settings';
@@ -258,6 +258,5 @@ function own(container: Record<string, unknown>, name: string): unknown {
 /** A value for display, without any secret key in it. */
 function shown(value: unknown): string {
   if (findSecretKeys(value).length > 0) return 'a value that contains a secret key';
-  const text = JSON.stringify(value);
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return cut(JSON.stringify(value));
 }

@@ -1,5 +1,4 @@
-/** Longest line in characters. Text from strangers may be of any length. */
-const LONGEST = 2_000;
+import { cut, LONGEST_MESSAGE } from '../../service/base/errors';
 
 /**
  * Characters that are not seen, or change how others are seen. Letters have at most four marks in any script;
@@ -12,9 +11,8 @@ export const UNWANTED =
  * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
  * direction marks could change how a line reads.
  */
-export function printable(text: string, longest = LONGEST): string {
-  const line = escaped(text);
-  return line.length > longest ? `${line.slice(0, longest)}…` : line;
+export function printable(text: string, longest = LONGEST_MESSAGE): string {
+  return cut(escaped(text), longest);
 }
 
 /** JSON text with the same characters escaped; JSON itself escapes only the first 32. */

@@ -80,6 +80,23 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** Characters of a message that is shown. */
+export const LONGEST_MESSAGE = 2_000;
+/** Characters of a value in a message. */
+const LONGEST_VALUE = 256;
+
+/**
+ * A text for a reader, with at most this many characters: what others wrote may be of any length. The middle
+ * is left out, because a message begins with its subject and ends with its remedy. Mask secrets before.
+ */
+export function cut(text: string, longest = LONGEST_VALUE): string {
+  if (text.length <= longest) return text;
+  const half = Math.floor(longest / 2);
+  // Half of a surrogate pair is no character.
+  const [first, last] = [text.slice(0, half).replace(/[\ud800-\udbff]$/, ''), text.slice(1 - half)];
+  return `${first}…${last.replace(/^[\udc00-\udfff]/, '')}`;
+}
+
 /** The `code` property that Node.js, ethers and our own errors carry, if this one does. */
 export function codeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== 'object' || thrown === null || !('code' in thrown)) return undefined;

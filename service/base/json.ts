@@ -1,6 +1,6 @@
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
 import * as z from 'zod';
-import { RequestError } from './errors';
+import { cut, RequestError } from './errors';
 
 /** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
 export function pointerStep(name: string | number): string {
@@ -10,16 +10,9 @@ export function pointerStep(name: string | number): string {
 /** The position of a value in a body: names of members, and indexes. */
 export type Path = readonly PropertyKey[];
 
-/** Characters shown of a name in a pointer. It may be as long as the body. */
-const LONGEST_SHOWN = 256;
-
 /** The JSON pointer of a path, for a message. Very long names are cut. */
 export function pointerOf(path: Path): string {
-  return path.map((step) => pointerStep(shown(String(step)))).join('');
-}
-
-function shown(name: string): string {
-  return name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  return path.map((step) => pointerStep(cut(String(step)))).join('');
 }
 
 /** The kind of a wrong value, for the end of a sentence: it may be missing, or too long to be shown. */

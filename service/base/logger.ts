@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { codeOf, ServiceError } from './errors';
+import { codeOf, cut, ServiceError } from './errors';
 
 /** Structured log, one JSON object a line. */
 export type Logger = PinoLogger;
@@ -28,9 +28,15 @@ export function createLogger(options: {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      hooks: {
+        logMethod(given, method) {
+          const fit = (one: unknown) => (typeof one === 'string' ? shortened(one, mask) : one);
+          method.apply(this, given.map(fit) as typeof given);
+        },
+      },
       // Masked before it is shortened: part of a secret would not be recognised.
       serializers: {
-        error: (thrown: unknown) => printedError(thrown, (text) => shortened(mask(text)), 0),
+        error: (thrown: unknown) => printedError(thrown, (text) => shortened(text, mask), 0),
       },
     },
     masked,
@@ -56,6 +62,6 @@ function printedError(thrown: unknown, fit: (text: string) => string, depth: num
 }
 
 /** Libraries include whole requests in their messages. */
-function shortened(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}… (${text.length} characters)` : text;
+function shortened(text: string, mask: (text: string) => string): string {
+  return text.length > LONGEST_TEXT ? `${cut(mask(text), LONGEST_TEXT)} (${text.length} characters)` : text;
 }

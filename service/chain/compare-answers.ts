@@ -1,4 +1,4 @@
-import { ChainError, messageOf } from '../base/errors';
+import { ChainError, cut, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Vote } from './node-states';
 import { blockOf, logOf, type ChainBlock } from './read-chain';
@@ -124,12 +124,12 @@ export function differenceBetween(method: string, vote: Vote, right: Vote): stri
 
 /** A few words about an answer. They are from a node, so they are short. */
 function inShort(method: string, vote: Vote): string {
-  if (vote.kind !== 'value') return `refuses (${messageOf(vote.error).slice(0, LONGEST_SHOWN)})`;
+  if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error), LONGEST_SHOWN)})`;
   const { value } = vote;
   if (value === null) return 'has none';
   if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
-  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : lower(value).slice(0, LONGEST_SHOWN);
+  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value), LONGEST_SHOWN);
 }
 
 const LONGEST_SHOWN = 80;

@@ -10,7 +10,7 @@ import {
   type JsonRpcResult,
 } from 'ethers';
 import pMap from 'p-map';
-import { ChainError, codeOf, ConfigurationError } from '../base/errors';
+import { ChainError, codeOf, ConfigurationError, cut } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
 import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
@@ -130,8 +130,6 @@ export async function readChainId(
   throw unreachable(`The node at ${node} does not report its chain id.`);
 }
 
-const LONGEST_REASON = 200;
-
 /** Describes a failure, as a clause about the node. */
 function problemOf(cause: unknown, status: number | undefined, url: string): string {
   if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
@@ -139,7 +137,7 @@ function problemOf(cause: unknown, status: number | undefined, url: string): str
   if (status !== undefined) return `answers ${status}, not like a node`;
   const reason = nodeErrorOf(cause);
   const mask = secretMasker(secretPartsOf(url));
-  if (reason !== undefined) return `answers with an error: ${mask(reason).slice(0, LONGEST_REASON)}`;
+  if (reason !== undefined) return `answers with an error: ${cut(mask(reason))}`;
   return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
 }
 

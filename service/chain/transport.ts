@@ -12,7 +12,7 @@ import {
 import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import { newDeferred, type Deferred } from '../base/waiting';
-import { ChainError, codeOf } from '../base/errors';
+import { ChainError, codeOf, cut, LONGEST_MESSAGE } from '../base/errors';
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { exchange, type Reading } from '../base/exchange';
 import { createSemaphore } from '../base/semaphore';
@@ -156,7 +156,7 @@ function isUnreadable(cause: unknown): boolean {
  */
 function serverError(status: number, responseBody: string): Error {
   const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));
-  const info = { responseBody: responseBody.slice(0, 1_000) };
+  const info = { responseBody: cut(responseBody, LONGEST_MESSAGE) };
   return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
 }
 

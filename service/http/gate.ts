@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import { orUndefined } from '../base/errors';
+import { cut, orUndefined } from '../base/errors';
 import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './middleware/errors';
@@ -32,8 +32,6 @@ const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly ('issuer' |
 
 /** The scheme is case-insensitive, and one or more spaces follow it (RFC 9110, section 11). */
 const BEARER = /^bearer +/i;
-/** Characters of a header that an error repeats. */
-const LONGEST_SHOWN = 100;
 
 /**
  * Decides who may do what. A bearer key decides alone. Otherwise a session takes the place of all keys: that
@@ -103,8 +101,8 @@ export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | unde
   }
   if (!isReading && !hasOwnOrigin(ctx)) {
     const message =
-      `The Origin ${ctx.get('Origin').slice(0, LONGEST_SHOWN) || '(none)'} is not that of this console, ` +
-      `whose Host is ${ctx.get('Host').slice(0, LONGEST_SHOWN)}. Let the proxy pass Host on unchanged.`;
+      `The Origin ${cut(ctx.get('Origin')) || '(none)'} is not that of this console, ` +
+      `whose Host is ${cut(ctx.get('Host'))}. Let the proxy pass Host on unchanged.`;
     throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
   }
   return sessions.find(ctx.cookies.get(sessions.cookieName) ?? '');

@@ -1,6 +1,7 @@
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
+import { cut } from '../base/errors';
 import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
 import { HttpError } from './middleware/errors';
@@ -72,9 +73,6 @@ interface QueryState<Query> {
 /** The state of an operation with a query. */
 export type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
 
-/** Characters of an unknown name that an error repeats. */
-const LONGEST_SHOWN = 64;
-
 /** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
 function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>> {
   return async (ctx, next) => {
@@ -92,7 +90,7 @@ function givenOf(ctx: Context, names: readonly string[]): Record<string, string>
   for (const [name, value = ''] of Object.entries(ctx.query)) {
     if (!names.includes(name)) {
       const known = `leave it out, or write one of ${names.join(', ')}`;
-      throw wrongQuery(name.slice(0, LONGEST_SHOWN), `is not known: ${known}`);
+      throw wrongQuery(cut(name), `is not known: ${known}`);
     }
     if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
     // PostgreSQL cannot store the character NUL, so nothing has it.

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock';
 import {
   ChainError,
   ConfigurationError,
+  cut,
   RequestError,
   ServiceError,
   SignerError,
@@ -294,9 +295,6 @@ export class Callers {
   }
 }
 
-/** Characters shown of an unknown document type, which may be as long as a path can be. */
-const LONGEST_SHOWN = 100;
-
 /** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */
 function requireSame(earlier: { requestHash: string | undefined }, { requestHash }: IdempotentRequest): void {
   if (earlier.requestHash === requestHash) return;
@@ -309,7 +307,7 @@ function documentTypeOf(documentId: string): DocumentType {
   const documentType = findDocumentType(documentId);
   if (documentType) return documentType;
   const remedy = 'Supported: BILL_OF_LADING.';
-  const message = `"${documentId.slice(0, LONGEST_SHOWN)}" is not supported. ${remedy}`;
+  const message = `"${cut(documentId)}" is not supported. ${remedy}`;
   throw new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
 }
 

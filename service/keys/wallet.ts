@@ -2,7 +2,7 @@ import { concat, getBytes, Signature, toBeHex, toQuantity, Transaction } from 'e
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
-import { SignerError, orUndefined } from '../base/errors';
+import { cut, SignerError, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
@@ -52,7 +52,6 @@ function localSigner(key: Uint8Array): TransactionSigner {
 const ANSWER_WITHIN_MS = 10_000;
 /** The transaction that creates the largest contract has 100 kB in hexadecimal. */
 const LARGEST_BYTES = 1_000_000;
-const LONGEST_REASON = 200;
 
 const ANSWER = z.object({
   result: z.unknown().optional(),
@@ -108,7 +107,7 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
       });
     const { data } = ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body))));
     // Masked before it is cut, because a part of a secret would not be recognised later.
-    if (data?.error) throw refused(`refuses: ${mask(data.error.message).slice(0, LONGEST_REASON)}`);
+    if (data?.error) throw refused(`refuses: ${cut(mask(data.error.message))}`);
     if (status === 401 || status === 403)
       throw refused(`answers ${status}: it wants another token or certificate`);
     if (status >= 300) throw unreachable(`answers ${status}, not like a signer`);

@@ -4,7 +4,7 @@ import {
   TitleEscrow__factory,
   TradeTrustTokenStandard__factory,
 } from '../../typechain-types';
-import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
+import { ChainError, codeOf, cut, messageOf, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
 import { existingBlock, headNumberOf } from '../chain/read-chain';
@@ -177,7 +177,7 @@ function isOfLibrary(thrown: unknown): boolean {
 
 function nodeFailed(thrown: unknown, urls: readonly string[]): ChainError {
   // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
-  const reason = secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)).slice(0, LONGEST_REASON);
+  const reason = cut(secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)), LONGEST_REASON);
   const node = urls.map(printableUrl).join(', ');
   return new ChainError('NODE_FAILED', `The node at ${node} could not be read: ${reason}`, {
     retryable: true,

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { TestEvent } from '../../client/events';
 import type { Clock } from '../base/clock';
-import { ConfigurationError, RequestError } from '../base/errors';
+import { ConfigurationError, cut, RequestError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Config } from '../config/config';
@@ -194,9 +194,7 @@ export function createSubscriptions(
 
 function refuseUnknown(name: string): never {
   const remedy = 'List the subscriptions with `npx tdoc subscriptions list`.';
-  throw new RequestError('SUBSCRIPTION_UNKNOWN', `There is no subscription ${name.slice(0, 64)}.`, {
-    remedy,
-  });
+  throw new RequestError('SUBSCRIPTION_UNKNOWN', `There is no subscription ${cut(name)}.`, { remedy });
 }
 
 function inSettings(remedy: string): RequestError {

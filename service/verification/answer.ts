@@ -1,3 +1,5 @@
+import { cut, LONGEST_MESSAGE } from '../base/errors';
+
 /** `could not tell`: neither could be shown; missing data may be available later or from another source. */
 export type Outcome = 'valid' | 'invalid' | 'could not tell';
 
@@ -15,15 +17,15 @@ export interface Answer {
 }
 
 export function valid(check: string, found: string): Check {
-  return { check, outcome: 'valid', found };
+  return { check, outcome: 'valid', found: cut(found, LONGEST_MESSAGE) };
 }
 
 export function invalid(check: string, found: string): Check {
-  return { check, outcome: 'invalid', found };
+  return { check, outcome: 'invalid', found: cut(found, LONGEST_MESSAGE) };
 }
 
 export function couldNotTell(check: string, found: string): Check {
-  return { check, outcome: 'could not tell', found };
+  return { check, outcome: 'could not tell', found: cut(found, LONGEST_MESSAGE) };
 }
 
 export function answerOf(checks: Check[]): Answer {

@@ -1,4 +1,4 @@
-import { RequestError } from '../base/errors';
+import { cut, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
@@ -48,7 +48,7 @@ export function contextsOf(root: unknown): NamedContext[] {
     const { value, pointer, depth } = item;
     if (typeof value !== 'object' || value === null) continue;
     if (depth > DEEPEST) {
-      const problem = `${pointer.slice(0, 60)}… is nested deeper than ${DEEPEST} levels.`;
+      const problem = `${cut(pointer)} is nested deeper than ${DEEPEST} levels.`;
       throw new RequestError('CREDENTIAL_INVALID', problem);
     }
     for (const [key, child] of Object.entries(value) as [string, unknown][]) {

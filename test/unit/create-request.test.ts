@@ -39,7 +39,7 @@ describe('the body of POST /create', () => {
     // The misspelt member, rather than the missing one.
     [{ owner: undefined, Owner: ACCOUNT }, `/Owner ${KNOWN}`],
     [{ 'a/b~c': 1 }, `/a~1b~0c ${KNOWN}`],
-    [{ ['n'.repeat(20_000)]: 1 }, `/${'n'.repeat(256)}… ${KNOWN}`],
+    [{ ['n'.repeat(20_000)]: 1 }, `/${'n'.repeat(128)}…${'n'.repeat(127)} ${KNOWN}`],
   ];
   for (const [changed, message] of refused)
     it(`is refused with a remedy: ${message.slice(0, 80)}`, () => {

@@ -5,6 +5,8 @@ import {
   ServiceError,
   UnavailableError,
   codeOf,
+  cut,
+  LONGEST_MESSAGE,
   orUndefined,
 } from '../../base/errors';
 import type { Logger } from '../../base/logger';
@@ -90,7 +92,7 @@ export function errors(options: {
       const status = told ?? 500;
       const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
       const reason = isForOperator ? options.mask(withRemedy(thrown)) : INTERNAL_SERVER_ERROR;
-      const message = told === undefined ? reason : (thrown as Error).message;
+      const message = cut(told === undefined ? reason : (thrown as Error).message, LONGEST_MESSAGE);
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);

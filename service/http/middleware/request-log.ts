@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { cut } from '../../base/errors';
 import type { Logger } from '../../base/logger';
 import type { TokenFacts } from '../../console/sessions';
 import type { Role } from '../../console/views';
@@ -37,7 +38,7 @@ export function requestLog(logger: Logger, newId: () => string): Middleware<Requ
     await next();
     const ms = Math.round(performance.now() - start);
     // ctx.path would throw for a target that is not a URL.
-    const path = ctx.url.split('?')[0]?.slice(0, LONGEST_PATH);
+    const path = cut(ctx.url.split('?')[0] ?? '', LONGEST_PATH);
     const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';
     ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
