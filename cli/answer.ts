@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
-import { errorText, hintFor, maskSecrets, Refusal } from './errors';
-import { printableJson } from './terminal/printable';
+import { errorLines, hintFor, maskKnown, maskSecrets, Refusal } from './errors';
+import { printable, printableJson } from './terminal/printable';
 
 /** The exit codes of every command (docs/cli.md). */
 export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;
@@ -9,9 +9,10 @@ export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;
 /**
  * The answer of a command.
  *
- * - `lines`: for people.
+ * - `lines`: for people. Each is made printable.
  * - `json`: the same for programs.
  * - `isJsonLines`: `json` is an array; each entry is printed on a line of its own.
+ * - `isForAll`: people get `json` too, in place of `lines`.
  * - `isYes`: whether the answer is yes; undefined: not known.
  * - `remarks`: lines about the answer, for standard error.
  */
@@ -19,12 +20,19 @@ export interface Answer {
   lines: string[];
   json: unknown;
   isJsonLines?: true;
+  isForAll?: boolean;
   isYes: boolean | undefined;
   remarks?: string[];
 }
 
 /** Prints a line of progress for people. */
 export type Say = (line: string) => void;
+
+// Nothing else prints in a command, because a line may hold what strangers wrote.
+/** Prints a line on standard output. */
+export const print: Say = (line) => console.log(printable(line));
+/** Prints a line on standard error. Masked before it is cut: part of a secret would not be recognised. */
+export const tell: Say = (line) => console.error(printable(maskKnown(line)));
 
 const QUIET_MS = 2_000;
 
@@ -45,11 +53,12 @@ export function answering<A extends unknown[]>(
     const timer = setTimeout(tellThatItWorks, QUIET_MS, command.name());
     try {
       const work = workFor(...(all as unknown as A));
-      const answer = await work((line) => (isJson ? console.error(line) : console.log(line)));
-      for (const line of answer.remarks ?? []) console.error(line);
-      const lines = isJson ? jsonOf(answer) : answer.lines;
-      for (const line of lines) console.log(line);
-      for (const hint of hintFor(lines.join('\n'))) console.error(hint);
+      const answer = await work(isJson ? tell : print);
+      answer.remarks?.forEach(tell);
+      const isForPrograms = isJson || answer.isForAll === true;
+      const lines = isForPrograms ? jsonOf(answer) : answer.lines;
+      lines.forEach(isForPrograms ? (json) => console.log(json) : print);
+      hintFor(lines.join('\n')).forEach(tell);
       process.exitCode =
         answer.isYes === undefined ? EXIT_CODES.failed : EXIT_CODES[answer.isYes ? 'yes' : 'no'];
     } catch (thrown) {
@@ -58,8 +67,8 @@ export function answering<A extends unknown[]>(
       if (isRefused && isJson) {
         const refusal = refusalJson(thrown);
         console.log(refusal);
-        for (const hint of hintFor(refusal)) console.error(hint);
-      } else console.error(stackTraces ? inspect(thrown) : errorText(thrown));
+        hintFor(refusal).forEach(tell);
+      } else (stackTraces ? inspect(thrown).split('\n') : errorLines(thrown)).forEach(tell);
     } finally {
       clearTimeout(timer);
     }
@@ -83,5 +92,5 @@ function refusalJson(refusal: Refusal): string {
 
 /** Only on a terminal: scripts read standard error too. */
 function tellThatItWorks(name: string): void {
-  if (process.stderr.isTTY) console.error(`${name}: still working …`);
+  if (process.stderr.isTTY) tell(`${name}: still working …`);
 }

@@ -2,6 +2,7 @@ import { ConfigurationError, messageOf, ServiceError } from '../service/base/err
 import { secretMasker } from '../service/base/mask-secrets';
 import { envFileOf, knownSecrets } from '../service/config/config';
 import { commandHint } from '../service/config/tenant';
+import { printable } from './terminal/printable';
 
 /**
  * A command is not carried out: the registry would refuse it, or the user must confirm or add something.
@@ -19,13 +20,21 @@ export function invalid(problem: string, remedy?: string): ConfigurationError {
  * Formats an error for a user: its message, its code, and its remedy unless the message contains it. If the
  * text names a command, a tenant's user is told its ENV_FILE.
  */
-export function errorText(thrown: unknown): string {
-  if (!(thrown instanceof ServiceError)) {
-    return `${messageOf(thrown)} [UNEXPECTED_ERROR]\nAdd --stack-traces to see where it comes from.`;
-  }
+export function errorLines(thrown: unknown): string[] {
+  if (!(thrown instanceof ServiceError))
+    return [`${messageOf(thrown)} [UNEXPECTED_ERROR]`, 'Add --stack-traces to see where it comes from.'];
   const { message, code, remedy } = thrown;
   const parts = [`${message} [${code}]`, ...(remedy && !message.includes(remedy) ? [remedy] : [])];
-  return [...parts, ...hintFor(parts.join('\n'))].join('\n');
+  return [...parts, ...hintFor(parts.join('\n'))];
+}
+
+/** The same as a text whose lines are safe for a terminal. A message may have several. */
+export function errorText(thrown: unknown): string {
+  return errorLines(thrown)
+    .join('\n')
+    .split('\n')
+    .map((line) => printable(line))
+    .join('\n');
 }
 
 /** The ENV_FILE that the commands in a text need, as a line. None for `.env`, and for a text without any. */
@@ -43,6 +52,11 @@ let mask: ((text: string) => string) | undefined;
 export function maskSecrets(text: string): string {
   mask ??= secretMasker(knownSecrets());
   return mask(text);
+}
+
+/** Masks them if they are known by now: an error may be that they cannot be read. */
+export function maskKnown(text: string): string {
+  return mask?.(text) ?? text;
 }
 
 /** Bytes as `inspect` prints them, such as a response body. Secrets in them could not be recognised. */

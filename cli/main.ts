@@ -1,10 +1,10 @@
-import { EXIT_CODES } from './answer';
-import { errorText, maskStandardError } from './errors';
+import { EXIT_CODES, tell } from './answer';
+import { errorLines, maskStandardError } from './errors';
 import { runTdoc } from './program';
 
 /** Ends the process after an uncaught error. Node.js itself would print it unmasked. */
 function fail(thrown: unknown): never {
-  console.error(errorText(thrown));
+  errorLines(thrown).forEach(tell);
   process.exit(EXIT_CODES.failed);
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { EXIT_CODES } from './answer';
+import { EXIT_CODES, print, tell } from './answer';
 import { addCredentialCommands } from './commands/credentials';
 import { addDatabaseCommands } from './commands/database';
 import { addRegistryCommands } from './commands/registry';
@@ -30,10 +30,15 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
   addRegistryCommands(program);
   addDatabaseCommands(program);
   for (const command of allCommands(program)) {
-    // console.* instead of process.stdout, so that callers in the same process can capture the output.
     command.exitOverride().configureOutput({
-      writeOut: (text) => console.log(text.trimEnd()),
-      writeErr: (text) => console.error(text.trimEnd()),
+      writeOut: (text) => text.trimEnd().split('\n').forEach(print),
+      writeErr: (text) => text.trimEnd().split('\n').forEach(tell),
+      // It repeats arguments. A suggestion follows on a line of its own.
+      outputError: (text) =>
+        text
+          .trimEnd()
+          .split(/\n(?=\()/)
+          .forEach(tell),
     });
   }
   try {

@@ -11,6 +11,7 @@ import {
 import type { Network } from '../service/chain/networks';
 import { secretsOf } from '../service/config/secrets';
 import { gasStationUrlOf, type Settings } from '../service/config/settings';
+import { tell } from './answer';
 
 // The checks before a command sends transactions, and what it shows about them. `npx hardhat deploy` shares
 // them with the commands of the registry admin.
@@ -71,7 +72,7 @@ export function readNetworkFees(
     readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),
     readNode,
     // Standard output may be JSON for a program.
-    warn: (message, cause) => console.error(`warning: ${message} (${mask(messageOf(cause))}).`),
+    warn: (message, cause) => tell(`warning: ${message} (${mask(messageOf(cause))}).`),
   });
 }
 

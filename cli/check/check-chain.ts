@@ -14,6 +14,7 @@ import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation } from '../../service/registry/simulate-mint';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { maskSecrets } from '../errors';
 import { ROLES } from '../registry-admin/roles';
 import { amount, readNetworkFees, refusePublishedKey } from '../transactions';
 
@@ -123,7 +124,7 @@ const ok = (statement: string): Statements[number] => ({ status: 'ok', statement
 /** A node's own words, or what the library says: without the request that it adds. */
 function reasonOf(thrown: unknown): string {
   if (isError(thrown, 'TIMEOUT')) return `does not answer within ${ANSWER_WITHIN_MS / 1000} s`;
-  return nodeErrorOf(thrown) ?? cut(messageOf(thrown));
+  return nodeErrorOf(thrown) ?? cut(maskSecrets(messageOf(thrown)));
 }
 
 const LATENCY_SAMPLES = 5;

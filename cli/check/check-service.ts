@@ -17,7 +17,6 @@ import { definedBySettings } from '../../service/subscriptions/subscription';
 import type { Answer } from '../answer';
 import { maskSecrets } from '../errors';
 import { compareDid } from '../keys/check-did';
-import { printable } from '../terminal/printable';
 import { checkChain, found, type CheckedNode, type Finding } from './check-chain';
 
 /**
@@ -233,7 +232,7 @@ function report(findings: readonly Finding[]): Answer {
     lines: [
       ...checks.map(({ status, subject, statement, remedy }) => {
         const told = remedy === null ? statement : `${statement.replace(/\.$/, '')}. ${remedy}`;
-        return printable(`${status.padEnd(WIDTH)}  ${subject}: ${told}`);
+        return `${status.padEnd(WIDTH)}  ${subject}: ${told}`;
       }),
       isYes ? `ready: ${counts}` : isYes === false ? `not ready: ${counts}` : `not all is known: ${counts}`,
     ],

@@ -1,7 +1,6 @@
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
-import { printable } from '../terminal/printable';
 
 /** The kinds of JSON that are recognised in a file. */
 const TAKEN_FOR = {
@@ -26,11 +25,7 @@ export async function validateFile(path: string): Promise<Answer> {
   );
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   return {
-    lines: [
-      `taken for ${TAKEN_FOR[takenFor]}`,
-      ...lines.map((line) => printable(line)),
-      isValid ? 'valid' : `not valid: ${count}`,
-    ],
+    lines: [`taken for ${TAKEN_FOR[takenFor]}`, ...lines, isValid ? 'valid' : `not valid: ${count}`],
     json: { valid: isValid, takenFor, problems },
     isYes: isValid,
   };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { codeOf, messageOf, ServiceError } from '../../service/base/errors';
+import { codeOf, cut, messageOf, ServiceError } from '../../service/base/errors';
 import { fetchJson } from '../../service/did/fetch-json';
 import type { Answer as Checked, Outcome } from '../../service/verification/answer';
 import { createContextSource } from '../../service/verification/contexts';
@@ -11,7 +11,7 @@ import type { Answer } from '../answer';
 import { invalid, maskSecrets } from '../errors';
 import { readJsonInput } from '../files/user-file';
 import { PUBLIC_MODE, writeFileAtomically } from '../files/write-file';
-import { printable } from '../terminal/printable';
+import { printableJson } from '../terminal/printable';
 import { knownContexts, verificationSources } from './sources';
 
 /** The options of `tdoc verify-credential`. `reveal`: undefined discloses everything. */
@@ -51,7 +51,7 @@ function notVerified(thrown: unknown): Answer {
     lines: [],
     json: { outcome: 'could not tell', error: { code, message } },
     isYes: undefined,
-    remarks: [`${message} [${code}]`, ...hint].map((line) => printable(line)),
+    remarks: [`${message} [${code}]`, ...hint],
   };
 }
 
@@ -87,7 +87,7 @@ function checkedLines(question: string, { outcome, checks }: Checked): string[] 
 }
 
 function lineOf(mark: string, check: string, found: string): string {
-  return `  ${mark.padEnd(5)}  ${check}: ${printable(found, LONGEST_REASON)}`;
+  return `  ${mark.padEnd(5)}  ${check}: ${cut(found, LONGEST_REASON)}`;
 }
 
 /**
@@ -105,19 +105,19 @@ export async function deriveFile(
   const credential = credentialIn(await readJsonInput(file));
   const contexts = createContextSource(knownContexts(), fetchJson);
   const derived = await deriveCredential(credential, pointers, contexts.load);
-  const text = JSON.stringify(derived, undefined, 2);
   const remarks = contexts.fetched().map((url) => `context fetched: ${url}`);
   if (!('credentialSubject' in derived))
     remarks.push('No part of credentialSubject is disclosed: most verifiers refuse that.');
   if (path !== undefined) {
-    writeFileAtomically(path, `${text}\n`, PUBLIC_MODE);
+    writeFileAtomically(path, `${printableJson(derived)}\n`, PUBLIC_MODE);
     remarks.push(`written to ${path}`);
   }
   return {
-    lines: path === undefined ? [text] : [],
+    lines: [],
     json: derived,
+    isForAll: path === undefined,
     isYes: true,
-    remarks: remarks.map((remark) => printable(remark)),
+    remarks,
   };
 }
 

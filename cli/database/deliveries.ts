@@ -19,7 +19,6 @@ import {
 } from '../../service/outbox/undelivered';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
-import { printable } from '../terminal/printable';
 import { storedRegistryOf, tokenIdOf, unknownSubscription, withDatabase } from './with-database';
 
 /** The options of `tdoc deliveries`. */
@@ -157,7 +156,7 @@ export async function listDeliveries(
       after = page.next;
     } while (after !== undefined && all.length < limit);
     const lines = all.map(({ id, type, error, attempts, ...one }) => {
-      const last = error === null ? '' : `, the last: ${printable(error)}`;
+      const last = error === null ? '' : `, the last: ${error}`;
       return `${id}  ${type}  token ${one.tokenId}  ${one.state}, ${attempts} attempts${last}`;
     });
     return {

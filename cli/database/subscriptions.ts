@@ -5,7 +5,6 @@ import type { Subscription } from '../../service/subscriptions/subscription';
 import type { Answer } from '../answer';
 import { Refusal } from '../errors';
 import { readJsonInput } from '../files/user-file';
-import { printable, printableJson } from '../terminal/printable';
 import { withDatabase } from './with-database';
 
 async function withSubscriptions(work: (subscriptions: Subscriptions) => Promise<Answer>): Promise<Answer> {
@@ -21,7 +20,7 @@ export async function listAll(): Promise<Answer> {
     // One page: its subscriptions may be deleted while a next one is read.
     const page = await subscriptions.list({ limit: MOST_SUBSCRIPTIONS + 1 });
     const all = page?.subscriptions ?? [];
-    const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${printable(sink)}`);
+    const lines = all.map(({ id, sink, config }) => `${id}  ${config.state}  ${sink}`);
     return { lines: lines.length > 0 ? lines : ['no subscriptions'], json: all, isYes: true };
   });
 }
@@ -65,11 +64,11 @@ export async function test(id: string): Promise<Answer> {
   return withSubscriptions(async (subscriptions) => {
     const json = await subscriptions.test(id);
     const { eventId, isDelivered, status, error, milliseconds } = json;
-    const outcome = isDelivered ? `delivered: ${status}` : `not delivered: ${printable(error ?? '')}`;
+    const outcome = isDelivered ? `delivered: ${status}` : `not delivered: ${error ?? ''}`;
     return { lines: [`${eventId}  ${outcome}  ${milliseconds} ms`], json, isYes: isDelivered };
   });
 }
 
 function shown(subscription: Subscription): Answer {
-  return { lines: printableJson(subscription).split('\n'), json: subscription, isYes: true };
+  return { lines: [], json: subscription, isForAll: true, isYes: true };
 }

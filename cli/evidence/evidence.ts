@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { cut } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { jwksOf } from '../../service/base/signing-keys';
 import {
@@ -19,7 +20,6 @@ import { withDatabase } from '../database/with-database';
 import { invalid } from '../errors';
 import { readJsonInput } from '../files/user-file';
 import { PUBLIC_MODE, SECRET_MODE, writeFileAtomically } from '../files/write-file';
-import { printable } from '../terminal/printable';
 import { findToken, withRegistry } from '../token/find-token';
 
 /** The options of `tdoc evidence`. */
@@ -116,7 +116,7 @@ function reportLines({ condition, given, statements, outcome }: EvidenceReport, 
       lineOf(status, `block ${number} ${hash} ${time}`, because),
     );
   return [
-    printable(condition),
+    condition,
     ...hashes,
     ...(hashes.length < given.length ? [`  … ${given.length} blocks in all (--all)`] : []),
     ...TOPICS.flatMap((topic) =>
@@ -149,5 +149,5 @@ function topicLines(topic: string, statements: readonly Statement[], isAll: bool
 }
 
 function lineOf(status: Status, says: string, because: string): string {
-  return `  ${status.toUpperCase().padEnd(8)} ${printable(`${says} [${because}]`, LONGEST)}`;
+  return `  ${status.toUpperCase().padEnd(8)} ${cut(`${says} [${because}]`, LONGEST)}`;
 }

@@ -4,7 +4,6 @@ import { buffer } from 'node:stream/consumers';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
 import { findJsonError } from '../../service/base/json';
 import { scanJson } from '../../service/base/scan-json';
-import { printable } from '../terminal/printable';
 
 /** Stands for standard input in place of a file name. */
 const STANDARD_INPUT = '-';
@@ -24,7 +23,7 @@ export async function readJsonInput(path: string): Promise<unknown> {
   const { repeated } = scanJson(bytes);
   if (repeated === undefined) return value;
   const remedy = 'Keep one of them: programs disagree about which one counts.';
-  const message = `${name}: ${printable(repeated)} occurs twice in its object. ${remedy}`;
+  const message = `${name}: ${repeated} occurs twice in its object. ${remedy}`;
   throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 

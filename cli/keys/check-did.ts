@@ -8,7 +8,6 @@ import { pointerStep } from '../../service/base/json';
 import type { ModuleIssuerKey } from '../../service/config/key-settings';
 import type { Settings } from '../../service/config/settings';
 import type { Answer } from '../answer';
-import { printable } from '../terminal/printable';
 import { didDocumentOf, issuerOf, keysIn, publicKeyOf, type VerificationMethod } from './did-key';
 import { moduleIssuerOf, publicKeyInModule } from './module-keys';
 
@@ -214,7 +213,7 @@ function report(did: string, parts: readonly Part[]): Answer {
       : 'all equal';
   const areEqual = differs ? false : isUnknown ? undefined : true;
   return {
-    lines: [`issuer   ${did}`, ...lines, end].map((line) => printable(line)),
+    lines: [`issuer   ${did}`, ...lines, end],
     json: { did, areEqual: areEqual ?? null, parts: parts.map((part) => ({ unknown: null, ...part })) },
     isYes: areEqual,
   };

@@ -19,7 +19,6 @@ import { addressOf } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
 import { p256Multibase } from '../../service/base/did-key-pair';
 import type { Answer } from '../answer';
-import { printable } from '../terminal/printable';
 
 /** A key of the settings. Nothing of it is secret. */
 interface ListedKey {
@@ -132,5 +131,5 @@ function linesOf({ key, place, public: publicPart, uses, isExtractable, problem 
     `  in           ${place}`,
     `  use          ${isExtractable === null ? 'unknown' : may}`,
     ...(problem ? [`  fault        ${problem.code}: ${problem.message}`] : []),
-  ].map((line) => printable(line));
+  ];
 }

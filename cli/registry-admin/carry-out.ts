@@ -7,7 +7,7 @@ import {
   type TransactionReceipt,
   type TransactionRequest,
 } from 'ethers';
-import { ChainError, ConfigurationError, messageOf } from '../../service/base/errors';
+import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
 import { broadcast } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
 import type { Network } from '../../service/chain/networks';
@@ -22,8 +22,7 @@ import { registryInterface } from '../../service/registry/registry-contracts';
 import type { TokenState } from '../../service/registry/read-token-state';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import type { Answer, Say } from '../answer';
-import { Refusal } from '../errors';
-import { printable } from '../terminal/printable';
+import { maskSecrets, Refusal } from '../errors';
 import { withRegistry, type ReachedRegistry } from '../token/find-token';
 import {
   costLines,
@@ -153,7 +152,7 @@ async function readEffect<State>(
 ): Promise<State> {
   const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
   const state = await readAgainWhileItMayPass(() => action.read(blockNumber)).catch((cause: unknown) => {
-    const reason = printable(messageOf(cause), LONGEST_REASON);
+    const reason = cut(maskSecrets(messageOf(cause)), LONGEST_REASON);
     const message = `${mined} the resulting state could not be read: ${reason}`;
     throw new ChainError('EFFECT_UNCONFIRMED', message, {
       cause,
@@ -311,5 +310,5 @@ function notConfirmed(hash: string, cause: unknown): ChainError {
 }
 
 function reasonOf(cause: unknown): string {
-  return printable(nodeErrorOf(cause) ?? messageOf(cause), LONGEST_REASON);
+  return cut(maskSecrets(nodeErrorOf(cause) ?? messageOf(cause)), LONGEST_REASON);
 }

@@ -14,6 +14,7 @@ import type { TradeTrustTokenStandard } from '../../typechain-types';
 import { invalid } from '../errors';
 import { createReadingProgress } from '../terminal/dialog';
 import type { ReachedRegistry } from '../token/find-token';
+import { tell } from '../answer';
 
 const HASHES: Record<keyof typeof constants.roleHash, string> = constants.roleHash;
 
@@ -118,7 +119,7 @@ function forEach<T, R>(all: readonly T[], ask: (one: T) => Promise<R>): Promise<
 
 async function readRoleLogs({ bulkClient, registry }: RolesSource, toBlock: number): Promise<ChainLog[]> {
   const range = { fromBlock: registry.genesisBlock, toBlock };
-  const progress = createReadingProgress((line) => console.error(line), 'it ends at the first block');
+  const progress = createReadingProgress(tell, 'it ends at the first block');
   const address = [registry.contracts.registry];
   const logs: ChainLog[] = [];
   await readBackwards(

@@ -11,8 +11,8 @@ export const UNWANTED =
  * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
  * direction marks could change how a line reads.
  */
-export function printable(text: string, longest = LONGEST_MESSAGE): string {
-  return cut(escaped(text), longest);
+export function printable(text: string): string {
+  return cut(escaped(text), LONGEST_MESSAGE);
 }
 
 /** JSON text with the same characters escaped; JSON itself escapes only the first 32. */

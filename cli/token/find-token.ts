@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../service/issuance/credential';
 import { findNetwork, knownNetworks, networkOfChain, type Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
-import { ChainError, ConfigurationError, RequestError } from '../../service/base/errors';
+import { ConfigurationError, RequestError } from '../../service/base/errors';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import { shown } from '../../service/config/setting-types';
 import { rpcUrlsOf, settingOf, type Settings } from '../../service/config/settings';
@@ -9,7 +9,6 @@ import { reachRegistry, type ReachedRegistry as Reached } from '../../service/re
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
 import { invalid } from '../errors';
 import { readJsonInput } from '../files/user-file';
-import { printable } from '../terminal/printable';
 
 /** The user's reference to a token. `network`: the value of `--network`, if given. */
 export interface TokenReference {
@@ -130,12 +129,7 @@ export async function withRegistry<T>(
   const network = networkOfChain(chainId);
   const settings = settingsFor(network);
   const node = { network, urls: rpcUrlsOf(network, settings) };
-  try {
-    return await reachRegistry(node, registry, (reached) => read({ ...reached, settings }));
-  } catch (thrown) {
-    if (!(thrown instanceof ChainError) || thrown.code !== 'NODE_FAILED') throw thrown;
-    throw new ChainError(thrown.code, printable(thrown.message), { retryable: true });
-  }
+  return reachRegistry(node, registry, (reached) => read({ ...reached, settings }));
 }
 
 function settingsFor(network: Network): Settings {

@@ -4,7 +4,6 @@ import { messageOf } from '../../service/base/errors';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
 import { bytesOf } from '../files/user-file';
-import { printable } from '../terminal/printable';
 
 /**
  * The states that a file of events leads to: those of tokens, and of registries that were paused.
@@ -34,15 +33,15 @@ function addTo(states: States, line: string): string | undefined {
     states.add(event);
     return undefined;
   } catch (error) {
-    return `the event is not as its schema says: ${printable(messageOf(error))}`;
+    return `the event is not as its schema says: ${messageOf(error)}`;
   }
 }
 
 function lineOf(state: ShownState): string {
-  if ('isPaused' in state) return printable(`${state.source}  ${state.isPaused ? 'paused' : 'not paused'}`);
+  if ('isPaused' in state) return `${state.source}  ${state.isPaused ? 'paused' : 'not paused'}`;
   const { source, tokenId, beneficiary, holder, nominee } = state;
   const parties = Object.entries({ beneficiary, holder, nominee }).flatMap(([role, who]) =>
     who === null ? [] : `${role} ${who}`,
   );
-  return printable([source, `token ${tokenId}`, state.state, ...parties].join('  '));
+  return [source, `token ${tokenId}`, state.state, ...parties].join('  ');
 }

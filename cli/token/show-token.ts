@@ -1,7 +1,7 @@
 import { remarkView, timeOf } from '../../service/answers/token-view';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
-import type { Answer } from '../answer';
+import { tell, type Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
 import { createReadingProgress } from '../terminal/dialog';
 import { findToken, requireCredentialId, tokenOf, withRegistry, type FoundToken } from './find-token';
@@ -65,7 +65,7 @@ async function readHistory(
   fromBlock?: number,
 ): Promise<{ history: TokenHistory; network: string }> {
   return withRegistry(location, async ({ client, bulkClient, registry, network }) => {
-    const onProgress = createReadingProgress((line) => console.error(line), HINT);
+    const onProgress = createReadingProgress(tell, HINT);
     const options = { bulkClient, onProgress, ...(fromBlock !== undefined && { fromBlock }) };
     const history = await readTokenHistory(client, registry, location.tokenId, options);
     return { history, network: network.name };

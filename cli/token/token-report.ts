@@ -6,7 +6,7 @@ import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Roles } from '../../service/token/endorsement-chain';
 import { possibleOperations } from '../../service/token/possible-operations';
 import type { AccountWithCode, DatedEndorsement, TokenHistory } from '../../service/token/read-token-history';
-import { accountNames, printable } from '../terminal/printable';
+import { accountNames } from '../terminal/printable';
 import type { FoundToken } from './find-token';
 
 type Name = (address: string | undefined) => string;
@@ -181,5 +181,5 @@ export function printRemark(remark: string, credentialId: string | undefined): s
 }
 
 function quoted(text: string): string {
-  return `"${printable(text)}"`;
+  return `"${text}"`;
 }

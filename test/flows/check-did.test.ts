@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
 import { checkDid } from '../../cli/keys/check-did';
+import { printable } from '../../cli/terminal/printable';
 import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
 import { freePort } from '../../devnet/place';
 import { type DidKeyPair } from '../../service/base/did-key-pair';
@@ -53,7 +54,7 @@ describe('npx tdoc did --check', () => {
     };
     const { isYes: areEqual, lines, json } = await checkDid(settings);
     const printed = JSON.stringify(json);
-    const text = lines.join('\n');
+    const text = lines.map((line) => printable(line)).join('\n');
     expect(text + printed).not.to.contain(keyPair.secretKeyMultibase);
     const { parts, ...answer } = JSON.parse(printed) as { areEqual: boolean | null; parts: object[] };
     expect(answer).to.include({ areEqual: areEqual ?? null });

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { LONGEST_MESSAGE } from '../../service/base/errors';
 import { printable, printableJson } from '../../cli/terminal/printable';
 import { verifyFile } from '../../cli/credentials/verify-and-derive';
 import type { JsonObject } from '../../service/issuance/credential';
@@ -103,7 +104,7 @@ describe('rubbish in place of a credential', () => {
     const evil = 'a\u001b[2J\u009b2J\u202e\u2066\r\nb\u2028\ud800';
     expect(printable(evil)).to.equal('a\\u001b[2J\\u009b2J\\u202e\\u2066\\u000d\\u000ab\\u2028\\ud800');
     expect(printable('提单 é')).to.equal('提单 é');
-    expect(printable('x'.repeat(5_000), 400)).to.have.lengthOf(400);
+    expect(printable('x'.repeat(5_000))).to.have.lengthOf(LONGEST_MESSAGE);
     const json = printableJson({ evil, id: 2n ** 255n });
     for (const mark of '\u001b\u009b\u202e\u2028') expect(json).not.to.contain(mark);
     expect(JSON.parse(json)).to.deep.equal({ evil, id: (2n ** 255n).toString() });

@@ -91,8 +91,10 @@ export function errors(options: {
       const told = toldStatus(thrown);
       const status = told ?? 500;
       const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
-      const reason = isForOperator ? options.mask(withRemedy(thrown)) : INTERNAL_SERVER_ERROR;
-      const message = cut(told === undefined ? reason : (thrown as Error).message, LONGEST_MESSAGE);
+      const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
+      const whole = told === undefined ? reason : (thrown as Error).message;
+      // Masked before it is cut: part of a secret would not be recognised.
+      const message = cut(options.mask(whole), LONGEST_MESSAGE);
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
