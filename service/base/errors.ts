@@ -82,14 +82,12 @@ export function messageOf(thrown: unknown): string {
 
 /** Characters of a message that is shown. */
 export const LONGEST_MESSAGE = 2_000;
-/** Characters of a value in a message. */
-const LONGEST_VALUE = 256;
 
 /**
  * A text for a reader, with at most this many characters: what others wrote may be of any length. The middle
  * is left out, because a message begins with its subject and ends with its remedy. Mask secrets before.
  */
-export function cut(text: string, longest = LONGEST_VALUE): string {
+export function cut(text: string, longest = 256): string {
   if (text.length <= longest) return text;
   const half = Math.floor(longest / 2);
   // Half of a surrogate pair is no character.

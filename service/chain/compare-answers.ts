@@ -124,15 +124,13 @@ export function differenceBetween(method: string, vote: Vote, right: Vote): stri
 
 /** A few words about an answer. They are from a node, so they are short. */
 function inShort(method: string, vote: Vote): string {
-  if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error), LONGEST_SHOWN)})`;
+  if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error))})`;
   const { value } = vote;
   if (value === null) return 'has none';
   if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
-  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value), LONGEST_SHOWN);
+  return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value));
 }
-
-const LONGEST_SHOWN = 80;
 
 /** The block or the blocks that a question is about. */
 export function blockIn(params: Params): string | undefined {

@@ -2,12 +2,6 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../base/clock';
 import type { LogIn, Role } from './views';
 
-/** A session that began. `cookie`: the value that the browser keeps. */
-export interface LoggedIn {
-  session: TokenFacts;
-  cookie: string;
-}
-
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -48,7 +42,8 @@ export function createSessions(
     return facts !== undefined && facts.expiresAt > clock.now() && !spent.has(facts.id);
   }
 
-  function begin(role: Role): LoggedIn {
+  /** `cookie`: the value that the browser keeps. */
+  function begin(role: Role): { session: TokenFacts; cookie: string } {
     const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId(randomBytes) };
     return { session, cookie: sessionTokens.sign(session) };
   }
@@ -57,7 +52,7 @@ export function createSessions(
     /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
     cookieName,
     /** Undefined: the key or the link is wrong. */
-    logIn(given: LogIn): LoggedIn | undefined {
+    logIn(given: LogIn) {
       if ('link' in given) {
         const link = linkTokens.read(given.link);
         if (!isValid(link)) return undefined;

@@ -50,7 +50,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (registries) answerRegistries(operations, registries);
   if (subscriptions) answerSubscriptions(operations, subscriptions);
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
-  if (consoleParts) answerConsole(operations, consoleParts, refuseKey);
+  if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();
   app.use(requestLog(options.logger, options.newId));
   app.use(cors);

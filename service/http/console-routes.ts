@@ -5,7 +5,7 @@ import type { Router } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { PROJECT_ROOT } from '../base/project-root';
 import type { Console } from '../console/console';
-import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
+import { SESSION_MS, type TokenFacts } from '../console/sessions';
 import type { LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
 import { HttpError } from './middleware/errors';
@@ -19,14 +19,12 @@ import type { RefuseKey } from './wrong-keys';
 const API = `${CONSOLE}/api`;
 const SESSION = `${API}/session`;
 
+type ConsoleParts = Console & { refuseKey: RefuseKey };
+
 /** Answers the console's page, and what is for the page alone: no API for others. */
-export function answerConsole(
-  { router, answer }: OperationRouter,
-  parts: Console,
-  refuseKey: RefuseKey,
-): void {
+export function answerConsole({ router, answer }: OperationRouter, parts: ConsoleParts): void {
   answerPage(router);
-  answerSessions({ router, answer }, parts.sessions, refuseKey);
+  answerSessions({ router, answer }, parts);
   answer({ access: 'session', method: 'get', path: `${API}/facts` }, async (ctx) => {
     ctx.body = await parts.facts();
   });
@@ -79,7 +77,7 @@ const KEY_WRONG =
   'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
 
 /** Answers logging in and out, and the links that log in once. */
-function answerSessions({ router, answer }: OperationRouter, sessions: Sessions, refuseKey: RefuseKey): void {
+function answerSessions({ router, answer }: OperationRouter, { sessions, refuseKey }: ConsoleParts): void {
   /** Lets requests of other pages not log in. */
   const ownPage: Middleware = async (ctx, next) => {
     pageSession(ctx, sessions);

@@ -57,7 +57,6 @@ const ANSWER = z.object({
   result: z.unknown().optional(),
   error: z.object({ message: z.string() }).nullish(),
 });
-const ACCOUNTS = z.array(z.string());
 
 /**
  * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
@@ -85,7 +84,7 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
       if (error instanceof SignerError && error.code === 'SIGNER_REFUSED') return [address];
       throw error;
     });
-    const { data: accounts } = ACCOUNTS.safeParse(answer);
+    const { data: accounts } = z.array(z.string()).safeParse(answer);
     if (accounts === undefined) throw wrongAnswer('is no list of accounts');
     if (!accounts.some((one) => one.toLowerCase() === address.toLowerCase()))
       throw refused('has no key of WALLET_ADDRESS');

@@ -177,12 +177,9 @@ function isOfLibrary(thrown: unknown): boolean {
 
 function nodeFailed(thrown: unknown, urls: readonly string[]): ChainError {
   // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
-  const reason = cut(secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)), LONGEST_REASON);
+  const reason = cut(secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)));
   const node = urls.map(printableUrl).join(', ');
   return new ChainError('NODE_FAILED', `The node at ${node} could not be read: ${reason}`, {
     retryable: true,
   });
 }
-
-/** Error messages of ethers contain the whole request and response. */
-const LONGEST_REASON = 400;

@@ -117,10 +117,7 @@ const HEALTH = component('Health', {
   database: z
     .enum(['removed', 'unwritable'])
     .optional()
-    .describe(
-      '`removed`: the files of the database were removed: do not restart the service. `unwritable`: ' +
-        'nothing can be stored, for example because the disk is full.',
-    ),
+    .describe('`removed`: its files are gone, do not restart the service. `unwritable`: its disk is full, …'),
   feeds: z.array(FEED),
   issuing: ISSUING.optional().describe('Absent if settings for issuing are missing.'),
   conditions: z
@@ -200,10 +197,7 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
     request: 'GET /health',
     summary: 'Whether every registry is read',
     answers: {
-      200: json(
-        "Every registry's events are read; or the database was removed, or cannot be written.",
-        HEALTH,
-      ),
+      200: json("Every registry's events are read; or `database` says what is wrong.", HEALTH),
       503: json('The events of a registry are not read.', HEALTH, {
         headers: { 'X-Error-Code': { description: 'Always `UNHEALTHY`.', example: 'UNHEALTHY' } },
       }),

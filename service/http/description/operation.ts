@@ -137,8 +137,6 @@ const OF_EVERY_REQUEST: Errors = {
   500: ['INTERNAL'],
 };
 
-const OF_KEYS: Errors = { 429: ['KEY_ATTEMPTS'] };
-
 const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
   anyone: {},
   'issuer if set': { 401: ['API_KEY_WRONG'] },
@@ -169,7 +167,7 @@ export function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   const sources = [
     OF_EVERY_REQUEST,
     OF_ACCESS[access],
-    access === 'anyone' ? {} : OF_KEYS,
+    access === 'anyone' ? {} : { 429: ['KEY_ATTEMPTS'] as const },
     query ? { 400: ['QUERY_INVALID'] as const } : {},
     body ? OF_BODY : {},
     onlyLooks(operation) ? {} : OF_STORING,

@@ -7,6 +7,7 @@ import {
   codeOf,
   cut,
   LONGEST_MESSAGE,
+  messageOf,
   orUndefined,
 } from '../../base/errors';
 import type { Logger } from '../../base/logger';
@@ -92,9 +93,8 @@ export function errors(options: {
       const status = told ?? 500;
       const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
       const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
-      const whole = told === undefined ? reason : (thrown as Error).message;
       // Masked before it is cut: part of a secret would not be recognised.
-      const message = cut(options.mask(whole), LONGEST_MESSAGE);
+      const message = cut(options.mask(told === undefined ? reason : messageOf(thrown)), LONGEST_MESSAGE);
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);

@@ -7,8 +7,6 @@ import type { Role } from '../../console/views';
 /** An id from the caller is used only if it is safe in a log line and a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 
-const LONGEST_PATH = 500;
-
 /** State that the gate sets for the routes. */
 export interface AccessState {
   /** The key that the caller has, or the role of its session. Absent: the operation needs neither. */
@@ -38,7 +36,7 @@ export function requestLog(logger: Logger, newId: () => string): Middleware<Requ
     await next();
     const ms = Math.round(performance.now() - start);
     // ctx.path would throw for a target that is not a URL.
-    const path = cut(ctx.url.split('?')[0] ?? '', LONGEST_PATH);
+    const path = cut(ctx.url.split('?')[0] ?? '');
     const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';
     ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
