@@ -23,7 +23,7 @@ export async function readJsonInput(path: string): Promise<unknown> {
   const { repeated } = scanJson(bytes);
   if (repeated === undefined) return value;
   const remedy = 'Keep one of them: programs disagree about which one counts.';
-  const message = `${name}: ${repeated} occurs twice in its object. ${remedy}`;
+  const message = `${name}: ${JSON.stringify(repeated)} occurs twice in its object. ${remedy}`;
   throw new ConfigurationError('FILE_AMBIGUOUS', message, { remedy });
 }
 

@@ -176,7 +176,7 @@ describe('an installation without development packages', () => {
     const { code, stderr } = await tdoc('verify-credential', file);
     expect(code).to.equal(2);
     expect(stderr)
-      .to.contain('/signedW3CDocument/credentialSubject/blNumber occurs twice')
+      .to.contain('/signedW3CDocument/credentialSubject/blNumber" occurs twice')
       .and.contain('FILE_AMBIGUOUS');
     const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${ADMIN_API_KEY}` };
     const body = `{"verifiableCredential":${forged}}`;

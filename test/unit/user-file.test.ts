@@ -41,10 +41,10 @@ describe('a JSON file that a user names', () => {
     writeFileSync(file, '{"a": {"b": 1}, "b": {"a": 1},\n "c": [{"a": 1}, {"a": 2}], "__proto__": 1}');
     expect(await readJsonInput(file)).to.have.property('a');
     for (const [text, place] of [
-      ['{"vessel": "A",\n "vessel": "B"}', '/vessel occurs twice'],
-      ['[{"a": {"__proto__": 1, "__proto__": 2}}]', '/0/a/__proto__ occurs twice'],
-      ['{"a": 1, "\\u0061": 2}', '/a occurs twice'],
-      ['{"a": [{"]": "{,["}, {"b/c": {}, "d": [[]], "b/c": "\\""}]}', '/a/1/b~1c occurs twice'],
+      ['{"vessel": "A",\n "vessel": "B"}', '"/vessel" occurs twice'],
+      ['[{"a": {"__proto__": 1, "__proto__": 2}}]', '"/0/a/__proto__" occurs twice'],
+      ['{"a": 1, "\\u0061": 2}', '"/a" occurs twice'],
+      ['{"a": [{"]": "{,["}, {"b/c": {}, "d": [[]], "b/c": "\\""}]}', '"/a/1/b~1c" occurs twice'],
     ] as const) {
       writeFileSync(file, text);
       const { code, message } = await refusal(file);
