@@ -8,6 +8,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Characters of a name: an id, a type, the URL of a context, a member. Libraries repeat names. */
+export const LONGEST_NAME = 2_048;
+
+/** Whether one of the names that a member has is too long. */
+export function hasLongName(names: unknown): boolean {
+  return [names].flat().some((name) => typeof name === 'string' && name.length > LONGEST_NAME);
+}
+
 /**
  * The problem of a subject without a claim (W3C Verifiable Credentials Data Model v2.0, section 4.8): JSON-LD
  * makes no statement of an id, of null or of an empty list. Other programs derive nothing from such a

@@ -9,7 +9,7 @@ import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite, newStatementKey } from './issuing-cryptosuite';
 import { PreparedContexts } from './prepared-contexts';
-import { unsignedContentIn } from './signed-content';
+import { membersIn, unsignedContentIn } from './signed-content';
 
 /** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
@@ -57,9 +57,29 @@ export async function createCredentialSigner(
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
     } catch (cause) {
-      throw signingFailed(cause);
+      throw tooEscaped(cause, credential) ?? signingFailed(cause);
     }
   };
+}
+
+/** Half of what the regular expression of rdf-canonize 5 for a statement takes. */
+const MOST_ESCAPED = 2_000_000;
+
+/** The reason for a RangeError: the text that no library could read. Undefined if it is another one. */
+function tooEscaped(cause: unknown, credential: UnsignedCredential): RequestError | undefined {
+  if (!(cause instanceof RangeError)) return undefined;
+  for (const { at, member } of membersIn(credential, '')) {
+    const isLong = typeof member === 'string' && member.length > MOST_ESCAPED;
+    // eslint-disable-next-line no-control-regex
+    if (!isLong || (member.match(/[\u0000-\u001f"\\\u007f]/g)?.length ?? 0) <= MOST_ESCAPED) continue;
+    const remedy = 'Attach it in base64.';
+    const problem = `has more than ${MOST_ESCAPED} line ends, quotation marks or other characters that are escaped`;
+    return new RequestError('BODY_TOO_COMPLEX', `${at} ${problem} to be signed. ${remedy}`, {
+      cause,
+      remedy,
+    });
+  }
+  return undefined;
 }
 
 /**

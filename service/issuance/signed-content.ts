@@ -243,7 +243,7 @@ function useOf(
 }
 
 /** The members of all objects in a value, with their pointers. */
-function* membersIn(
+export function* membersIn(
   value: unknown,
   pointer: string,
 ): Generator<{ name: string; member: unknown; at: string }> {

@@ -1,5 +1,5 @@
 import { isWellFormed, pointerStep } from '../base/json';
-import { isJsonObject, type JsonObject } from './credential';
+import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from './credential';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
 export interface UnprotectedContent extends Problem {
@@ -93,8 +93,11 @@ interface Inside {
 
 function inList({ pointer, depth, named }: Place, list: unknown[]): Inside {
   const nested = list.findIndex(Array.isArray);
+  const characters = list.reduce<number>((sum, one) => sum + (typeof one === 'string' ? one.length : 0), 0);
+  const problem = nested < 0 ? undefined : { ...NESTED_LIST, pointer: `${pointer}/${nested}` };
+  const isLong = list.length * characters > MOST_COMPARED;
   return {
-    problems: nested < 0 ? [] : [{ ...NESTED_LIST, pointer: `${pointer}/${nested}` }],
+    problems: isLong ? [{ ...LONG_LIST, pointer }] : problem ? [problem] : [],
     children: list.map((value, index) => ({
       value,
       pointer: pointer + pointerStep(index),
@@ -113,7 +116,8 @@ function inObject({ value, pointer, depth }: Place, kind: Kind): Inside {
   for (const [key, child] of Object.entries(value)) {
     if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
     const childPointer = pointer + pointerStep(key);
-    const problem = isTagged ? undefined : problemOfKey(key);
+    const isLong = (key === 'id' || key === 'type') && hasLongName(child);
+    const problem = isLong ? LONG_NAME : isTagged ? undefined : problemOfKey(key);
     if (problem) inside.problems.push({ ...problem, pointer: childPointer });
     else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1, named });
   }
@@ -132,7 +136,7 @@ function isListOfUrls(contexts: unknown): boolean {
 
 /** The reason why the signature does not protect a value, a key or a list, and a remedy. */
 export interface Problem {
-  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID';
+  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'BODY_TOO_COMPLEX';
   /** Continues a sentence that begins with the JSON pointer. */
   problem: string;
 }
@@ -160,6 +164,13 @@ const PROTOTYPE = notProtected('is a name with a special meaning in JavaScript, 
 const NESTED_LIST = notProtected(
   'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
 );
+const LONG_NAME = invalid(`is a name of more than ${LONGEST_NAME} characters; shorten it`);
+/** Libraries compare each text of a list with every other: this takes some ten seconds. */
+const MOST_COMPARED = 10_000_000_000;
+const LONG_LIST = {
+  code: 'BODY_TOO_COMPLEX' as const,
+  problem: 'is a list of too many and too long texts; join them, or write shorter ones',
+};
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
 
 /** JSON-LD writes a number as an integer or with 16 significant digits. */
@@ -189,6 +200,7 @@ function problemOfText(text: string): Problem | undefined {
  * could not understand it.
  */
 export function problemOfKey(key: string): Problem | undefined {
+  if (hasLongName(key)) return LONG_NAME;
   if (key.startsWith('@')) return KEYWORD;
   if (key === '__proto__') return PROTOTYPE;
   return problemOfText(key) ?? (key.includes(':') ? IRI_KEY : undefined);

@@ -1,6 +1,6 @@
 import { cut, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
-import { isJsonObject, type JsonObject } from '../issuance/credential';
+import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 
 /**
@@ -36,10 +36,14 @@ const DEEPEST = 100;
 /** More than any credential names; each may have to be fetched. */
 const MOST_CONTEXTS = 30;
 
+/** Members whose values are names. */
+const NAMES = new Set(['@context', '@id', '@type', 'id', 'type', 'issuer', 'verificationMethod']);
+
 /**
  * Finds the contexts that a credential names, without recursion, because a stranger chose its depth.
  *
- * @throws RequestError CREDENTIAL_INVALID if it is nested too deeply or names too many contexts.
+ * @throws RequestError CREDENTIAL_INVALID if it is nested too deeply, names too many contexts, or has a name
+ *   that is too long.
  */
 export function contextsOf(root: unknown): NamedContext[] {
   const contexts: NamedContext[] = [];
@@ -47,12 +51,11 @@ export function contextsOf(root: unknown): NamedContext[] {
   for (let item = pending.pop(); item !== undefined; item = pending.pop()) {
     const { value, pointer, depth } = item;
     if (typeof value !== 'object' || value === null) continue;
-    if (depth > DEEPEST) {
-      const problem = `${cut(pointer)} is nested deeper than ${DEEPEST} levels.`;
-      throw new RequestError('CREDENTIAL_INVALID', problem);
-    }
+    if (depth > DEEPEST) throw invalid(pointer, `is nested deeper than ${DEEPEST} levels`);
     for (const [key, child] of Object.entries(value) as [string, unknown][]) {
       const at = pointer + pointerStep(key);
+      if (hasLongName(key) || (NAMES.has(key) && hasLongName(child)))
+        throw invalid(at, `is a name of more than ${LONGEST_NAME} characters, so it cannot be checked`);
       if (key === '@context') contexts.push(...namedContexts(child, at));
       else pending.push({ value: child, pointer: at, depth: depth + 1 });
     }
@@ -60,6 +63,10 @@ export function contextsOf(root: unknown): NamedContext[] {
   if (contexts.length > MOST_CONTEXTS)
     throw new RequestError('CREDENTIAL_INVALID', `It names more than ${MOST_CONTEXTS} contexts.`);
   return contexts;
+}
+
+function invalid(pointer: string, problem: string): RequestError {
+  return new RequestError('CREDENTIAL_INVALID', `${cut(pointer)} ${problem}.`);
 }
 
 function namedContexts(value: unknown, pointer: string): NamedContext[] {

@@ -144,6 +144,7 @@ describe('preparing a document', () => {
     ['text from right to left', billWith('"vessel":"\u202eסוף \u2066نص\u2069 \u200f"')],
     ['accents in two forms', billWith('"vessel":"\u00e9","scac":"e\u0301"')],
     ['a string of a megabyte', billWith(`"vessel":"${'🚢x'.repeat(250_000)}"`)],
+    ['two million line ends', billWith(`"vessel":"${'\\n'.repeat(2_000_000)}"`)],
   ];
   for (const [what, subject] of SIGNED)
     it(`signs ${what}; the derived credential verifies and shows the same subject`, async () => {
@@ -238,16 +239,55 @@ describe('preparing a document', () => {
     expect(refusal.message).to.match(/^\/credentialSubject\/attachments\/0\/x occurs twice/);
   });
 
-  it('refuses a long id that every statement would repeat, and characters that become six', async () => {
-    const links = Array.from({ length: 1_000 }, (_, index) => String(index));
+  it('refuses ids that are long when statements repeat them, and characters that become six', async () => {
+    const links = Array.from({ length: 19_900 }, (_, index) => String(index));
     for (const subject of [
-      { id: `urn:x:${'y'.repeat(100_000)}`, links },
+      { id: `urn:x:${'y'.repeat(2_000)}`, links, vessel: 'z'.repeat(20_000_000) },
       { vessel: '\u007f'.repeat(15_000_000) },
     ]) {
       const refusal = await refusalOf(bodyWith(subject));
       expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
       expect(refusal.message).to.match(/^\/credentialSubject /);
     }
+  });
+
+  it('refuses a text with more escaped characters than libraries read, and says which', async () => {
+    for (const one of ['\n', '"', '\\', '\u007f', '\u0001']) {
+      const refusal = await refusalOf(
+        bodyWith({ packages: [{ packagesDescription: one.repeat(5_000_000) }] }),
+      );
+      expect(refusal, JSON.stringify(one)).to.include({ code: 'BODY_TOO_COMPLEX' });
+      expect(refusal.message).to.match(
+        /^\/credentialSubject\/packages\/0\/packagesDescription has more than/,
+      );
+    }
+  });
+
+  it('refuses a list of long texts that libraries would compare for minutes', async () => {
+    const links = Array.from({ length: 10_000 }, (_, index) => `${'x'.repeat(2_000)}${index}`);
+    const refusal = await refusalOf(bodyWith({ links }));
+    expect(refusal).to.include({ code: 'BODY_TOO_COMPLEX' });
+    expect(refusal.message).to.match(/^\/credentialSubject\/links /);
+    expect(
+      (await documentOf(bodyWith({ links: links.slice(0, 500) }))).credentialSubject.links,
+    ).to.have.length(500);
+  });
+
+  it('refuses a name of more than 2,048 characters, and says which', async () => {
+    const long = `urn:x:${'y'.repeat(2_043)}`;
+    for (const [subject, pointer] of [
+      [{ id: long }, '/credentialSubject/id '],
+      [{ type: ['BillOfLading', long] }, '/credentialSubject/type '],
+      [{ packages: [{ id: long }] }, '/credentialSubject/packages/0/id '],
+      [{ ['y'.repeat(2_049)]: 1 }, '/credentialSubject/yyy'],
+    ] as const) {
+      const refusal = await refusalOf(bodyWith(subject));
+      expect(refusal, pointer).to.include({ code: 'SUBJECT_VALUE_INVALID' });
+      expect(refusal.message.startsWith(pointer), pointer).to.equal(true);
+      expect(refusal.message).to.contain('is a name of more than 2048 characters; shorten it');
+    }
+    const allowed = await documentOf(bodyWith({ id: long.slice(0, -1) }));
+    expect(allowed.credentialSubject).to.include({ id: long.slice(0, -1) });
   });
 
   it('ignores a byte order mark', async () => {
