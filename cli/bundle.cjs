@@ -44,7 +44,7 @@ exports.ENTRY_POINTS = [
   'devnet/main.ts',
   'devnet/start-devnet.ts',
   'receiver/main.ts',
-  'service/answers/checking-thread.ts',
+  'service/answers/checking-process.ts',
   'service/evidence/evidence.ts',
   'service/issuance/signing-worker.ts',
   'service/keys/pkcs11-thread.ts',

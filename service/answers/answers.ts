@@ -18,10 +18,10 @@ import { reachRegistry, type NetworkNode } from '../registry/registry-contracts'
 import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
-import type { CheckingPool } from './checking-pool';
+import type { CheckingPool, JsonBytes } from './checking-pool';
 import { deliveryView, eventDetails, eventsByOperation, namesOf, type TargetOf } from './delivery-views';
 import { tokenView } from './token-view';
-import type { IssuingProgress, KnownToken, VerifiedView } from './views';
+import type { IssuingProgress, KnownToken } from './views';
 
 /** The parts of the service that the answers come from. */
 export interface AnswersParts {
@@ -70,7 +70,7 @@ export function createAnswers(parts: AnswersParts) {
     async evidence(
       question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
       left: AbortSignal,
-    ): Promise<Buffer | undefined> {
+    ): Promise<JsonBytes | undefined> {
       const location = locationOf(question, config);
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
@@ -137,20 +137,17 @@ export function createAnswers(parts: AnswersParts) {
 
     event: (eventId: string) => eventDetails(db, targetOf, eventId, clock.now()),
 
-    /** @param bytes the body as JSON. The caller must not use them afterwards. */
-    async verify(bytes: Uint8Array<ArrayBuffer>, left: AbortSignal): Promise<VerifiedView> {
-      const nodes: string[] = [];
-      const view = await checking.verify(bytes, left, async (location) => {
+    /** @param bytes the body as JSON. */
+    verify: (bytes: Uint8Array, left: AbortSignal) =>
+      checking.verify(bytes, left, async (location, lookedUp) => {
         const node = nodeOf(config, location);
-        nodes.push(...node.urls.map(printableUrl));
+        lookedUp.push(...node.urls.map(printableUrl));
         return reachRegistry(node, location.registry, ({ client, registry }) =>
           readTokenState(client, registry.contracts, location.tokenId),
         );
-      });
-      return { ...view, lookedUp: [...new Set([...view.lookedUp, ...nodes])] };
-    },
+      }),
 
-    /** @param bytes the body as JSON. The caller must not use them afterwards. */
+    /** @param bytes the body as JSON. */
     derive: checking.derive,
   };
 }

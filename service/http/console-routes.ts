@@ -10,7 +10,7 @@ import type { LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
 import { HttpError } from './middleware/errors';
 import type { RequestState } from './middleware/request-log';
-import type { OperationRouter } from './operation-router';
+import { sendJson, type OperationRouter } from './operation-router';
 import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
 import { cacheable, madeOnce } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
@@ -49,7 +49,7 @@ export function answerConsole({ router, answer }: OperationRouter, parts: Consol
     { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
     declaredBody,
     async (ctx) => {
-      ctx.body = await parts.validate(await arrived(ctx, readBody(ctx.req, SMALL_BYTES)));
+      sendJson(ctx, await parts.validate(await arrived(ctx, readBody(ctx.req, SMALL_BYTES))));
     },
   );
   answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
+import type { JsonBytes } from '../answers/checking-pool';
 import { cut } from '../base/errors';
 import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
@@ -110,4 +112,11 @@ export function linkNextPage(ctx: Context & { state: QueryState<{ limit: number 
   const { query, givenQuery } = ctx.state;
   const parameters = new URLSearchParams({ ...givenQuery, after, limit: String(query.limit) });
   ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
+}
+
+/** Answers with JSON that is bytes already, without copying it. */
+export function sendJson(ctx: Context, { length, parts }: JsonBytes): void {
+  ctx.type = 'json';
+  ctx.body = Readable.from(parts, { objectMode: false });
+  ctx.length = length;
 }

@@ -12,6 +12,9 @@ import { checkedBody, jsonObjectOf, notJson, parseBody } from '../issuance/parse
 /** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
 export const LIMIT_BYTES = 50 * 1024 * 1024;
 
+/** A credential is longer than the body that it was made of, and can be checked all the same. */
+export const CHECKED_BYTES = LIMIT_BYTES + 4 * 1024 * 1024;
+
 /**
  * A body up to this size is parsed at once and never waits, because the rest of a request takes as much
  * memory.
@@ -38,17 +41,21 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
  * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
  * request has not waited by then, and none of the body is read.
  */
-export const declaredBody: Middleware = async (ctx, next) => {
-  if (!JSON_TYPE.test(ctx.request.type)) {
-    const message = 'The body must be JSON, with Content-Type: application/json.';
-    throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
-  }
-  if ((ctx.request.length ?? 0) > LIMIT_BYTES) {
-    dropRest(ctx);
-    throw tooLarge(LIMIT_BYTES);
-  }
-  await next();
-};
+export const declaredBodyUpTo =
+  (limit: number): Middleware =>
+  async (ctx, next) => {
+    if (!JSON_TYPE.test(ctx.request.type)) {
+      const message = 'The body must be JSON, with Content-Type: application/json.';
+      throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
+    }
+    if ((ctx.request.length ?? 0) > limit) {
+      dropRest(ctx);
+      throw tooLarge(limit);
+    }
+    await next();
+  };
+
+export const declaredBody = declaredBodyUpTo(LIMIT_BYTES);
 
 /** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
 export function mostBytes({ req: { headers } }: Context): number {
@@ -205,7 +212,7 @@ function decoded(request: IncomingMessage): Readable {
 }
 
 function tooLarge(limit: number): HttpError {
-  const words = limit === SMALL_BYTES ? '64 KB' : '50 MB';
+  const words = limit === SMALL_BYTES ? '64 KB' : `${limit / 1024 / 1024} MB`;
   return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${words}.`);
 }
 

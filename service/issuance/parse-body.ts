@@ -9,6 +9,8 @@ import { isJsonObject, type JsonObject } from './credential';
  * an hour.
  */
 const MOST_VALUES = 20_000;
+/** A credential has the values of its subject, and some of its own: it can be checked if it was issued. */
+export const MOST_CHECKED_VALUES = MOST_VALUES + 100;
 
 /**
  * Parses a request's body as a JSON object.
@@ -17,8 +19,8 @@ const MOST_VALUES = 20_000;
  *   and a key `__proto__` at any depth; BODY_TOO_COMPLEX for too many values; BODY_AMBIGUOUS for a name that
  *   an object has twice.
  */
-export function parseBody(body: Uint8Array): JsonObject {
-  return checkedBody(body, () => jsonObjectOf(parse(body)));
+export function parseBody(body: Uint8Array, mostValues = MOST_VALUES): JsonObject {
+  return checkedBody(body, () => jsonObjectOf(parse(body)), mostValues);
 }
 
 /**
@@ -27,11 +29,11 @@ export function parseBody(body: Uint8Array): JsonObject {
  * @param parseIt parses the body. It runs after the values were counted.
  * @throws RequestError BODY_TOO_COMPLEX, BODY_AMBIGUOUS.
  */
-export function checkedBody<T>(body: Uint8Array, parseIt: () => T): T {
-  const { values, repeated } = scanJson(body, MOST_VALUES);
-  if (values > MOST_VALUES) {
+export function checkedBody<T>(body: Uint8Array, parseIt: () => T, mostValues = MOST_VALUES): T {
+  const { values, repeated } = scanJson(body, mostValues);
+  if (values > mostValues) {
     const remedy = 'Leave some out, or attach them as a file.';
-    const message = `The body has more than ${MOST_VALUES} values. ${remedy}`;
+    const message = `The body has more than ${mostValues} values. ${remedy}`;
     throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
   }
   const parsed = parseIt();

@@ -69,15 +69,14 @@ const MOST_ESCAPED = 2_000_000;
 function tooEscaped(cause: unknown, credential: UnsignedCredential): RequestError | undefined {
   if (!(cause instanceof RangeError)) return undefined;
   for (const { at, member } of membersIn(credential, '')) {
-    const isLong = typeof member === 'string' && member.length > MOST_ESCAPED;
     // eslint-disable-next-line no-control-regex
-    if (!isLong || (member.match(/[\u0000-\u001f"\\\u007f]/g)?.length ?? 0) <= MOST_ESCAPED) continue;
+    const escaped = /[\u0000-\u001f"\\\u007f]/g;
+    let count = 0;
+    while (typeof member === 'string' && count <= MOST_ESCAPED && escaped.test(member)) count += 1;
+    if (count <= MOST_ESCAPED) continue;
     const remedy = 'Attach it in base64.';
-    const problem = `has more than ${MOST_ESCAPED} line ends, quotation marks or other characters that are escaped`;
-    return new RequestError('BODY_TOO_COMPLEX', `${at} ${problem} to be signed. ${remedy}`, {
-      cause,
-      remedy,
-    });
+    const problem = `has more than ${MOST_ESCAPED} line ends, quotation marks and the like`;
+    return new RequestError('BODY_TOO_COMPLEX', `${at} ${problem}. ${remedy}`, { cause, remedy });
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ export interface SubjectProblem {
   message: string;
 }
 
-/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last four. */
+/** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last five. */
 export type SubjectProblemCode =
   | 'SUBJECT_MISSING'
   | 'TYPE_NOT_BILL_OF_LADING'
@@ -16,7 +16,8 @@ export type SubjectProblemCode =
   | 'SUBJECT_EMPTY'
   | 'SUBJECT_TERM_UNDEFINED'
   | 'TEXT_NOT_PROTECTED'
-  | 'SUBJECT_VALUE_INVALID';
+  | 'SUBJECT_VALUE_INVALID'
+  | 'BODY_TOO_COMPLEX';
 
 /** A problem of a request. `pointer` points into it: `/owner`, `/credentialSubject/blNumber`. */
 export interface RequestProblem extends Omit<SubjectProblem, 'code'> {

@@ -9,7 +9,10 @@ import { validateBillOfLading } from './validate-bill-of-lading';
 const SUBJECT = '/credentialSubject';
 
 /** Codes of a subject's problems for which POST /create refuses it. */
-const REFUSED = ['SUBJECT_EMPTY', 'SUBJECT_TERM_UNDEFINED', 'TEXT_NOT_PROTECTED', 'SUBJECT_VALUE_INVALID'];
+const REFUSED = [
+  ...['SUBJECT_EMPTY', 'SUBJECT_TERM_UNDEFINED', 'TEXT_NOT_PROTECTED', 'SUBJECT_VALUE_INVALID'],
+  'BODY_TOO_COMPLEX',
+];
 
 /** Checks a request as POST /create does, and its subject as strictly as an author may want. */
 export async function validateRequest(body: JsonObject): Promise<Validation> {

@@ -6,7 +6,8 @@ import { printable, printableJson } from '../../cli/terminal/printable';
 import { verifyFile } from '../../cli/credentials/verify-and-derive';
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
-import { verifyCredential } from '../../service/verification/verify-credential';
+import { verifyCredential, type VerificationSources } from '../../service/verification/verify-credential';
+import { errorOf } from '../helpers/error-of';
 import { fakeSources } from '../helpers/credentials/fake-sources';
 import { seededRandom } from '../helpers/seeded-random';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -108,6 +109,42 @@ describe('rubbish in place of a credential', () => {
     const json = printableJson({ evil, id: 2n ** 255n });
     for (const mark of '\u001b\u009b\u202e\u2028') expect(json).not.to.contain(mark);
     expect(JSON.parse(json)).to.deep.equal({ evil, id: (2n ** 255n).toString() });
+  });
+
+  it('is refused if a name has more than 2,048 characters, and the error says which', async () => {
+    const long = `did:web:${'a:'.repeat(5_000)}`;
+    for (const [path, value, pointer] of [
+      [['issuer'], long, '/issuer'],
+      [['issuer'], { id: long }, '/issuer/id'],
+      [['id'], long, '/id'],
+      [['type'], ['VerifiableCredential', long], '/type'],
+      [['@context'], [long], '/@context'],
+      [['proof', 'verificationMethod'], long, '/proof/verificationMethod'],
+      [['credentialSubject', long], 1, '/credentialSubject/did:web:a:'],
+    ] as const) {
+      const changed = structuredClone(base);
+      put(changed, [...path], value);
+      const refusal = await errorOf(verifyCredential(changed, fakeSources(issuer)));
+      expect(refusal, pointer).to.have.property('code', 'CREDENTIAL_INVALID');
+      expect(refusal.message.startsWith(pointer), refusal.message).to.equal(true);
+      expect(refusal.message).to.contain('is a name of more than 2048 characters').and.have.length.below(200);
+    }
+  });
+
+  it('is not called invalid when a limit of the libraries ends the check', async () => {
+    const context = 'https://issuer.example/see';
+    const see = { '@id': 'https://issuer.example/see#see', '@type': '@id' };
+    const json = { '@context': { see } };
+    const changed: JsonObject = {
+      ...base,
+      '@context': [...(base['@context'] as string[]), context],
+      credentialSubject: { ...(base.credentialSubject as object), see: `urn:x:${'y'.repeat(12_000_000)}` },
+    };
+    const fetchJson: VerificationSources['fetchJson'] = async ({ href: url }) => {
+      return { kind: 'json', url, contentType: 'application/json', text: JSON.stringify(json), json };
+    };
+    const refusal = await errorOf(verifyCredential(changed, fakeSources(issuer, { fetchJson })));
+    expect(refusal).to.have.property('code', 'CHECK_ENDED');
   });
 
   it('is refused as not a verifiable credential if it is the whole document', () => {

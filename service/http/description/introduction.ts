@@ -24,7 +24,8 @@ is 404 NOT_FOUND, and another method of a known path 405 METHOD_NOT_ALLOWED with
 is allowed wherever GET is. OPTIONS is answered 204 everywhere.
 
 **Limits.** A body has at most 50 MB (64 KB for subscriptions and registries) and 20,000 values, and is JSON
-in UTF-8. It has to deliver at least 64 KB in every ten seconds until it is complete. The headers have at
+in UTF-8. A credential is longer than the body that it was made of, so checks take 54 MB and 100 values more.
+A body has to deliver at least 64 KB in every ten seconds until it is complete. The headers have at
 most 16 KB. Two bodies over 1 MB (LARGE_BODIES_AT_ONCE) are processed at once, and 32 over 64 KB. A compressed
 body, and one without a length, counts as large. Others wait for up to 30 seconds; the answer is then 503 with
 \`Retry-After\`, and at once if too many wait.

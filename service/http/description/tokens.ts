@@ -93,7 +93,8 @@ export const CREDENTIALS = chapter('Credentials', 'any key', {
 service asks a configured node of the token's network, the issuer's host, and the hosts of contexts that it
 does not know. It connects to those hosts at public addresses only, unless its operator allows private ones
 (ALLOW_PRIVATE_SINKS), or its network is local: then this machine may be asked. A verdict is 200, whatever it
-says. "could not tell" means that something could not be asked: try again later.`,
+says. "could not tell" means that something could not be asked: try again later. All that the credential names
+is fetched within ten seconds.`,
     isHarmless: true,
     body: {
       kind: 'document',

@@ -5,15 +5,18 @@ import { percentDecoded } from '../../base/mask-secrets';
 import type { Overview } from '../../console/views';
 import { DELIVERIES } from '../description/deliveries';
 import { CREDENTIALS, TOKENS } from '../description/tokens';
-import { arrived, declaredBody, LIMIT_BYTES, readBody } from '../read-body';
+import { arrived, CHECKED_BYTES, declaredBodyUpTo, readBody } from '../read-body';
 import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
 import { HttpError } from '../middleware/errors';
 import type { AccessState, RequestState } from '../middleware/request-log';
-import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
+import { linkNextPage, sendJson, type OperationRouter, type QueryOf } from '../operation-router';
 import { tokenIdIn } from './documents';
 
-/** Documents that are checked at once. Those that are issued have permits of their own. */
-const CHECKED = { large: { permits: 1, waiting: 5 } };
+/**
+ * Documents that are kept for a check at once: one is checked, while others may wait for slow hosts. Those
+ * that are issued have permits of their own.
+ */
+const CHECKED = { large: { permits: 4, waiting: 20 } };
 
 /**
  * The bodies of checks, and the ids of credentials, are neither logged nor stored.
@@ -51,7 +54,7 @@ export function answerQuestions(
       const evidence = await answers.evidence({ ...query, tokenId }, left);
       if (evidence === undefined) throw tokenUnknown();
       ctx.attachment('evidence.json');
-      ctx.body = evidence;
+      sendJson(ctx, evidence);
     },
   );
 
@@ -78,14 +81,14 @@ export function answerQuestions(
     ctx.body = event;
   });
 
-  const large = [callerLeft, declaredBody, limitBodies(CHECKED)] as RouterMiddleware[];
+  const large = [callerLeft, declaredBodyUpTo(CHECKED_BYTES), limitBodies(CHECKED)] as RouterMiddleware[];
   const bodyOf = (ctx: Context): Promise<Uint8Array<ArrayBuffer>> =>
-    arrived(ctx, readBody(ctx.req, LIMIT_BYTES));
+    arrived(ctx, readBody(ctx.req, CHECKED_BYTES));
   answer<CallerState>(CREDENTIALS.verifyCredential, ...(large as []), async (ctx) => {
-    ctx.body = await answers.verify(await bodyOf(ctx), ctx.state.left);
+    sendJson(ctx, await answers.verify(await bodyOf(ctx), ctx.state.left));
   });
   answer<CallerState>(CREDENTIALS.deriveCredential, ...(large as []), async (ctx) => {
-    ctx.body = await answers.derive(await bodyOf(ctx), ctx.state.left);
+    sendJson(ctx, await answers.derive(await bodyOf(ctx), ctx.state.left));
     ctx.status = 201;
   });
 }
