@@ -58,6 +58,11 @@ describe('checks of the largest documents', () => {
       `{"verifiableCredential":${JSON.stringify({ ...signedW3CDocument, credentialSubject })}`;
     const ended = await post('/credentials/verify', `${asked(hostile)}}`);
     expect([ended.status, ended.code]).to.deep.equal([500, 'CHECK_ENDED']);
+    const issuer = `did:web:${'a:'.repeat(10_000_000)}`;
+    const named = JSON.stringify({ verifiableCredential: { ...signedW3CDocument, issuer } });
+    const refused = await post('/credentials/verify', named);
+    expect([refused.status, refused.code]).to.deep.equal([400, 'CREDENTIAL_INVALID']);
+    expect(refused.message).to.match(/^\/issuer is a name of more than 2048 characters/);
     const next = await post('/credentials/derive', asked(signedW3CDocument.credentialSubject) + DISCLOSE_ALL);
     expect(next.status).to.equal(201);
   });
