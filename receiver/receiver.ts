@@ -1,13 +1,18 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
 import { EventStore, parseEvent, type StoredEvent, type StoreOptions } from './store';
 import { isGenuine, type FindKey } from './verify';
 
 /** Longest accepted body in bytes. An event has about one kilobyte. */
 const LONGEST_BODY = 1024 * 1024;
-/** Time limit of a sender's request, and of open requests when the receiver closes. */
-const REQUEST_TIMEOUT_MS = 30_000;
+/** Memory of a body that is always read. Only so many larger ones are read at once, in LONGEST_BODY each. */
+const SMALL_BODY = 32 * 1024;
+export const MOST_LARGE = 32;
+/** The service has at most 1,000 deliveries of a registry to a subscription under way. */
+export const MOST_CONNECTIONS = 2_000;
+/** Time limits of a sender's request, and of open requests when the receiver closes. */
+const PATIENCE = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 5_000 };
 const CLOSE_TIMEOUT_MS = 5_000;
 
 /** The parts of the answers. */
@@ -23,6 +28,8 @@ export interface AnswerOptions {
 /** The receiver as a Koa application, answering on every path. Any answer but 2xx means "send it again". */
 export function createReceiver({ findKey, store, onProblem, refusal }: AnswerOptions): Koa {
   const app = new Koa();
+  // Koa would print a stack for each sender that leaves.
+  app.silent = true;
   const answer = (ctx: Context, status: number, text: string, cause?: unknown): void => {
     ctx.status = status;
     ctx.body = text;
@@ -38,7 +45,7 @@ export function createReceiver({ findKey, store, onProblem, refusal }: AnswerOpt
     if (status !== undefined) return answer(ctx, status, 'Refused on request');
     try {
       const body = await readBody(ctx.req);
-      if (!body) return answer(ctx, 413, 'Body too large');
+      if (Array.isArray(body)) return answer(ctx, ...body);
       // Nothing is parsed before this check: without a verified signature, anybody may have sent it.
       if (!(await isGenuine(ctx.req.headers, body, findKey))) return answer(ctx, 401, 'Invalid signature');
       const event = parseEvent(body);
@@ -47,23 +54,37 @@ export function createReceiver({ findKey, store, onProblem, refusal }: AnswerOpt
       await store.add(event);
       answer(ctx, 200, 'OK');
     } catch (cause) {
+      if (!ctx.req.complete) return answer(ctx, 400, 'Body not complete');
       answer(ctx, 500, 'Not stored, send again', cause);
     }
   });
   return app;
 }
 
-/** The bytes as they arrived, because the signature covers those. Undefined if there are too many. */
-export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+/** The large bodies that this process is reading. */
+let large = 0;
+
+/**
+ * Reads the bytes as they arrived, because the signature covers those; or the status and the text of a
+ * refusal. Chunks are copied: a sender may send single bytes, and each chunk takes memory besides its bytes.
+ */
+async function readBody(request: IncomingMessage): Promise<Buffer | [413 | 503, string]> {
+  let [bytes, length] = [Buffer.allocUnsafe(SMALL_BODY), 0];
+  let refusal: [413 | 503, string] | undefined;
   for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
     // The rest is read and dropped, so that the sender can finish writing and see the answer.
-    if (length <= LONGEST_BODY) chunks.push(chunk);
-    else chunks.length = 0;
+    if (refusal) continue;
+    if (length + chunk.length > LONGEST_BODY) refusal = [413, 'Body too large'];
+    else if (length + chunk.length <= bytes.length) length += chunk.copy(bytes, length);
+    else if (large === MOST_LARGE) refusal = [503, 'Too many large bodies, send again'];
+    else {
+      large++;
+      request.once('close', () => large--);
+      bytes = Buffer.concat([bytes.subarray(0, length), chunk], LONGEST_BODY);
+      length += chunk.length;
+    }
   }
-  return length <= LONGEST_BODY ? Buffer.concat(chunks) : undefined;
+  return refusal ?? bytes.subarray(0, length);
 }
 
 /** A receiver that is listening. */
@@ -81,13 +102,13 @@ export async function startReceiver(
   options: Omit<AnswerOptions, 'store'> & StoreOptions & { eventsFile: string; host: string; port: number },
 ): Promise<RunningReceiver> {
   const { eventsFile, host, port } = options;
-  const server = createServer((request, response) => {
+  const server = createServer(PATIENCE, (request, response) => {
     handler.then(
       (handle) => handle(request, response),
       () => response.destroy(),
     );
   });
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  boundConnections(server);
   const opening = listen(server, host, port).then(() => EventStore.open(eventsFile, options));
   const handler = opening.then((store) => createReceiver({ ...options, store }).callback());
   try {
@@ -105,6 +126,19 @@ export async function startReceiver(
       await (await opening).close();
     },
   };
+}
+
+/** A new connection takes the place of the one whose last answer, or beginning, is the longest ago. */
+function boundConnections(server: Server): void {
+  const connections = new Set<Socket>();
+  const renew = (socket: Socket): unknown => connections.delete(socket) && connections.add(socket);
+  server.on('request', ({ socket }, response) => response.once('finish', () => renew(socket)));
+  server.on('connection', (socket: Socket) => {
+    socket.once('close', () => connections.delete(socket));
+    const [oldest] = connections.add(socket);
+    if (connections.size > MOST_CONNECTIONS && oldest && connections.delete(oldest))
+      oldest.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n\r\n').destroySoon();
+  });
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

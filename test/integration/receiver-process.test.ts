@@ -7,6 +7,8 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { inheritedEnvironment } from '../../service/config/config';
 import { SETTINGS } from '../../service/config/settings';
 import { eventually } from '../helpers/eventually';
+import { peakMegabytes } from '../helpers/processes/process-memory';
+import { rawRequest, textOf } from '../helpers/processes/raw-request';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import {
   newSender,
@@ -53,6 +55,7 @@ function startReceiverProcess(folder: string, settings: Record<string, string>, 
         if (child.exitCode !== null) throw new Error(errors);
         return lines().find((line) => 'listening' in line)?.listening as string | undefined;
       }),
+    pid: child.pid ?? -1,
     lines,
     output: () => output,
     errors: () => errors,
@@ -210,6 +213,47 @@ describe('receiver as a process', () => {
     expect((await post(url, sender.signed(JSON.stringify(large)))).status).to.equal(500);
     expect((await post(url, sender.signed(JSON.stringify(small)))).status).to.equal(200);
     expect(stored()).to.equal(`${JSON.stringify(small)}\n`);
+  });
+});
+
+describe('receiver under unfinished requests', () => {
+  let receiver: ReceiverProcess;
+  let url: string;
+
+  beforeEach(async () => {
+    const folder = temporaryFolder().path;
+    writeFileSync(join(folder, 'webhook-public-key.pem'), newSender().publicKeyPem);
+    receiver = startReceiverProcess(folder, {});
+    url = await receiver.listening();
+  });
+
+  it('keeps its memory, also if bodies come in single bytes, and prints a line for each', async function () {
+    if (peakMegabytes(receiver.pid) === undefined) return this.skip();
+    const heads = { whole: { 'Content-Length': 1_000_000 }, single: { 'Transfer-Encoding': 'chunked' } };
+    const whole = textOf('POST /', heads.whole, 'x'.repeat(999_999));
+    const single = textOf('POST /', heads.single, '1\r\nx\r\n'.repeat(100_000));
+    const texts = Array.from({ length: 200 }, (_, index) => (index % 20 === 0 ? single : whole));
+    const sent = await Promise.all(texts.map((text) => rawRequest(url, text)));
+    await eventually('all is sent', () => sent.every(({ socket }) => socket.writableLength === 0));
+    expect((await fetch(url)).status).to.equal(405);
+    expect(peakMegabytes(receiver.pid)).to.be.below(250);
+    for (const { socket } of sent) socket.destroy();
+    await eventually('a line for each', () => receiver.errors().split('\n').length > sent.length);
+    const lines = new Set(receiver.errors().trimEnd().split('\n'));
+    expect([...lines].map((line) => JSON.parse(line) as unknown)).to.deep.equal([
+      { status: 405, reason: 'Method not allowed' },
+      { status: 400, reason: 'Body not complete' },
+    ]);
+  });
+
+  // Node.js looks for late requests every 30 s by default: it would end this one after 60 s.
+  it('ends one after half a minute', async () => {
+    const late = await rawRequest(url, textOf('POST /', { 'Content-Length': 2 }, 'x'));
+    let isEnded = false;
+    void late.ended().then(() => (isEnded = true));
+    await eventually('it is ended', () => isEnded, { withinMs: 55_000 });
+    expect(late.answer()).to.match(/^HTTP\/1\.1 408 /);
+    expect(receiver.errors()).to.equal('{"status":400,"reason":"Body not complete"}\n');
   });
 });
 

@@ -3,11 +3,12 @@ import { open as openFile, type FileHandle } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startReceiver, type RunningReceiver } from '../../receiver/receiver';
+import { MOST_CONNECTIONS, MOST_LARGE, startReceiver, type RunningReceiver } from '../../receiver/receiver';
 import type { StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
 import { newDeferred } from '../../service/base/waiting';
 import { eventually } from '../helpers/eventually';
+import { rawRequest, textOf, type RawRequest } from '../helpers/processes/raw-request';
 import { owned, stopLater } from '../helpers/resources';
 import {
   newSender,
@@ -256,6 +257,41 @@ describe('receiver over HTTP', () => {
     expect((await post(receiver.url, signed(ofSize(room + 1)))).status).to.equal(413);
     expect(stored()).to.have.length(0);
     await send(ofSize(room));
+  });
+
+  /** A body of 1 MiB without its last byte. */
+  const unfinished = (): Promise<RawRequest> =>
+    rawRequest(
+      receiver.url,
+      textOf('POST /', { 'Content-Length': MAX_BODY_BYTES }, 'x'.repeat(MAX_BODY_BYTES - 1)),
+    );
+  const statusOf = (sent: RawRequest): string | undefined => /^HTTP\/1\.1 (\d+)/.exec(sent.answer())?.[1];
+
+  it(`answers 503 to a large body while ${MOST_LARGE} others arrive, and takes events`, async () => {
+    const others = await Promise.all(Array.from({ length: MOST_LARGE }, unfinished));
+    const large = sender.signed(JSON.stringify({ ...event, padding: 'x'.repeat(100_000) }));
+    await eventually(
+      'all have begun to arrive',
+      async () => (await post(receiver.url, large)).status === 503,
+    );
+    await send(sampleEvent(2));
+    for (const { socket } of others) socket.write('x');
+    await eventually('each of them is answered', () => others.every((one) => statusOf(one) === '401'));
+    expect((await post(receiver.url, large)).status).to.equal(200);
+    for (const { socket } of others) socket.destroy();
+  });
+
+  it('gives the place of the connection that is the longest without an answer to a new one', async () => {
+    const [oldest, active] = [await rawRequest(receiver.url, 'POST'), await rawRequest(receiver.url, '')];
+    const others: RawRequest[] = [];
+    while (others.length < MOST_CONNECTIONS - 2) others.push(await rawRequest(receiver.url, ''));
+    active.socket.write(textOf('GET /', {}));
+    await eventually('it is answered', () => statusOf(active) === '405');
+    await send(event);
+    await oldest.ended();
+    expect(statusOf(oldest)).to.equal('503');
+    expect(active.socket.closed).to.equal(false);
+    for (const { socket } of [active, ...others]) socket.destroy();
   });
 
   it('answers 200 to a duplicate and processes it once, even under another id or hash case', async () => {

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { readBody } from '../../../receiver/receiver';
+import { buffer } from 'node:stream/consumers';
 import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { serve } from '../http-server';
@@ -48,7 +48,7 @@ export async function startRecordingReceiver(
   let answerNow = answer;
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = (await readBody(request)) ?? Buffer.alloc(0);
+    const body = await buffer(request);
     const verified = verifySignature(request.headers[SIGNATURE_HEADER], body, publicKey);
     const event = JSON.parse(body.toString()) as CloudEvent;
     // The port was free while another test's node refused connections. Its client asks there again.
