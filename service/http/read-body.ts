@@ -170,6 +170,8 @@ export async function readBody(
   const source = decoded(request);
   const chunks: Uint8Array[] = [];
   let length = 0;
+  let joinedChunks = 0;
+  let joinedLength = 0;
   try {
     await new Promise<void>((resolve, reject) => {
       source.on('data', (chunk: Uint8Array) => {
@@ -177,6 +179,9 @@ export async function readBody(
         if (length > limit) return reject(tooLarge(limit));
         chunks.push(chunk);
         onChunk?.(chunk);
+        if (chunks.length - joinedChunks < JOINED_AT_ONCE) return;
+        if (length - joinedLength < COPIED_AT_ONCE) chunks.push(Buffer.concat(chunks.splice(joinedChunks)));
+        [joinedChunks, joinedLength] = [chunks.length, length];
       });
       source.on('end', resolve);
       const undecodable = 'The body does not decode as its Content-Encoding says.';
@@ -226,6 +231,9 @@ export function aborted(): HttpError {
  * other requests for up to 190 ms.
  */
 const COPIED_AT_ONCE = 1024 * 1024;
+
+/** A caller may send single bytes. Each takes some 300 bytes until so many are joined to one chunk. */
+const JOINED_AT_ONCE = 1_000;
 
 /** Joins chunks in memory that nothing shares, and yields to the event loop between the pieces. */
 async function joined(chunks: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {

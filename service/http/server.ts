@@ -24,6 +24,9 @@ const CLOSE_UNUSED_AFTER_MS = 1_000;
 /** Time limits for a request to arrive; the default is Node.js's five minutes. Tests use shorter ones. */
 type Patience = Pick<ServerOptions, 'requestTimeout' | 'connectionsCheckingInterval'>;
 
+/** Node.js would look for late requests every 30 s. */
+const CHECK_EVERY_MS = 5_000;
+
 /** Without a bound, as many may be connected as the process may have descriptors. */
 export interface ListenOptions extends Patience {
   connections?: ConnectionBound;
@@ -40,7 +43,8 @@ export async function listen(
   { connections: bound, ...patience }: ListenOptions = {},
 ) {
   // Node.js would answer a missing Host in its own format; the application checks it instead.
-  const server = createServer({ ...patience, requireHostHeader: false }, handler);
+  const options = { connectionsCheckingInterval: CHECK_EVERY_MS, ...patience, requireHostHeader: false };
+  const server = createServer(options, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   const connections = connectionsOf(server);
   if (bound) boundConnections(server, connections, bound);

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { queryObjects } from 'node:v8';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { newDeferred } from '../../service/base/waiting';
@@ -32,6 +33,19 @@ describe('reading a large body', () => {
     expect(bytes.buffer.byteLength).to.equal(body.length);
     const hash = (data: Uint8Array): string => createHash('sha256').update(data).digest('hex');
     expect(hash(bytes)).to.equal(hash(body));
+  });
+
+  it('keeps few chunks of a body that comes in single bytes, and joins them in order', async () => {
+    const source = new PassThrough();
+    const request = Object.assign(source, { headers: {}, complete: true }) as unknown as IncomingMessage;
+    const read = readBody(request, MEGABYTE);
+    const buffers = (): number => queryObjects(Buffer, { format: 'count' });
+    const before = buffers();
+    const body = randomBytes(100_000);
+    for (const byte of body) source.write(Buffer.of(byte));
+    expect(buffers() - before).to.be.below(2_000);
+    source.end(body);
+    expect(Buffer.compare(await read, Buffer.concat([body, body]))).to.equal(0);
   });
 
   it('ends when the caller closes the connection right after a compressed body', async function () {
