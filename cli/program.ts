@@ -12,17 +12,13 @@ const EXIT_CODE_HELP = `
 Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or the answer is not known.
 Settings are environment variables, or lines of .env (ENV_FILE names another file).`;
 
-/**
- * Runs `tdoc` with these arguments and sets the exit code. Each command loads its code only when it runs, so
- * `--help` answers at once.
- */
-export async function runTdoc(args: readonly string[]): Promise<void> {
+/** The commands of `tdoc`. Each loads its code only when it runs, so `--help` answers at once. */
+export function createProgram(): Command {
   const program = new Command('tdoc')
     .description('Operates the transferable document service and reads its documents and tokens.')
     .version(readVersion())
     .option('--stack-traces', 'print the stack traces of errors')
     .showHelpAfterError('(--help shows the arguments and examples)')
-    .exitOverride()
     .addHelpText('after', EXIT_CODE_HELP);
   // In the order in which `tdoc --help` lists them.
   addSetupCommands(program);
@@ -41,8 +37,13 @@ export async function runTdoc(args: readonly string[]): Promise<void> {
           .forEach(tell),
     });
   }
+  return program;
+}
+
+/** Runs `tdoc` with these arguments and sets the exit code. */
+export async function runTdoc(args: readonly string[]): Promise<void> {
   try {
-    await program.parseAsync(args, { from: 'user' });
+    await createProgram().parseAsync(args, { from: 'user' });
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown;
     process.exitCode = thrown.exitCode === 0 ? EXIT_CODES.yes : EXIT_CODES.failed;
@@ -54,6 +55,7 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-function allCommands(command: Command): Command[] {
+/** A command, and those below it. */
+export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }

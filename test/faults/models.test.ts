@@ -19,8 +19,8 @@ const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string
     'leads to the state of the contracts',
   ],
   requests: [
-    'the service under right requests, wrong requests and rubbish',
-    'gives only answers that are described, and goes on',
+    'the service, the receiver and tdoc under right requests, wrong ones, rubbish and texts of every kind',
+    'gives only answers that are described and fit to be read, and goes on as before',
   ],
   subscriptions: [
     'subscriptions and registries that change while events are recorded',

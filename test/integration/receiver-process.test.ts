@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { PROJECT_ROOT } from '../../service/base/project-root';
-import { inheritedEnvironment } from '../../service/config/config';
 import { SETTINGS } from '../../service/config/settings';
 import { eventually } from '../helpers/eventually';
 import { peakMegabytes } from '../helpers/processes/process-memory';
 import { rawRequest, textOf } from '../helpers/processes/raw-request';
+import { RECEIVER, startReceiverProcess, type ReceiverProcess } from '../helpers/processes/receiver-process';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import {
   newSender,
@@ -17,53 +14,7 @@ import {
   sampleRetraction,
   sampleTest,
 } from '../helpers/receiver/signed-delivery';
-import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
-
-/** The compiled program. */
-const RECEIVER_ENTRY = join(PROJECT_ROOT, 'dist/receiver/main.js');
-
-/** The command that runs it. */
-const RECEIVER = [process.execPath, RECEIVER_ENTRY];
-
-type ReceiverProcess = ReturnType<typeof startReceiverProcess>;
-
-/** Starts the receiver in `folder` with these settings, on a free port. */
-function startReceiverProcess(folder: string, settings: Record<string, string>, command = RECEIVER) {
-  const child = spawn(command[0] ?? '', command.slice(1), {
-    cwd: folder,
-    env: { ...inheritedEnvironment(), RECEIVER_PORT: '0', ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  const ended = once(child, 'close').then(([code]) => code as number | null);
-  stopLater(`receiver process ${child.pid}`, () => {
-    child.kill('SIGKILL');
-    return ended;
-  });
-  const lines = (): Record<string, unknown>[] => {
-    const whole = output.split('\n').slice(0, -1);
-    return whole.map((line) => JSON.parse(line) as Record<string, unknown>);
-  };
-  return {
-    /** Resolves with the address when it listens; rejects with the output if it ends instead. */
-    listening: () =>
-      eventually('the receiver listens', () => {
-        if (child.exitCode !== null) throw new Error(errors);
-        return lines().find((line) => 'listening' in line)?.listening as string | undefined;
-      }),
-    pid: child.pid ?? -1,
-    lines,
-    output: () => output,
-    errors: () => errors,
-    /** Resolves with the exit code; null when a signal ended it. */
-    ended,
-    kill: (signal: NodeJS.Signals) => void child.kill(signal),
-  };
-}
 
 const EVENTS_FILE = '.receiver/received-events.jsonl';
 /** Large enough that a reader can see half of a line that is being written. */

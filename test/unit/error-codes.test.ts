@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import { readDocument } from '../helpers/pages/markdown';
+import { errorCodeRows, listedCodes, readDocument } from '../helpers/pages/markdown';
 
 const FOLDERS = ['service', 'deploy', 'devnet', 'cli/operating'];
 /**
@@ -23,16 +23,8 @@ function thrownCodes(): string[] {
 }
 
 describe('docs/error-codes.md', () => {
-  const page = readFileSync(join(PROJECT_ROOT, 'docs', 'error-codes.md'), 'utf8');
-  const rows = page.split('\n').filter((line) => line.startsWith('| '));
-  const listed = new Set(
-    rows.flatMap((row) =>
-      row
-        .split('|')[1]
-        ?.split(',')
-        .map((code) => code.trim()),
-    ),
-  );
+  const rows = errorCodeRows();
+  const listed = listedCodes();
 
   it('has every code that docs/http-api.md explains', () => {
     const { section } = readDocument('docs/http-api.md');

@@ -73,3 +73,16 @@ export function tables({ text }: Section): string[][][] {
 export function quoted(text: string): string[] {
   return [...text.matchAll(/`([^`]*)`/g)].map(([, word]) => word ?? '');
 }
+
+/** The rows of the tables of docs/error-codes.md, as lines. */
+export function errorCodeRows(): string[] {
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/error-codes.md'), 'utf8');
+  return page.split('\n').filter((line) => line.startsWith('| '));
+}
+
+/** The codes that docs/error-codes.md lists. */
+export function listedCodes(): Set<string> {
+  return new Set(
+    errorCodeRows().flatMap((row) => (row.split('|')[1] ?? '').split(',').map((code) => code.trim())),
+  );
+}

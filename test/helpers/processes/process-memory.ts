@@ -1,4 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { eventually } from '../eventually';
+
+const COLLECT_ON_SIGNAL = join(__dirname, 'collect-on-signal.cjs');
 
 /**
  * The peak resident memory of a process of this machine in MB, as Linux counts it. Undefined on other
@@ -18,4 +22,18 @@ function megabytesOf(pid: number, name: string): number | undefined {
   const [, kilobytes] =
     new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
+}
+
+/** Settings of a Node.js process with so many megabytes of heap, whose memory `collectedMegabytes` tells. */
+export function measuredProcess(heapMegabytes: number): { NODE_OPTIONS: string } {
+  return { NODE_OPTIONS: `--max-old-space-size=${heapMegabytes} --require=${COLLECT_ON_SIGNAL}` };
+}
+
+/** The memory that such a process needs: what is left after its garbage is collected. */
+export async function collectedMegabytes(of: { pid: number; output(): string }): Promise<number> {
+  const told = (): RegExpMatchArray[] => [...of.output().matchAll(/^\{"collected":(\d+)\}$/gm)];
+  const before = told().length;
+  process.kill(of.pid, 'SIGUSR2');
+  const line = await eventually('the memory is told', () => told()[before]);
+  return Number(line[1]) / 1_000_000;
 }

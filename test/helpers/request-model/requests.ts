@@ -1,6 +1,18 @@
 import * as fc from 'fast-check';
-import { openApi } from '../../../service/http/description/openapi';
-import { mutated, valuesOf, type Schema, type ValueOptions } from './values';
+import { OPERATIONS, openApi } from '../../../service/http/description/openapi';
+import {
+  escapedRun,
+  mutated,
+  nestedIn,
+  TEXT,
+  UNITS,
+  valuesOf,
+  withValue,
+  type Schema,
+  type ValueOptions,
+} from './values';
+
+const api = openApi() as unknown as Api;
 
 /** A request that a seed chose. */
 export interface ChosenRequest {
@@ -17,12 +29,17 @@ export interface Surroundings {
   /** A receiver of the test. */
   sink: string;
   registry: string;
+  /** A document that the service issued, and the id of its token. */
+  credential: object;
+  tokenId: string;
 }
+
+type Examples = Record<string, { value: object }>;
 
 interface Described {
   parameters: { name: string; in: 'path' | 'query' | 'header'; schema: Schema; example?: string }[];
   requestBody?: {
-    content: { 'application/json': { schema: Schema; examples: Record<string, { value: object }> } };
+    content: { 'application/json': { schema: Schema; examples: Examples } };
   };
   security: Record<string, unknown>[];
 }
@@ -35,7 +52,9 @@ interface Api {
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH', 'TRACE'];
 /** Characters that a header may have. */
 const HEADER_TEXT = fc.stringMatching(/^[\t\x20-\x7e\xa0-\xff]{0,60}$/);
-const BYTES = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+/** A longer path or query is mostly refused for its length. */
+const LONGEST_IN_TARGET = 3_000;
+export const BYTES = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
 
 const HUGE = '9'.repeat(15);
 const NUMBER = fc.oneof(
@@ -54,12 +73,12 @@ const QUERY_TEXT = fc.oneof(
     '2027-02-29T23:59:60+01:00',
     '9999-12-31T00:00:00Z',
   ),
+  TEXT.map((text) => text.slice(0, LONGEST_IN_TARGET)),
 );
 
 /** Requests to every operation of the description: right ones, and wrong ones of every kind. */
 export function requestsTo(surroundings: Surroundings): fc.Arbitrary<ChosenRequest> {
   const { sink } = surroundings;
-  const api = openApi() as unknown as Api;
   const options: ValueOptions = {
     resolve: (ref) => api.components.schemas[ref.split('/').at(-1) ?? ''] ?? {},
     uri: fc.constantFrom(
@@ -80,6 +99,31 @@ export function requestsTo(surroundings: Surroundings): fc.Arbitrary<ChosenReque
   );
   // Most of what can go wrong is in bodies.
   return fc.oneof(...operations.map(({ hasBody, arbitrary }) => ({ weight: hasBody ? 5 : 1, arbitrary })));
+}
+
+const MEGABYTE = 1_000_000;
+
+/** Requests with a body of megabytes, one text of which is long: to the operations that take documents. */
+export function giantsTo(surroundings: Surroundings): fc.Arbitrary<ChosenRequest> {
+  const taking = Object.values(OPERATIONS).filter((one) => 'body' in one && one.body.kind === 'document');
+  return fc.constantFrom(...taking).chain(({ path, method }) => {
+    const content = api.paths[path]?.[method]?.requestBody?.content['application/json'];
+    const size = fc.constantFrom(2, 12, 33, 48);
+    return fc
+      .tuple(exampleOf(content?.examples ?? {}, surroundings), fc.nat(), fc.constantFrom(...UNITS), size)
+      .map(([example, at, unit, megabytes]) => ({
+        method: method.toUpperCase(),
+        target: path.replace('{documentId}', 'BILL_OF_LADING'),
+        headers: { Authorization: `Bearer ${surroundings.apiKey}`, 'Content-Type': 'application/json' },
+        body: Buffer.from(
+          withValue(
+            JSON.stringify(example),
+            at,
+            (room) => `"${escapedRun(unit, megabytes * MEGABYTE - room)}"`,
+          ),
+        ),
+      }));
+  });
 }
 
 function requestOf(
@@ -109,7 +153,7 @@ function requestOf(
   return fc
     .record({
       method: mostly(method, fc.constantFrom(...METHODS)),
-      path: pathOf(path, of('path')),
+      path: pathOf(path, of('path'), surroundings),
       query: queryOf(of('query'), options),
       headers,
       body: requestBody
@@ -126,11 +170,17 @@ function requestOf(
     }));
 }
 
-function pathOf(path: string, parameters: Described['parameters']): fc.Arbitrary<string> {
-  const parts = parameters.map(({ name, example = '' }) => {
+function pathOf(
+  path: string,
+  parameters: Described['parameters'],
+  { tokenId }: Surroundings,
+): fc.Arbitrary<string> {
+  const parts = parameters.map(({ name, example: described = '' }) => {
+    const example = name === 'tokenId' ? tokenId : described;
     const some = fc.oneof(
       fc.constantFrom(example, 'default', '0', '%', '%00', `${example}%00`, '..', '0x', 'f'.repeat(64), HUGE),
       fc.string({ maxLength: 30 }).map(encodeURIComponent),
+      TEXT.map((text) => encodeURIComponent(Buffer.from(text.slice(0, LONGEST_IN_TARGET)).toString())),
     );
     return fc.tuple(fc.constant(`{${name}}`), mostly(example, some));
   });
@@ -159,17 +209,38 @@ function textOf(schema: Schema, options: ValueOptions): fc.Arbitrary<string> {
 }
 
 function bodyOf(
-  { schema, examples }: { schema: Schema; examples: Record<string, { value: object }> },
+  { schema, examples }: { schema: Schema; examples: Examples },
   options: ValueOptions,
   surroundings: Surroundings,
 ): fc.Arbitrary<Buffer | undefined> {
-  const example = fc.constantFrom(...Object.values(examples)).map(({ value }) => inside(value, surroundings));
+  const example = exampleOf(examples, surroundings);
   const right = fc.oneof(valuesOf(schema, options), example).map((value) => inside(value, surroundings));
   const wrong = right.chain(mutated).map((value) => inside(value, surroundings));
   const json = fc.oneof({ weight: 3, arbitrary: right }, { weight: 4, arbitrary: wrong });
-  const text = json.map((value) => Buffer.from(JSON.stringify(value) ?? ''));
-  const cut = fc.tuple(text, fc.nat(200)).map(([bytes, at]) => bytes.subarray(0, at));
-  return fc.oneof({ weight: 8, arbitrary: text }, cut, BYTES, fc.constant(undefined));
+  const text = json.map((value) => JSON.stringify(value) ?? '');
+  const bytes = text.map((one) => Buffer.from(one));
+  const cut = fc.tuple(bytes, fc.nat(200)).map(([whole, at]) => whole.subarray(0, at));
+  const nested = nestedIn(text).map((one) => Buffer.from(one));
+  return fc.oneof(
+    { weight: 32, arbitrary: bytes },
+    { weight: 4, arbitrary: cut },
+    { weight: 4, arbitrary: BYTES },
+    { weight: 4, arbitrary: fc.constant(undefined) },
+    nested,
+  );
+}
+
+/** The example of a body; a credential in it is the one that the service issued. */
+function exampleOf(examples: Examples, surroundings: Surroundings): fc.Arbitrary<unknown> {
+  const { credential } = surroundings;
+  return fc
+    .constantFrom(...Object.values(examples))
+    .map(({ value }) =>
+      inside(
+        'verifiableCredential' in value ? { ...value, verifiableCredential: credential } : value,
+        surroundings,
+      ),
+    );
 }
 
 /** Networks and sinks outside the test are replaced: the service would call them. */
