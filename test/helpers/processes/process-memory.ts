@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../eventually';
 
@@ -24,9 +24,19 @@ function megabytesOf(pid: number, name: string): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
-/** Settings of a Node.js process with so many megabytes of heap, whose memory `collectedMegabytes` tells. */
-export function measuredProcess(heapMegabytes: number): { NODE_OPTIONS: string } {
-  return { NODE_OPTIONS: `--max-old-space-size=${heapMegabytes} --require=${COLLECT_ON_SIGNAL}` };
+/** Forgets the peak so far. */
+export function forgetPeak(pid: number): void {
+  if (process.platform === 'linux') writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/**
+ * Settings of a Node.js process whose memory `collectedMegabytes` tells.
+ *
+ * @param heapMegabytes of the process and of each thread, whatever heap its thread pool gives it.
+ */
+export function measuredProcess(heapMegabytes?: number): { NODE_OPTIONS: string } {
+  const heap = heapMegabytes === undefined ? '' : `--max-old-space-size=${heapMegabytes} `;
+  return { NODE_OPTIONS: `${heap}--require=${COLLECT_ON_SIGNAL}` };
 }
 
 /** The memory that such a process needs: what is left after its garbage is collected. */

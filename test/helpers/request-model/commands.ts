@@ -42,6 +42,8 @@ export interface CommandSurroundings {
 const HEAP_MEGABYTES = 512;
 /** The file that most arguments name. */
 export const INPUT = 'input.json';
+/** An argument of a process may have 128 KB. */
+const LONGEST_SPAWNED = 100_000;
 /** The files that the settings name. */
 const OF_SETTINGS = { SERVICE_CONFIG: 'service.config.json', DID_DOCUMENT_PATH: 'did.json' } as const;
 /** Options that name a file to write. It stays in the folder. */
@@ -89,10 +91,10 @@ function optionOf(option: Option, surroundings: CommandSurroundings): fc.Arbitra
   return option.mandatory ? given : fc.oneof({ weight: 3, arbitrary: fc.constant<string[]>([]) }, given);
 }
 
-/** `-` is standard input, which does not end here. */
+/** `-` is standard input, which does not end here. No argument of a process has the character NUL. */
 function valueOf(one: Argument | Option, { words }: CommandSurroundings): fc.Arbitrary<string> {
   const [, placeholder = one.name()] = 'flags' in one ? (/<(\w+)(?:\.{3})?>/.exec(one.flags) ?? []) : [];
-  const hostile = TEXT.map((text) => (text === '-' ? '_' : text));
+  const hostile = TEXT.map((text) => (text === '-' ? '_' : text.replaceAll('\0', '')));
   const right = words[placeholder];
   if (placeholder === 'file') return fc.oneof({ weight: 9, arbitrary: fc.constant(INPUT) }, hostile);
   if (placeholder === 'token') return fc.oneof(fc.constant(INPUT), fc.constant(right ?? INPUT), hostile);
@@ -159,7 +161,7 @@ export async function runCommand(
   const named = Object.entries(OF_SETTINGS).map(([setting, name]) => [setting, join(folder, name)]);
   const all = { ...settings, ...(Object.fromEntries(named) as Record<string, string>) };
   const isLarge = Object.values(files).some(({ length }) => length > 1_000_000);
-  const isSpawned = isLarge && args.every((text) => text.length < 1_000 && !text.includes('\0'));
+  const isSpawned = isLarge && args.every((text) => text.length < LONGEST_SPAWNED);
   const answer = isSpawned
     ? await askTdoc([...args], { ...all, ...measuredProcess(HEAP_MEGABYTES) }, { cwd: folder })
     : await askTdocInProcess([...args], all, { cwd: folder });

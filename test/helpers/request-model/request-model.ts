@@ -12,7 +12,7 @@ import { undescribed } from '../described-answers';
 import { eventually } from '../eventually';
 import { collected } from '../evidence-files';
 import { create, type CreateAnswer } from '../processes/create-call';
-import { collectedMegabytes, measuredProcess } from '../processes/process-memory';
+import { collectedMegabytes, forgetPeak, measuredProcess, peakMegabytes } from '../processes/process-memory';
 import { rawRequest, textOf } from '../processes/raw-request';
 import { startReceiverProcess, type ReceiverProcess } from '../processes/receiver-process';
 import { startServiceProcess, type ServiceProcess } from '../processes/service-process';
@@ -45,10 +45,11 @@ const LARGE_MEGABYTES = 46;
 /** Long enough for a busy machine: it ends requests that hang. */
 const ANSWER_WITHIN_MS = 120_000;
 /**
- * The heap of the main thread. Documents are bytes outside of it, and the threads that parse them have heaps
- * of their own: a production machine of one gigabyte leaves no more to it.
+ * The most memory of the service at any time: the heaps of a signing thread and of two checking threads, and
+ * the documents outside of them. No flag limits its heaps: it would replace the limits of its threads.
  */
-const HEAP_MEGABYTES = 512;
+const MOST_MEGABYTES = 3_000;
+const RECEIVER_HEAP_MEGABYTES = 64;
 /** What a process may keep after a seed, such as caches and compiled code. */
 const MOST_KEPT_MEGABYTES = 64;
 const LARGEST_CHECKED = 1_000_000;
@@ -81,20 +82,22 @@ export async function createRequestPlace(engine: Engine): Promise<Place | undefi
   const sink = await startRawReceiver();
   const folder = temporaryFolder().path;
   const settings = { ...local.settings, ...state.settings };
-  const measured = measuredProcess(HEAP_MEGABYTES);
   let places = 0;
 
   async function start(): Promise<Processes> {
     const receiverFolder = join(folder, `receiver-${places++}`);
     mkdirSync(receiverFolder);
     const file = { WEBHOOK_PUBLIC_KEY_FILE: local.publicKeyFile };
-    const receiver = startReceiverProcess(receiverFolder, { ...file, ...measured });
+    const receiver = startReceiverProcess(receiverFolder, {
+      ...file,
+      ...measuredProcess(RECEIVER_HEAP_MEGABYTES),
+    });
     const receiverUrl = await receiver.listening();
     const keys = { API_KEY, ADMIN_API_KEY, SECRETS_KEY: randomBytes(32).toString('base64') };
     const service = await startServiceProcess({
       ...settings,
       ...keys,
-      ...measured,
+      ...measuredProcess(),
       WEBHOOK_URL: receiverUrl,
     });
     // Without connections that are kept alive: the service may close one as this process, long busy, uses it.
@@ -242,13 +245,19 @@ export async function createRequestPlace(engine: Engine): Promise<Place | undefi
 
   async function isAsBefore(history: History, logged: number): Promise<void> {
     const { service, receiver, pool, megabytes } = processes;
-    if (processes.ended.length > 0) {
+    // The end of a process is told later than the end of its connections.
+    const isEnded = (): boolean => processes.ended.length > 0;
+    await askJson(pool, 'GET', '/health').catch(() => eventually('the end of a process', isEnded));
+    if (isEnded()) {
       for (const problem of processes.ended) history.violation(problem);
       await service.end('SIGKILL');
       receiver.kill('SIGKILL');
       processes = await start();
       return;
     }
+    const peak = peakMegabytes(service.pid) ?? 0;
+    if (peak > MOST_MEGABYTES) history.violation(`the service took ${peak.toFixed(0)} MB`);
+    forgetPeak(service.pid);
     await restoreSubscriptions(pool);
     const problem = problemOfLog(service.output().slice(logged));
     if (problem !== undefined) history.violation(`the log has ${problem}`);
