@@ -161,7 +161,7 @@ export async function runCommand(
   const named = Object.entries(OF_SETTINGS).map(([setting, name]) => [setting, join(folder, name)]);
   const all = { ...settings, ...(Object.fromEntries(named) as Record<string, string>) };
   const isLarge = Object.values(files).some(({ length }) => length > 1_000_000);
-  const isSpawned = isLarge && args.every((text) => text.length < LONGEST_SPAWNED);
+  const isSpawned = isLarge && args.every((text) => Buffer.byteLength(text) < LONGEST_SPAWNED);
   const answer = isSpawned
     ? await askTdoc([...args], { ...all, ...measuredProcess(HEAP_MEGABYTES) }, { cwd: folder })
     : await askTdocInProcess([...args], all, { cwd: folder });
