@@ -42,7 +42,7 @@ export async function markObjects(
   function mark(value: unknown, pointer: string): unknown {
     if (Array.isArray(value)) return value.map((item, index) => mark(item, `${pointer}/${index}`));
     if (!isJsonObject(value) || '@value' in value || inJson.has(pointer)) return value;
-    const id = value.id ?? value['@id'] ?? `${prefix}${count++}`;
+    const id = idOf(value) ?? `${prefix}${count++}`;
     const members = Object.entries(value).map(([name, member]): [string, unknown] => {
       return [name, name === '@context' ? member : mark(member, pointer + pointerStep(name))];
     });
@@ -51,20 +51,24 @@ export async function markObjects(
     return object;
   }
 
-  /** The pointers of the marked objects in JSON values. */
-  function pointersInJson(value: unknown, isJson: boolean): string[] {
+  /** The ids of the objects in JSON values. */
+  function idsInJson(value: unknown, isJson: boolean): unknown[] {
     if (typeof value !== 'object' || value === null) return [];
-    const { '@id': id, '@type': type } = value as JsonObject;
-    const own = isJson ? objects.get(id) : undefined;
-    const inner = Object.values(value).flatMap((one) => pointersInJson(one, isJson || type === '@json'));
-    return own ? [own.pointer, ...inner] : inner;
+    const { '@type': type } = value as JsonObject;
+    const inner = Object.values(value).flatMap((one) => idsInJson(one, isJson || type === '@json'));
+    return isJson ? [idOf(value), ...inner] : inner;
   }
 
   const marked = mark(document, '') as JsonObject;
   const expanded = await jsonld.expand(marked, { ...options, safe: true });
-  const found = pointersInJson(expanded, false);
-  if (found.length > 0) return markObjects(document, options, new Set([...inJson, ...found]));
-  return { marked, expanded, objects };
+  const ids = new Set(idsInJson(expanded, false));
+  const found = [...objects.values()].filter(({ object }) => ids.has(idOf(object)));
+  if (found.length === 0) return { marked, expanded, objects };
+  return markObjects(document, options, new Set([...inJson, ...found.map(({ pointer }) => pointer)]));
+}
+
+function idOf({ id, '@id': own }: { id?: unknown; '@id'?: unknown }): unknown {
+  return id ?? own;
 }
 
 const XSD_DOUBLE = 'http://www.w3.org/2001/XMLSchema#double';
@@ -149,9 +153,11 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
     if (filledIn(object) !== filledIn(node)) yield found(UNSIGNED);
     for (const [iri, content] of Object.entries(node)) {
       const values = [content].flat();
-      if (iri.startsWith('@') && iri !== '@id' && iri !== '@type') yield found(UNSIGNED);
-      // The ids of objects are looked at in these.
-      const others = values.filter((value) => !isJsonObject(value) || !objects.has(value['@id']));
+      // A map whose keys are types takes the name of the id that is added for a key.
+      if (iri === '@type' ? values.includes('@id') : iri.startsWith('@') && iri !== '@id')
+        yield found(UNSIGNED);
+      // The ids of objects that have more are looked at in these.
+      const others = values.filter((value) => !isNode(value));
       if (others.length > 1 && new Set(others.map(keyOf)).size < others.length)
         yield found(REPEATED, repeatedIn(others));
       for (const name of [iri, ...others.map(iriIn)])
@@ -159,14 +165,18 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
       for (const value of values.filter(isJsonObject)) {
         if (typeof value['@id'] === 'string') {
           const named = objects.get(value['@id']);
-          if (Object.keys(value).length > 1 || filledIn(named?.object) === 1) yield* inNode(value);
-          else if (named) yield { pointer: `${named.pointer}/id`, part: named.object, ...SAME_ID };
+          const isAlone = filledIn(named?.object) === '1';
+          if (isNode(value) || (isAlone && unseen.has(value['@id']))) yield* inNode(value);
+          else if (named && !isAlone)
+            yield { pointer: `${named.pointer}/id`, part: named.object, ...SAME_ID };
           continue;
         }
         const { '@value': literal, '@type': type } = value;
         if (!Object.keys(value).every((name) => IN_LITERALS.test(name)) || !('@value' in value))
           yield found(UNSIGNED, literal);
-        if (type === XSD_DOUBLE && typeof literal === 'string' && !isExact(Number(literal)))
+        // The library signs the number at the beginning: the 0 of "0x10".
+        const isText = type === XSD_DOUBLE && typeof literal === 'string';
+        if (isText && !(isExact(Number(literal)) && parseFloat(literal) === Number(literal)))
           yield found(NO_DOUBLE, literal);
       }
     }
@@ -178,11 +188,20 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
   for (const { pointer, object } of unseen.values()) yield { pointer, part: object, ...UNSIGNED };
 }
 
-/** The number of members with a value. */
-function filledIn(object: JsonObject = {}): number {
-  const isFilled = ([name, value]: [string, unknown]): boolean =>
-    name !== '@context' && [value].flat().some((one) => one !== null);
-  return Object.entries(object).filter(isFilled).length;
+/** How many values each of the members has, sorted. Members without a value are left out. */
+function filledIn(object: JsonObject = {}): string {
+  const counts = Object.entries({ ...object, '@context': null }).map(([, value]) => valuesIn(value).length);
+  return counts.filter(Boolean).sort().join();
+}
+
+/** Without null, which makes no statement of its own even as a JSON value. */
+function valuesIn(value: unknown): unknown[] {
+  const isJson = (one: unknown): one is JsonObject => isJsonObject(one) && one['@type'] === '@json';
+  return [value].flat(Infinity).flatMap((one) => (isJson(one) ? valuesIn(one['@value']) : (one ?? [])));
+}
+
+function isNode(value: unknown): boolean {
+  return isJsonObject(value) && '@id' in value && Object.keys(value).length > 1;
 }
 
 const IN_LITERALS = /^@(value|type|language)$/;
@@ -194,8 +213,8 @@ function iriIn(value: unknown): unknown {
 
 /** The first literal that is there for the second time; undefined if an IRI is. */
 function repeatedIn(values: readonly unknown[]): unknown {
-  const keys = values.map(keyOf);
-  const repeated = values.find((_, index) => keys.indexOf(keys[index]) < index);
+  const keys = new Set<unknown>();
+  const repeated = values.find((value) => keys.size === keys.add(keyOf(value)).size);
   return isJsonObject(repeated) ? repeated['@value'] : repeated;
 }
 
@@ -219,7 +238,7 @@ async function losingTerms(
     const { document } = (await documentLoader(url)) as { document: unknown };
     for (const { name, member } of membersIn(document, '')) {
       const feature = featureOf(member);
-      if (feature !== undefined && !name.startsWith('@'))
+      if (feature !== undefined && !name.startsWith('@') && name !== 'id')
         terms.set(name, `${feature} of JSON-LD (context ${url})`);
     }
   }
@@ -261,7 +280,7 @@ function featureOf(definition: unknown): string | undefined {
     '@container': containers = [],
     ...others
   } = isJsonObject(definition) ? definition : {};
-  if (typeof id === 'string' && /^@(?!id$|type$)/.test(id)) return `the keyword ${id}`;
+  if (typeof id === 'string' && /^@(?!type$)/.test(id)) return `the keyword ${id}`;
   const container = [containers].flat().find((one) => typeof one === 'string' && one !== '@set');
   if (typeof container === 'string') return `the container ${container}`;
   return Object.keys(others).find((name) => name.startsWith('@') && !HARMLESS.test(name));

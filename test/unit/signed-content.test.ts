@@ -43,6 +43,7 @@ describe('content that the contexts of a document leave unsigned', () => {
   const x = (name: string): string => `https://x.example/#${name}`;
   const index = { '@id': x('a'), '@container': '@index' };
   const double = { '@id': x('a'), '@type': 'http://www.w3.org/2001/XMLSchema#double' };
+  const json = { '@id': x('json'), '@type': '@json' };
   const typed = (term: unknown): object => ({ T: { '@id': x('T'), '@context': { a: term } } });
   for (const [what, context, subject, pointer] of [
     ['the keys of a map by @index', { a: index }, { a: { k: { b: 'x' } } }, '/a'],
@@ -70,6 +71,18 @@ describe('content that the contexts of a document leave unsigned', () => {
     ['a reversed property', { a: { '@reverse': x('a') } }, { a: { b: 'x' } }, '/a'],
     ['the direction of a text', { a: { '@id': x('a'), '@direction': 'rtl' } }, { a: 'x' }, '/a'],
     ['which of two terms has a value', { a: x('b') }, { a: 'x', b: 'y' }, ''],
+    [
+      'which of two terms has a value, where a JSON value is null',
+      { a: x('b'), json },
+      { a: 'x', b: 'y', json: null },
+      '',
+    ],
+    [
+      'which of two terms has a value in a map by type',
+      { a: { '@id': x('a'), '@container': '@type' }, c: x('b') },
+      { a: { T: { b: 'x', c: 'y' } } },
+      '/a',
+    ],
     ['how often a text is there', { a: x('a') }, { a: ['x', 'y', 'x'] }, '/a'],
     ['how often a number is there, as text or not', { a: x('a') }, { a: ['5', 5] }, '/a'],
     [
@@ -84,6 +97,15 @@ describe('content that the contexts of a document leave unsigned', () => {
     ['a type that is no IRI', {}, { type: ['T', 'urn:a><b'], b: 'x' }, '/type'],
     ['the text behind a number', { a: double }, { a: '5 t' }, '/a'],
     ['a text that is no number', { a: double }, { a: 'five' }, '/a'],
+    ['a text that is a number of another notation', { a: double }, { a: '0x10' }, '/a'],
+    ['an empty text for a number', { a: double }, { a: '' }, '/a'],
+    [
+      'how often an id is there, alone and in an object',
+      { a: { '@id': x('a'), '@type': '@id' } },
+      { a: ['urn:x:1', { id: 'urn:x:1' }] },
+      '',
+    ],
+    ['an id under another name, by an alias of @id', { a: '@id' }, { a: 'urn:x:1', b: 'x' }, '/a'],
     [
       'an IRI in two spellings in a list',
       { a: { '@id': x('a'), '@type': '@vocab' } },
@@ -113,7 +135,10 @@ describe('content that the contexts of a document leave unsigned', () => {
       T: { '@id': x('T'), '@type': '@id', '@context': { '@protected': true, inner: x('inner'), none: null } },
       schema: 'https://schema.example/',
       a: 'schema:a',
-      json: { '@id': x('json'), '@type': '@json' },
+      json,
+      empty: { ...json, '@id': x('empty') },
+      nothing: { ...json, '@id': x('nothing') },
+      link: { '@id': x('link'), '@type': '@id' },
       vocab: { '@id': x('vocab'), '@type': '@vocab' },
       date: { '@id': x('date'), '@type': 'http://www.w3.org/2001/XMLSchema#dateTime' },
       set: { '@id': x('set'), '@container': '@set', '@context': { '@protected': true, inner: x('i') } },
@@ -124,9 +149,12 @@ describe('content that the contexts of a document leave unsigned', () => {
     const subject = {
       type: ['T', 'schema:Thing'],
       inner: 'x',
-      a: ['x', { id: 'urn:x:1' }],
-      json: { any: [1, 2], thing: null },
-      vocab: ['T', 'schema:b'],
+      a: ['x', { id: 'urn:x:3' }],
+      json: { any: [1, 2], thing: null, id: 'urn:x:1', more: [{ id: 7 }, { id: 7 }] },
+      empty: [],
+      nothing: null,
+      link: { id: 'urn:x:2' },
+      vocab: ['T', 'schema:b', 'urn:x:2'],
       date: '2026-01-31T00:00:00Z',
       set: [{ kind: 'schema:Item', inner: 'x' }, {}],
       number: ['5.25', 7],
