@@ -137,22 +137,20 @@ async function checkProtection(
   { contexts }: IntegrityQuestion,
 ): Promise<Check> {
   const check = 'covered by the signature';
+  const options = { documentLoader: contexts.load, contextResolver: new PreparedContexts() };
+  // The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
+  // noticed.
   const document = { ...shown };
   delete document.proof;
-  const inDocument = findUnprotectedContent(document, 'credential');
-  if (inDocument) return couldNotTell(check, `${inDocument.pointer} ${inDocument.problem}`);
+  const parts = { '': document, '/proof': { ...proof, '@context': shown['@context'] } };
   try {
-    const options = { documentLoader: contexts.load, contextResolver: new PreparedContexts() };
-    const [unsigned] = await unsignedContentIn(document, options);
-    if (unsigned) return couldNotTell(check, `${unsigned.pointer} ${unsigned.problem}`);
+    for (const [at, part] of Object.entries(parts)) {
+      const found = findUnprotectedContent(part, 'credential') ?? (await unsignedContentIn(part, options))[0];
+      if (found) return couldNotTell(check, `${at}${found.pointer} ${found.problem}`);
+    }
   } catch (thrown) {
     return couldNotTell(check, `not checked: ${proofProblemOf(thrown).problem}`);
   }
-  // The proof's members are read by name: an `expires` spelled as its IRI would be signed alike but not be
-  // noticed.
-  const members = Object.entries(proof).filter(([name]) => name !== '@context');
-  const inProof = findUnprotectedContent(Object.fromEntries(members), 'part');
-  if (inProof) return couldNotTell(check, `/proof${inProof.pointer} ${inProof.problem}`);
   const nothing = 'credentialSubject' in shown ? '' : '; it shows nothing of the subject';
   return valid(check, `a signature covers everything in the document but the order in lists${nothing}`);
 }

@@ -2,7 +2,9 @@ import type { JsonLdEvent } from 'jsonld';
 import { messageOf, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
-import { ADDED_OR_LEFT_OUT, disclose, REPEATED_STATEMENT, tokensOf, type ContextLoader } from './disclose';
+import { PreparedContexts } from '../issuance/prepared-contexts';
+import { unsignedContentIn } from '../issuance/signed-content';
+import { disclose, REPEATED_STATEMENT, tokensOf, type ContextLoader } from './disclose';
 import { contextsOf, presentedProof } from './presented-credential';
 
 /**
@@ -33,8 +35,15 @@ export async function deriveCredential(
   } catch (cause) {
     if (cause instanceof RequestError) throw cause;
     const { problem, isProven } = proofProblemOf(cause);
-    const message = `No version can be derived from the credential: ${problem}.`;
-    throw new RequestError(isProven ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED', message, { cause });
+    // Where a term loses content, the ids that disclose() adds are problems and statements of their own.
+    const document = { ...credential };
+    delete document.proof;
+    const options = { documentLoader, contextResolver: new PreparedContexts() };
+    const [unsigned] = isProven ? await unsignedContentIn(document, options).catch(() => []) : [];
+    const reason = unsigned ? `${unsigned.pointer} ${unsigned.problem}` : problem;
+    const message = `No version can be derived from the credential: ${reason}.`;
+    const code = isProven && !unsigned ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED';
+    throw new RequestError(code, message, { cause });
   }
 }
 
@@ -118,7 +127,7 @@ export function proofProblemOf(thrown: unknown): ProofProblem {
 /** Problems that show that the content was changed, by the beginnings of the libraries' messages. */
 const PROVEN: Readonly<Record<string, string>> = {
   'JSON pointer': 'a part that its issuer made mandatory is missing',
-  'Signature count': ADDED_OR_LEFT_OUT,
+  'Signature count': 'something was added to it or left out of it after signing',
   'Invalid signature': 'it was changed after signing, or another key signed it',
   [REPEATED_STATEMENT]: REPEATED_STATEMENT,
 };

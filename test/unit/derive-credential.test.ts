@@ -209,6 +209,33 @@ describe('deriving a credential', () => {
     expect(documentIntegrity.outcome).to.equal('could not tell');
   });
 
+  it('calls nothing changed that a context makes impossible to show', async () => {
+    const own = (name: string): string => `https://x.example/#${name}`;
+    const context = {
+      typedAs: '@type',
+      T: { '@id': own('T'), '@context': { '@propagate': false, a: own('a') } },
+      U: own('U'),
+      map: { '@id': own('map'), '@container': '@type' },
+    };
+    const load = loaderWith(context);
+    const sign = await createPlainSign(issuer.keyPair, load);
+    const signed = async (subject: JsonObject): Promise<JsonObject> => {
+      const document = { ...ownCredential(subject), type: ['VerifiableCredential', 'U'] };
+      const cryptosuite = createSignCryptosuite({ mandatoryPointers: ['/issuer'] });
+      return { ...(await sign(document, DATE, cryptosuite)) };
+    };
+    // The types are always shown whole: without them, terms have no meaning.
+    const derived = await deriveCredential(await signed({ type: ['T', 'U'], a: 'x' }), ['/type/1'], load);
+    expect(derived.type).to.deep.equal(['VerifiableCredential', 'U']);
+    for (const [subject, pointer] of [
+      [{ typedAs: 'T', a: 'x' }, '/credentialSubject/a'],
+      [{ map: { T: { a: 'x' } } }, '/credentialSubject'],
+    ] as [JsonObject, string][])
+      expect(await errorOf(deriveCredential(await signed(subject), [pointer], load))).to.include({
+        code: 'DERIVATION_FAILED',
+      });
+  });
+
   it('shows what a pointer of a random document names in a version that verifies, or refuses', async () => {
     const counts = { shown: 0, refused: 0 };
     for (let seed = 1; seed <= 30; seed++) {

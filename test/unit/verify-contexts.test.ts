@@ -66,6 +66,19 @@ describe('the contexts of a verified credential', () => {
     expect(verification.outcome).to.equal('valid');
   });
 
+  it("give 'could not tell' if they leave a member of the proof unsigned", async () => {
+    const fetchJson = serving({ '@context': { note: '@index' } });
+    const noting = {
+      ...derived,
+      '@context': [...(derived['@context'] as unknown[]), 'https://issuer.example/note.json'],
+    };
+    expect((await verify(noting, { fetchJson })).outcome).to.equal('valid');
+    const proof = { ...(derived.proof as object), note: 'revoked' };
+    const { documentIntegrity } = await verify({ ...noting, proof }, { fetchJson });
+    expect(documentIntegrity.outcome).to.equal('could not tell');
+    expect(failuresOf(documentIntegrity)).to.match(/^covered by the signature: \/proof\/note .*@index/);
+  });
+
   it("do not count as the publisher's after a redirect, with a query or from an echo service", async () => {
     const redirected: VerificationSources['fetchJson'] = async (url) =>
       serving(context)(new URL(url.pathname === '/go' ? EVIL : url.href));
