@@ -27,13 +27,14 @@ export interface MarkedDocument {
 /**
  * Marks the objects of a document, and expands it. It is at most a hundred levels deep.
  *
- * @param inJson pointers of objects that are in `@json`.
+ * @param odd pointers of objects that are in a value of `@json`, or whose `id` is a term like others, as in
+ *   the first version of TrustVC's context for `renderMethod`.
  * @throws JsonLdError for a context that cannot be used, and for what safe mode refuses.
  */
 export async function markObjects(
   document: JsonObject,
   options: ContextOptions,
-  inJson: ReadonlySet<string> = new Set(),
+  odd: ReadonlyMap<string, 'in JSON' | 'term'> = new Map(),
 ): Promise<MarkedDocument> {
   const prefix = `urn:bnid:_${randomUUID()}_`;
   const objects = new Map<unknown, { pointer: string; object: JsonObject }>();
@@ -41,8 +42,9 @@ export async function markObjects(
 
   function mark(value: unknown, pointer: string): unknown {
     if (Array.isArray(value)) return value.map((item, index) => mark(item, `${pointer}/${index}`));
-    if (!isJsonObject(value) || '@value' in value || inJson.has(pointer)) return value;
-    const id = idOf(value) ?? `${prefix}${count++}`;
+    if (!isJsonObject(value) || '@value' in value || odd.get(pointer) === 'in JSON') return value;
+    const own = odd.has(pointer) ? undefined : (value.id ?? value['@id']);
+    const id = own ?? `${prefix}${count++}`;
     const members = Object.entries(value).map(([name, member]): [string, unknown] => {
       return [name, name === '@context' ? member : mark(member, pointer + pointerStep(name))];
     });
@@ -51,24 +53,26 @@ export async function markObjects(
     return object;
   }
 
-  /** The ids of the objects in JSON values. */
-  function idsInJson(value: unknown, isJson: boolean): unknown[] {
-    if (typeof value !== 'object' || value === null) return [];
-    const { '@type': type } = value as JsonObject;
-    const inner = Object.values(value).flatMap((one) => idsInJson(one, isJson || type === '@json'));
-    return isJson ? [idOf(value), ...inner] : inner;
+  const ids = { node: new Set<unknown>(), json: new Set<unknown>() };
+  function collectIds(value: unknown, kind: 'node' | 'json'): void {
+    if (typeof value !== 'object' || value === null) return;
+    const { id, '@id': own, '@type': type } = value as JsonObject;
+    ids[kind].add(kind === 'json' ? (id ?? own) : own);
+    for (const one of Object.values(value)) collectIds(one, type === '@json' ? 'json' : kind);
   }
 
   const marked = mark(document, '') as JsonObject;
   const expanded = await jsonld.expand(marked, { ...options, safe: true });
-  const ids = new Set(idsInJson(expanded, false));
-  const found = [...objects.values()].filter(({ object }) => ids.has(idOf(object)));
-  if (found.length === 0) return { marked, expanded, objects };
-  return markObjects(document, options, new Set([...inJson, ...found.map(({ pointer }) => pointer)]));
-}
-
-function idOf({ id, '@id': own }: { id?: unknown; '@id'?: unknown }): unknown {
-  return id ?? own;
+  collectIds(expanded, 'node');
+  const found = new Map(odd);
+  for (const { pointer, object } of objects.values()) {
+    const id = object.id ?? object['@id'];
+    if (ids.json.has(id)) found.set(pointer, 'in JSON');
+    else if (!ids.node.has(id)) found.set(pointer, 'term');
+  }
+  const result = { marked, expanded, objects };
+  // An id in another spelling cannot stand beside a second one.
+  return found.size === odd.size ? result : markObjects(document, options, found).catch(() => result);
 }
 
 const XSD_DOUBLE = 'http://www.w3.org/2001/XMLSchema#double';
@@ -158,8 +162,10 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
         yield found(UNSIGNED);
       // The ids of objects that have more are looked at in these.
       const others = values.filter((value) => !isNode(value));
-      if (others.length > 1 && new Set(others.map(keyOf)).size < others.length)
-        yield found(REPEATED, repeatedIn(others));
+      const keys = new Set<unknown>();
+      const repeated = others.find((value) => keys.size === keys.add(keyOf(value)).size);
+      if (repeated !== undefined)
+        yield found(REPEATED, isJsonObject(repeated) ? repeated['@value'] : repeated);
       for (const name of [iri, ...others.map(iriIn)])
         if (typeof name === 'string' && NOT_IN_IRIS.test(name)) yield found(NO_IRI, name);
       for (const value of values.filter(isJsonObject)) {
@@ -209,13 +215,6 @@ const IN_LITERALS = /^@(value|type|language)$/;
 /** The IRI in an expanded value, or of the datatype of one. */
 function iriIn(value: unknown): unknown {
   return isJsonObject(value) ? (value['@id'] ?? value['@type']) : value;
-}
-
-/** The first literal that is there for the second time; undefined if an IRI is. */
-function repeatedIn(values: readonly unknown[]): unknown {
-  const keys = new Set<unknown>();
-  const repeated = values.find((value) => keys.size === keys.add(keyOf(value)).size);
-  return isJsonObject(repeated) ? repeated['@value'] : repeated;
 }
 
 /** Equal for two expanded values that make the same statement, or that a reader takes for the same. */

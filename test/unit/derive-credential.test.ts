@@ -216,6 +216,7 @@ describe('deriving a credential', () => {
       T: { '@id': own('T'), '@context': { '@propagate': false, a: own('a') } },
       U: own('U'),
       map: { '@id': own('map'), '@container': '@type' },
+      rendered: { '@id': own('rendered'), '@context': { '@protected': true, id: own('id') } },
     };
     const load = loaderWith(context);
     const sign = await createPlainSign(issuer.keyPair, load);
@@ -227,6 +228,13 @@ describe('deriving a credential', () => {
     // The types are always shown whole: without them, terms have no meaning.
     const derived = await deriveCredential(await signed({ type: ['T', 'U'], a: 'x' }), ['/type/1'], load);
     expect(derived.type).to.deep.equal(['VerifiableCredential', 'U']);
+    const rendered = { id: 'https://x.example', type: 'U' };
+    const shown = await deriveCredential(
+      await signed({ U: 'x', rendered }),
+      ['/credentialSubject/rendered/id'],
+      load,
+    );
+    expect(shown.credentialSubject).to.deep.equal({ rendered });
     for (const [subject, pointer] of [
       [{ typedAs: 'T', a: 'x' }, '/credentialSubject/a'],
       [{ map: { T: { a: 'x' } } }, '/credentialSubject'],

@@ -145,6 +145,11 @@ describe('content that the contexts of a document leave unsigned', () => {
       number: double,
       other: { '@id': x('other'), '@context': null },
       kind: '@type',
+      // As in the first version of TrustVC's context for renderMethod.
+      rendered: {
+        '@id': x('rendered'),
+        '@context': { '@protected': true, id: { '@id': x('id') }, type: { '@id': x('type') } },
+      },
     };
     const subject = {
       type: ['T', 'schema:Thing'],
@@ -160,6 +165,10 @@ describe('content that the contexts of a document leave unsigned', () => {
       number: ['5.25', 7],
       name: [{ '@value': 'x', '@language': 'en' }],
       other: {},
+      rendered: [
+        { id: 'https://x.example', type: 'A' },
+        { id: 'https://x.example', type: 'B' },
+      ],
     };
     expect(await problemOf(ownCredential(subject), loaderWith(context))).to.equal('');
   });
