@@ -99,11 +99,6 @@ const UNSIGNED = notProtected(
 /** Problems told of one document, of which a stranger may have made any number. */
 const MOST_TOLD = 100;
 
-/** A problem, and the part of the document that has it. */
-interface Unsigned extends UnprotectedContent {
-  part: unknown;
-}
-
 /**
  * Finds all content that a signature does not protect because of what the contexts make of it. The signed
  * statements have the ids, the types and the values of a document, and its names as IRIs. So each name must
@@ -117,40 +112,43 @@ export async function unsignedContentIn(
   options: ContextOptions,
 ): Promise<UnprotectedContent[]> {
   try {
-    const found: Unsigned[] = [];
+    const found: UnprotectedContent[] = [];
     for (const one of differences(await markObjects(document, options))) {
       found.push(one);
       if (found.length === MOST_TOLD) break;
     }
-    const terms = found.length > 0 ? await losingTerms(document, options) : new Map<string, string>();
-    return found.map((one) => useOf(terms, one) ?? one);
+    if (found.length === 0) return [];
+    const uses = await losingUses(document, options);
+    return found.map((one) => uses.find((use) => isWithin(one, use) || isWithin(use, one)) ?? one);
   } catch (thrown) {
     // With some of these features, no object can have the id that is added.
-    const terms = await losingTerms(document, options).catch(() => new Map<string, string>());
-    const found = useOf(terms, { pointer: '', part: document });
-    if (found) return [found];
+    const [use] = await losingUses(document, options).catch(() => []);
+    if (use) return [use];
     throw thrown;
   }
 }
 
+function isWithin({ pointer }: UnprotectedContent, { pointer: outer }: UnprotectedContent): boolean {
+  return pointer === outer || pointer.startsWith(`${outer}/`);
+}
+
 /** The differences between the objects of a document and those that are signed. */
-function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned, void> {
+function* differences({ expanded, objects }: MarkedDocument): Generator<UnprotectedContent, void> {
   const unseen = new Map(objects);
 
-  function* inNode(node: JsonObject): Generator<Unsigned, void> {
+  function* inNode(node: JsonObject): Generator<UnprotectedContent, void> {
     const place = unseen.get(node['@id']);
     if (place === undefined) {
       const spelt = [...unseen.values()].find(({ object: { id } }) => typeof id === 'string');
-      yield { pointer: `${spelt?.pointer ?? ''}/id`, part: {}, ...NO_IRI };
+      yield { pointer: `${spelt?.pointer ?? ''}/id`, ...NO_IRI };
       return;
     }
     unseen.delete(node['@id']);
     const { pointer, object } = place;
-    const found = (problem: Problem, value?: unknown): Unsigned => {
+    const found = (problem: Problem, value?: unknown): UnprotectedContent => {
       const name = Object.keys(object).find((one) => [object[one]].flat().includes(value));
       return {
         pointer: name === undefined ? pointer : pointer + pointerStep(name),
-        part: object,
         ...problem,
       };
     };
@@ -173,8 +171,7 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
           const named = objects.get(value['@id']);
           const isAlone = filledIn(named?.object) === '1';
           if (isNode(value) || (isAlone && unseen.has(value['@id']))) yield* inNode(value);
-          else if (named && !isAlone)
-            yield { pointer: `${named.pointer}/id`, part: named.object, ...SAME_ID };
+          else if (named && !isAlone) yield { pointer: `${named.pointer}/id`, ...SAME_ID };
           continue;
         }
         const { '@value': literal, '@type': type } = value;
@@ -189,9 +186,9 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unsigned
   }
 
   for (const [id, { pointer }] of objects)
-    if (typeof id === 'symbol') yield { pointer: `${pointer}/id`, part: {}, ...SAME_ID };
+    if (typeof id === 'symbol') yield { pointer: `${pointer}/id`, ...SAME_ID };
   for (const node of expanded) yield* inNode(node);
-  for (const { pointer, object } of unseen.values()) yield { pointer, part: object, ...UNSIGNED };
+  for (const { pointer } of unseen.values()) yield { pointer, ...UNSIGNED };
 }
 
 /** How many values each of the members has, sorted. Members without a value are left out. */
@@ -227,37 +224,25 @@ function keyOf(value: unknown): unknown {
 /** Features of a term that change no statement. */
 const HARMLESS = /^@(id|type|context|language|protected|prefix)$/;
 
-/** The terms that have a feature of JSON-LD that may lose content, with the feature and the context. */
-async function losingTerms(
-  { '@context': contexts }: JsonObject,
+/** The uses of terms that have a feature of JSON-LD that may lose content; each names the context. */
+async function losingUses(
+  document: JsonObject,
   { documentLoader }: ContextOptions,
-): Promise<Map<string, string>> {
-  const terms = new Map<string, string>();
-  for (const url of [contexts].flat().filter((one) => typeof one === 'string')) {
-    const { document } = (await documentLoader(url)) as { document: unknown };
-    for (const { name, member } of membersIn(document, '')) {
+): Promise<UnprotectedContent[]> {
+  const features = new Map<string, string>();
+  for (const url of [document['@context']].flat().filter((one) => typeof one === 'string')) {
+    const { document: context } = (await documentLoader(url)) as { document: unknown };
+    for (const { name, member } of membersIn(context, '')) {
       const feature = featureOf(member);
       if (feature !== undefined && !name.startsWith('@') && name !== 'id')
-        terms.set(name, `${feature} of JSON-LD (context ${url})`);
+        features.set(name, `${feature} of JSON-LD (context ${url})`);
     }
   }
-  return terms;
-}
-
-/** The first of the terms on the way to a part of a document, or in it. */
-function useOf(
-  terms: ReadonlyMap<string, string>,
-  { pointer, part }: Pick<Unsigned, 'pointer' | 'part'>,
-): UnprotectedContent | undefined {
-  const onTheWay = pointer.split('/').map((name, index, names) => {
-    return { name, at: names.slice(0, index + 1).join('/') };
-  });
-  for (const { name, at } of [...onTheWay, ...membersIn(part, pointer)]) {
-    const feature = terms.get(name);
+  return [...membersIn(document, '')].flatMap(({ name, at }) => {
+    const feature = features.get(name);
     const problem = `uses ${feature}, which may lose content before it is signed; use a term without it`;
-    if (feature !== undefined) return { pointer: at, ...notProtected(problem) };
-  }
-  return undefined;
+    return feature === undefined ? [] : { pointer: at, ...notProtected(problem) };
+  });
 }
 
 /** The members of all objects in a value, with their pointers. */
