@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { errorLines, hintFor, maskKnown, maskSecrets, Refusal } from './errors';
-import { printable, printableJson } from './terminal/printable';
+import { printable } from '../service/base/printable';
+import { printableJson } from './terminal/printable';
 
 /** The exit codes of every command (docs/cli.md). */
 export const EXIT_CODES = { yes: 0, no: 1, failed: 2 } as const;

@@ -2,7 +2,7 @@ import { ConfigurationError, messageOf, ServiceError } from '../service/base/err
 import { secretMasker } from '../service/base/mask-secrets';
 import { envFileOf, knownSecrets } from '../service/config/config';
 import { commandHint } from '../service/config/tenant';
-import { printable } from './terminal/printable';
+import { printable } from '../service/base/printable';
 
 /**
  * A command is not carried out: the registry would refuse it, or the user must confirm or add something.

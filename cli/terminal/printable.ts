@@ -1,34 +1,8 @@
-import { cut, LONGEST_MESSAGE } from '../../service/base/errors';
-
-/**
- * Characters that are not seen, or change how others are seen. Letters have at most four marks in any script;
- * more would cover the lines around them.
- */
-export const UNWANTED =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|\u034f|\u17b4|\u17b5|(?<=\p{M}{4})\p{M}/gu;
-
-/**
- * Makes a stranger's text safe for one line of a terminal: control characters could act as commands, and
- * direction marks could change how a line reads.
- */
-export function printable(text: string): string {
-  return cut(escaped(text), LONGEST_MESSAGE);
-}
+import { escaped } from '../../service/base/printable';
 
 /** JSON text with the same characters escaped; JSON itself escapes only the first 32. */
 export function printableJson(value: unknown, indent = 2): string {
   return JSON.stringify(value, bigintAsText, indent).split('\n').map(escaped).join('\n');
-}
-
-function escaped(text: string): string {
-  return text.replace(UNWANTED, (found) =>
-    Array.from({ length: found.length }, (_, index) => escapeOf(found.charCodeAt(index))).join(''),
-  );
-}
-
-/** A UTF-16 unit as JSON escapes it. */
-export function escapeOf(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
 /** Token ids are 256 bits. */

@@ -1,4 +1,4 @@
-import { UNWANTED, escapeOf } from '../../cli/terminal/printable';
+import { UNWANTED, escapeOf } from '../../service/base/printable';
 
 /**
  * Splits a stranger's text into characters as they are, and escapes of those that nobody would see, such as

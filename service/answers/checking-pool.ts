@@ -66,11 +66,11 @@ const LONGEST_FETCHING_MS = 10_000;
  *     one value of                                       signed  verified  derived
  *     ASCII                                                 256       512      512
  *     Chinese letters, or emoji                             512       512      512
- *     ASCII, line ends or quotes, and one Chinese letter    512       768      768
+ *     ASCII, line ends or quotes, and one Chinese letter    512      1280     1280
  *
  * One letter beyond Latin 1 doubles the memory of the whole value, and six copies exist at once.
  */
-const HEAP_MEGABYTES = 1024;
+const HEAP_MEGABYTES = 1536;
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
 /** The processes start when they are first needed. */

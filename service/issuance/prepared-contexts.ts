@@ -55,6 +55,8 @@ class Outcomes {
   }
 
   set(active: ActiveContext, processed: ProcessedContext): void {
+    // What jsonld keeps of a context with @import is not its outcome.
+    if (!((processed.context as ActiveContext | undefined)?.mappings instanceof Map)) return;
     Object.assign(processed.context, { clone: cloneSharingTerms, revertToPreviousContext: revert });
     const outer = outerOf(active);
     const outcomes = outer ? this.byOuterContext : this.byContext;

@@ -51,6 +51,41 @@ export async function disclose(
   pointers: readonly string[],
   documentLoader: ContextLoader,
 ): Promise<JsonObject> {
+  const { version, proof, mandatory, others, signatures, publicKey } = await draft(
+    credential,
+    pointers,
+    documentLoader,
+  );
+  // A verifier must find the same statements in the version, and their signatures must be right.
+  const suite = createStrictVerifyCryptosuite();
+  const asked = { cryptosuite: suite, document: version, proof, documentLoader };
+  const { nonMandatory, ...found } = await suite.createVerifyData(asked);
+  const { mandatoryHash } = await hashMandatory({ mandatory });
+  const isSame =
+    nonMandatory.length === others.length &&
+    nonMandatory.every((statement, index) => statement === others[index]) &&
+    Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;
+  if (!isSame) throw notSelectable();
+  if (!areSigned(nonMandatory, signatures, publicKey)) throw new Error('Invalid signature');
+  return { ...version, proof };
+}
+
+/** A version before it is verified. Of a large document each copy of the statements takes 100 MB. */
+interface Draft {
+  version: JsonObject;
+  proof: JsonObject;
+  mandatory: string[];
+  /** The other statements of the version, with their signatures by the key of the proof. */
+  others: string[];
+  signatures: Uint8Array[];
+  publicKey: Uint8Array;
+}
+
+async function draft(
+  credential: JsonObject,
+  pointers: readonly string[],
+  documentLoader: ContextLoader,
+): Promise<Draft> {
   const { proof: issued, ...document } = credential as JsonObject & { proof: JsonObject };
   const base = parseBaseProofValue({ proof: issued });
   const options = { documentLoader, contextResolver: new PreparedContexts() };
@@ -86,22 +121,14 @@ export async function disclose(
     mandatoryIndexes: [...disclosed.keys()].filter((index) => mandatory.has(disclosed[index] ?? '')),
   });
 
-  // A verifier must find the same statements in the version, and their signatures must be right.
-  const version = select(document, selection) as JsonObject;
-  const suite = createStrictVerifyCryptosuite();
-  const found = await suite.createVerifyData({
-    cryptosuite: suite,
-    document: version,
+  return {
+    version: select(document, selection) as JsonObject,
     proof,
-    documentLoader,
-  });
-  const { mandatoryHash } = await hashMandatory({ mandatory: [...mandatory] });
-  const isSame =
-    found.nonMandatory.join('') === others.filter((one) => chosen.has(one)).join('') &&
-    Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;
-  if (!isSame) throw notSelectable();
-  if (!areSigned(found.nonMandatory, signatures, base.publicKey)) throw new Error('Invalid signature');
-  return { ...version, proof };
+    mandatory: [...mandatory],
+    others: others.filter((statement) => chosen.has(statement)),
+    signatures,
+    publicKey: base.publicKey,
+  };
 }
 
 function notSelectable(): RequestError {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { expect } from 'chai';
 import { checkDid } from '../../cli/keys/check-did';
-import { printable } from '../../cli/terminal/printable';
+import { printable } from '../../service/base/printable';
 import { didDocumentOf, type DidDocument } from '../../cli/keys/did-key';
 import { freePort } from '../../devnet/place';
 import { type DidKeyPair } from '../../service/base/did-key-pair';

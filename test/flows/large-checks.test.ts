@@ -49,15 +49,15 @@ describe('checks of the largest documents', () => {
     expect(isWhole(derived.body.verifiableCredential)).to.equal(true);
   });
 
-  it('end alone when they take more memory than a check may have', async () => {
+  it('give no verdict on what no library can read, and go on', async () => {
     const small = await post<object>('/create/BILL_OF_LADING', bodyWith({ vessel: 'x' }));
     const { signedW3CDocument } = small.body as { signedW3CDocument: Credential };
     // One byte of JSON, and six characters of the statement that would be signed.
     const hostile = { ...signedW3CDocument.credentialSubject, vessel: `中${'\u007f'.repeat(45_000_000)}` };
     const asked = (credentialSubject: object): string =>
       `{"verifiableCredential":${JSON.stringify({ ...signedW3CDocument, credentialSubject })}`;
-    const ended = await post('/credentials/verify', `${asked(hostile)}}`);
-    expect([ended.status, ended.code]).to.deep.equal([500, 'CHECK_ENDED']);
+    const { body } = await post<{ outcome: string }>('/credentials/verify', `${asked(hostile)}}`);
+    expect(body.outcome).to.equal('could not tell');
     const issuer = `did:web:${'a:'.repeat(10_000_000)}`;
     const named = JSON.stringify({ verifiableCredential: { ...signedW3CDocument, issuer } });
     const refused = await post('/credentials/verify', named);

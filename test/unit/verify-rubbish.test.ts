@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { LONGEST_MESSAGE } from '../../service/base/errors';
-import { printable, printableJson } from '../../cli/terminal/printable';
+import { printableJson } from '../../cli/terminal/printable';
+import { printable } from '../../service/base/printable';
 import { verifyFile } from '../../cli/credentials/verify-and-derive';
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
@@ -127,7 +128,7 @@ describe('rubbish in place of a credential', () => {
       const refusal = await errorOf(verifyCredential(changed, fakeSources(issuer)));
       expect(refusal, pointer).to.have.property('code', 'CREDENTIAL_INVALID');
       expect(refusal.message.startsWith(pointer), refusal.message).to.equal(true);
-      expect(refusal.message).to.contain('is a name of more than 2048 characters').and.have.length.below(200);
+      expect(refusal.message).to.contain('is a name of more than 2048 characters').and.have.length.below(400);
     }
   });
 
@@ -143,8 +144,10 @@ describe('rubbish in place of a credential', () => {
     const fetchJson: VerificationSources['fetchJson'] = async ({ href: url }) => {
       return { kind: 'json', url, contentType: 'application/json', text: JSON.stringify(json), json };
     };
-    const refusal = await errorOf(verifyCredential(changed, fakeSources(issuer, { fetchJson })));
-    expect(refusal).to.have.property('code', 'CHECK_ENDED');
+    const { documentIntegrity } = await verifyCredential(changed, fakeSources(issuer, { fetchJson }));
+    expect(documentIntegrity.outcome).to.equal('could not tell');
+    const [signature] = documentIntegrity.checks.filter(({ check }) => check === 'signature');
+    expect(signature?.found).to.match(/^not checked: /);
   });
 
   it('is refused as not a verifiable credential if it is the whole document', () => {

@@ -5,11 +5,10 @@ import {
   ServiceError,
   UnavailableError,
   codeOf,
-  cut,
-  LONGEST_MESSAGE,
   messageOf,
   orUndefined,
 } from '../../base/errors';
+import { printable } from '../../base/printable';
 import type { Logger } from '../../base/logger';
 import type { RequestState } from './request-log';
 
@@ -94,7 +93,7 @@ export function errors(options: {
       const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
       const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
       // Masked before it is cut: part of a secret would not be recognised.
-      const message = cut(options.mask(told === undefined ? reason : messageOf(thrown)), LONGEST_MESSAGE);
+      const message = printable(options.mask(told === undefined ? reason : messageOf(thrown)));
       const code = codeOf(thrown) ?? 'INTERNAL';
       if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);

@@ -1,4 +1,4 @@
-import { UNWANTED } from '../../../cli/terminal/printable';
+import { UNWANTED } from '../../../service/base/printable';
 import { listedCodes, readDocument } from '../pages/markdown';
 
 // The rules of all that people read: errors of answers, lines of the log, and the output of commands.
