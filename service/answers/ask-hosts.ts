@@ -6,7 +6,7 @@ import { fetchJson, type FetchedJson } from '../did/fetch-json';
 import type { DocumentLoader } from '../issuance/document-loader';
 import type { Fetched, Wanted } from './checking-process';
 
-/** Who may be asked, and for how long. */
+/** The hosts that may be asked, and the time for it. */
 export interface Asking {
   /** The addresses that may be asked: the maker of a credential chooses them. */
   rules: SinkRules;

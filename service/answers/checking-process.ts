@@ -40,7 +40,7 @@ export interface CheckingTask {
 }
 
 /**
- * What a check has to know from others. Who asks them is not the process: it holds a permit, and the maker of
+ * The answers of others that a check needs. The process does not ask: it holds a permit, and the maker of
  * a credential chooses who is asked, and how long that takes.
  */
 export interface Wanted {

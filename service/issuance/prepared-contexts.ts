@@ -55,7 +55,7 @@ class Outcomes {
   }
 
   set(active: ActiveContext, processed: ProcessedContext): void {
-    // What jsonld keeps of a context with @import is not its outcome.
+    // jsonld keeps something else than an outcome of a context with @import.
     if (!((processed.context as ActiveContext | undefined)?.mappings instanceof Map)) return;
     Object.assign(processed.context, { clone: cloneSharingTerms, revertToPreviousContext: revert });
     const outer = outerOf(active);

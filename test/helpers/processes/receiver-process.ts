@@ -14,7 +14,7 @@ export interface ReceiverProcess {
   /** Resolves with the address when it listens; rejects with the output if it ends instead. */
   listening(this: void): Promise<string>;
   pid: number;
-  /** What it printed, as JSON. */
+  /** Its output, as JSON. */
   lines(this: void): Record<string, unknown>[];
   output(this: void): string;
   errors(this: void): string;

@@ -40,7 +40,7 @@ const RAW_REQUESTS = 10;
 /** A seed of so many has bodies of up to 48 MB too, which take seconds. */
 const GIANTS_EVERY = 8;
 const GIANTS = 1;
-/** Of an attachment. The answer of POST /create fits into a body, too. */
+/** Characters of an attachment. The answer of POST /create fits into a body, too. */
 const LARGE_MEGABYTES = 46;
 /** Long enough for a busy machine: it ends requests that hang. */
 const ANSWER_WITHIN_MS = 120_000;
@@ -50,7 +50,7 @@ const ANSWER_WITHIN_MS = 120_000;
  */
 const MOST_MEGABYTES = 3_000;
 const RECEIVER_HEAP_MEGABYTES = 64;
-/** What a process may keep after a seed, such as caches and compiled code. */
+/** Memory that a process may keep after a seed, such as caches and compiled code. */
 const MOST_KEPT_MEGABYTES = 64;
 const LARGEST_CHECKED = 1_000_000;
 const LONGEST_SHOWN = 400;
