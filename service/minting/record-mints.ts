@@ -13,6 +13,7 @@ const JOURNAL_PAUSE_MS = 1_000;
  */
 export class MintRecorder {
   readonly #underWay = new Set<Promise<void>>();
+  #hasOldNonces = false;
 
   constructor(private readonly options: MintQueueOptions & { states: MintStates; stopping: AbortSignal }) {}
 
@@ -106,7 +107,17 @@ export class MintRecorder {
 
   /** Notes the chain; false when the journal's blocks were those of another chain. */
   async enterChain(genesisHash: string): Promise<boolean> {
-    return (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
+    const isSame = (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
+    this.#hasOldNonces ||= !isSame;
+    return isSame;
+  }
+
+  /** Whether the nonces are those of another chain, whichever part noticed first. Answers true once. */
+  async leavesOldNonces(genesisHash: string): Promise<boolean> {
+    await this.enterChain(genesisHash);
+    const hasOldNonces = this.#hasOldNonces;
+    this.#hasOldNonces = false;
+    return hasOldNonces;
   }
 
   /** A reorganisation removed the final blocks of this many mints, from block `since` on. */

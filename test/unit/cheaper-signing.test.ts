@@ -147,7 +147,8 @@ describe('cheaper signing', () => {
   it('keeps at most 50 processed contexts in its cache', async () => {
     const [context] = await new PreparedContexts().resolve({ context: [CONTEXT_URL], documentLoader });
     const actives = Array.from({ length: 1_000 }, () => ({}) as ActiveContext);
-    for (const active of actives) context?.cache.set(active, { context: {} } as ProcessedContext);
+    const processed = { context: { mappings: new Map() }, events: [] } as unknown as ProcessedContext;
+    for (const active of actives) context?.cache.set(active, processed);
     const kept = actives.filter((active) => context?.cache.get(active) !== undefined);
     expect(kept).to.have.lengthOf.within(1, 50);
   });
