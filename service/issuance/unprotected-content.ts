@@ -165,7 +165,7 @@ const NESTED_LIST = notProtected(
   'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
 );
 const LONG_NAME = invalid(`is a name of more than ${LONGEST_NAME} characters; shorten it`);
-/** Libraries compare each text of a list with every other: this takes some ten seconds. */
+/** Libraries compare each text of a list with every other: 19,900 texts of 2.6 KB took minutes. */
 const MOST_COMPARED = 10_000_000_000;
 const LONG_LIST = {
   code: 'BODY_TOO_COMPLEX' as const,
