@@ -1,24 +1,32 @@
 import { createSignCryptosuite, type SignCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import {
-  canonicalizeAndGroup,
   createHmac,
   createHmacIdLabelMapFunction,
   hashCanonizedProof,
   hashMandatory,
+  labelReplacementCanonicalizeNQuads,
+  relabelBlankNodes,
+  toDeskolemizedNQuads,
 } from '@digitalbazaar/di-sd-primitives';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createPrivateKey, sign } from 'node:crypto';
+import { RequestError } from '../base/errors';
 import { newP256Key, P256_BYTES, P256_PUBLIC_PREFIX } from '../base/did-key-pair';
 import type * as proofValues from '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js';
+import type { JsonObject } from './credential';
 import { PreparedContexts } from './prepared-contexts';
+import { selectParts } from './select-parts';
+import { markObjects, unsignedContentIn } from './signed-content';
 
 /**
  * The ecdsa-sd-2023 cryptosuite for an issuer of many documents. It replaces two functions of the library,
- * which support neither prepared contexts nor keys other than WebCrypto's, and makes the same calls for each
- * step. The signed data and the proof equal the library's byte for byte (test/unit/cheaper-signing.test.ts).
+ * which support neither prepared contexts nor keys other than WebCrypto's. The statements are those of the
+ * document with an id for each object; the library makes the same from a copy that it expands and compacts.
+ * The signed data and the proof equal the library's byte for byte (test/unit/cheaper-signing.test.ts).
  *
  * @param makeStatementKey creates a new key for each credential; tests pass one that is not random.
+ * @throws RequestError for content that the signature would not cover.
  */
 export function createIssuingCryptosuite(
   mandatoryPointers: string[],
@@ -32,18 +40,27 @@ export function createIssuingCryptosuite(
       const proofHash = hashCanonizedProof({ document, proof, options });
       // An error in the document is reported before one in the proof.
       proofHash.catch(() => undefined);
+      const marking = markObjects(document as JsonObject, options);
+      const [unsigned] = await unsignedContentIn(document as JsonObject, options, marking);
+      if (unsigned) throw new RequestError(unsigned.code, `${unsigned.pointer} ${unsigned.problem}.`);
+      const { marked, expanded } = await marking;
       const hmac = await createHmac({ key: null });
-      const { groups } = await canonicalizeAndGroup({
-        document,
+      const { labelMap, nquads } = await labelReplacementCanonicalizeNQuads({
+        nquads: await toDeskolemizedNQuads({
+          document: expanded,
+          options: { ...options, skipExpansion: true },
+        }),
         labelMapFactoryFunction: createHmacIdLabelMapFunction({ hmac }),
-        groups: { mandatory: mandatoryPointers },
         options,
       });
-      const mandatory = [...groups.mandatory.matching.values()];
+      const parts = selectParts(marked, mandatoryPointers);
+      const selected = await toDeskolemizedNQuads({ document: parts, options });
+      const mandatory = new Set(relabelBlankNodes({ nquads: selected, labelMap }));
       return {
         proofHash: await proofHash,
-        mandatoryHash: (await hashMandatory({ mandatory })).mandatoryHash,
-        nonMandatory: [...groups.mandatory.nonMatching.values()],
+        mandatoryHash: (await hashMandatory({ mandatory: nquads.filter((one) => mandatory.has(one)) }))
+          .mandatoryHash,
+        nonMandatory: nquads.filter((one) => !mandatory.has(one)),
         hmacKey: await hmac.export(),
         mandatoryPointers,
       };

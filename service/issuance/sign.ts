@@ -7,9 +7,8 @@ import { openIssuerKey } from '../keys/issuer-key';
 import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
-import { createIssuingCryptosuite, newStatementKey } from './issuing-cryptosuite';
-import { PreparedContexts } from './prepared-contexts';
-import { membersIn, unsignedContentIn } from './signed-content';
+import { createIssuingCryptosuite } from './issuing-cryptosuite';
+import { membersIn } from './signed-content';
 
 /** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
@@ -45,13 +44,9 @@ export async function createCredentialSigner(
   client?: ModuleClient,
 ): Promise<SignCredential> {
   const open = await openIssuerKey(key, client);
-  const contextResolver = new PreparedContexts();
-  const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS, newStatementKey, contextResolver);
+  const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {
-      const options = { documentLoader, contextResolver };
-      const [unsigned] = await unsignedContentIn({ ...credential }, options);
-      if (unsigned) throw new RequestError(unsigned.code, `${unsigned.pointer} ${unsigned.problem}.`);
       const signer = await open();
       const suite = new DataIntegrityProof({ signer, date: created.toISOString(), cryptosuite });
       const purpose = new jsigs.purposes.AssertionProofPurpose();

@@ -126,6 +126,11 @@ declare module '@digitalbazaar/di-sd-primitives' {
   export function createHmac(options: { key: Uint8Array | null }): Promise<Hmac>;
   export function createHmacIdLabelMapFunction(options: { hmac: Hmac }): object;
   export function toDeskolemizedNQuads(options: { document: unknown; options: object }): Promise<string[]>;
+  export function labelReplacementCanonicalizeNQuads(options: {
+    nquads: string[];
+    labelMapFactoryFunction: object;
+    options: object;
+  }): Promise<{ labelMap: LabelMap; nquads: string[] }>;
   export function relabelBlankNodes(options: { nquads: string[]; labelMap: LabelMap }): string[];
   export function hashCanonizedProof(options: {
     document: object;

