@@ -33,6 +33,28 @@ describe('content that a signature would not protect', () => {
       expect(found?.code).to.equal('TEXT_NOT_PROTECTED');
     });
 
+  it('includes the list that has one text too many for libraries, which compare all of a list', () => {
+    const texts = Array.from({ length: 1_000 }, (_, index) => `${'x'.repeat(2_490)}${index}`);
+    const lists = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, texts]));
+    const packages = [{ a: texts }, { a: texts }];
+    expect(pointerIn(lists)).to.equal('/e');
+    expect(pointerIn({ ...lists, e: 'x' })).to.equal(undefined);
+    expect(pointerIn({ a: texts, b: texts, packages, e: texts })).to.equal('/e');
+    const found = foundIn(lists);
+    expect(found?.code).to.equal('BODY_TOO_COMPLEX');
+    expect(found?.problem).to.match(/join them/);
+  });
+
+  it('is not in the largest documents whose texts are compared little', () => {
+    const long = 'x'.repeat(5_200);
+    const rows = Array.from({ length: 9_960 }, (_, index) => ({ packagesDescription: long + index }));
+    const small = Array.from({ length: 3_000 }, (_, index) => ({ packagesWeight: `${index} KG` }));
+    const attachments = [{ data: 'JVBERi0xLjcK/+9='.repeat(33_000_000 / 16), filename: 'a.pdf' }];
+    const ports = Array.from({ length: 19_000 }, (_, index) => `port ${index}`);
+    for (const subject of [{ packages: rows }, { packages: small, attachments }, { links: ports }])
+      expect(pointerIn(subject)).to.equal(undefined);
+  });
+
   it('includes a number that would be signed as another one', () => {
     const numbers = '1e400 12345678901234567890123 -9007199254740993 1e-7 0.30000000000000004 -0'.split(' ');
     for (const text of numbers) expect(pointerIn(parse(`{"a":${text}}`)), text).to.equal('/a');
