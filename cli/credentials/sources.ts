@@ -1,6 +1,6 @@
 import { systemClock } from '../../service/base/clock';
 import { readSettings } from '../../service/config/config';
-import { fetchJson } from '../../service/did/fetch-json';
+import { createFetching } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
 import { createDocumentLoader, type DocumentLoader } from '../../service/issuance/document-loader';
 import { readTokenState } from '../../service/registry/read-token-state';
@@ -13,10 +13,11 @@ const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';
 
 /** The real sources: HTTPS, the networks' nodes, the system clock. */
 export function verificationSources(): VerificationSources {
+  const fetchJson = createFetching();
   return {
     knownContexts: knownContexts(),
     fetchJson,
-    resolveDid: resolveDidWeb,
+    resolveDid: (did) => resolveDidWeb(did, fetchJson),
     readToken: (location) =>
       withRegistry(location, ({ client, registry }) =>
         readTokenState(client, registry.contracts, location.tokenId),

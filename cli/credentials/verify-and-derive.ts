@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf, cut, messageOf, ServiceError } from '../../service/base/errors';
-import { fetchJson } from '../../service/did/fetch-json';
+import { createFetching } from '../../service/did/fetch-json';
 import type { Answer as Checked, Outcome } from '../../service/verification/answer';
 import { createContextSource } from '../../service/verification/contexts';
 import { deriveCredential } from '../../service/verification/derive-credential';
@@ -103,7 +103,7 @@ export async function deriveFile(
   const pointers = requirePointers(reveal);
   const path = out === undefined ? undefined : freePath(out);
   const credential = credentialIn(await readJsonInput(file));
-  const contexts = createContextSource(knownContexts(), fetchJson);
+  const contexts = createContextSource(knownContexts(), createFetching());
   const derived = await deriveCredential(credential, pointers, contexts.load);
   const remarks = contexts.fetched().map((url) => `context fetched: ${url}`);
   if (!('credentialSubject' in derived))

@@ -18,7 +18,7 @@ import { reachRegistry, type NetworkNode } from '../registry/registry-contracts'
 import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
-import type { CheckingPool, JsonBytes } from './checking-pool';
+import type { CheckingPool, JsonParts } from './checking-pool';
 import { deliveryView, eventDetails, eventsByOperation, namesOf, type TargetOf } from './delivery-views';
 import { tokenView } from './token-view';
 import type { IssuingProgress, KnownToken } from './views';
@@ -70,7 +70,7 @@ export function createAnswers(parts: AnswersParts) {
     async evidence(
       question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
       left: AbortSignal,
-    ): Promise<JsonBytes | undefined> {
+    ): Promise<JsonParts | undefined> {
       const location = locationOf(question, config);
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);

@@ -14,16 +14,41 @@ export type FetchedJson =
   | { kind: 'json'; url: string; contentType: string; text: string; json: unknown }
   | { kind: 'refused' | 'unavailable'; url: string; problem: string };
 
+/** Fetches a JSON document. It never rejects. */
+export type FetchJson = (url: URL) => Promise<FetchedJson>;
+
 /** Makes a request like `fetch`. */
 export type Get = (
   url: URL,
   options: { signal: AbortSignal; redirect: 'manual'; headers: Record<string, string> },
 ) => Promise<Response>;
 
-const TIMEOUT_MS = 10_000;
+export const LONGEST_FETCHING_MS = 10_000;
 const LARGEST_BYTES = 1_048_576;
 const MOST_REDIRECTS = 3;
 const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.9, */*;q=0.1';
+
+/**
+ * Makes a fetchJson whose calls share one time, from the first on. The author of a credential decides how
+ * many contexts there are, and how slowly their hosts answer.
+ *
+ * @param restMs what is left of the time.
+ */
+export function createFetching(
+  withinMs = LONGEST_FETCHING_MS,
+  get: Get = fetch,
+  restMs = withinMs,
+): FetchJson {
+  const late = new AbortController();
+  const reason = `it was not fetched within the ${withinMs / 1_000} s that a check may take for this`;
+  let timer: NodeJS.Timeout | undefined;
+  return (url) => {
+    timer ??= setTimeout(() => late.abort(new Error(reason)), restMs).unref();
+    return fetchJson(url, withinMs, (at, options) =>
+      get(at, { ...options, signal: AbortSignal.any([options.signal, late.signal]) }),
+    );
+  };
+}
 
 /**
  * Fetches a JSON document that strangers publish: over HTTPS, following redirects. A host of this machine
@@ -32,7 +57,11 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
  * @param timeoutMs timeout of each answer, in milliseconds.
  * @param get makes the requests: it may forbid some hosts.
  */
-export async function fetchJson(url: URL, timeoutMs = TIMEOUT_MS, get: Get = fetch): Promise<FetchedJson> {
+export async function fetchJson(
+  url: URL,
+  timeoutMs = LONGEST_FETCHING_MS,
+  get: Get = fetch,
+): Promise<FetchedJson> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
     return { kind: 'refused', url: url.href, problem: 'is not https://' };
   const first = await follow(url, timeoutMs, get);

@@ -6,7 +6,7 @@ import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } fr
 import { networkOfChain } from '../chain/networks';
 import { blocksAt } from '../chain/read-chain';
 import { createRpcClient } from '../chain/rpc-client';
-import { fetchJson } from '../did/fetch-json';
+import { createFetching } from '../did/fetch-json';
 import type { JsonObject } from '../issuance/credential';
 import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
 import { reachRegistry, type ReachedRegistry } from '../registry/registry-contracts';
@@ -53,7 +53,7 @@ export async function collectFrom(
 ): Promise<EvidenceFile> {
   const file = await collectEvidence(reached, tokenId, options);
   if (credential === undefined) return file;
-  const sources = { knownContexts, fetchJson, clock: systemClock };
+  const sources = { knownContexts, fetchJson: createFetching(), clock: systemClock };
   return { ...file, credential: await collectDocument(credential, sources) };
 }
 

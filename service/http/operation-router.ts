@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Router, type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
-import type { JsonBytes } from '../answers/checking-pool';
+import type { JsonParts } from '../answers/checking-pool';
 import { cut } from '../base/errors';
 import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
@@ -115,8 +115,8 @@ export function linkNextPage(ctx: Context & { state: QueryState<{ limit: number 
 }
 
 /** Answers with JSON that is bytes already, without copying it. */
-export function sendJson(ctx: Context, { length, parts }: JsonBytes): void {
+export function sendJson(ctx: Context, parts: JsonParts): void {
   ctx.type = 'json';
   ctx.body = Readable.from(parts, { objectMode: false });
-  ctx.length = length;
+  ctx.length = parts.reduce((length, part) => length + part.length, 0);
 }

@@ -53,10 +53,8 @@ describe('the checking pool', () => {
   }
 
   async function verify(pool: CheckingPool, bytes: Uint8Array): Promise<VerifiedView> {
-    const { length, parts } = await pool.verify(bytes, stay(), async () => IN_ESCROW);
-    const text = Buffer.concat(parts);
-    expect(text).to.have.length(length);
-    return JSON.parse(text.toString()) as VerifiedView;
+    const parts = await pool.verify(bytes, stay(), async () => IN_ESCROW);
+    return JSON.parse(Buffer.concat(parts).toString()) as VerifiedView;
   }
 
   const answering =
@@ -102,7 +100,7 @@ describe('the checking pool', () => {
     await asked.promise;
     expect((await verify(pool, await bytesOf())).outcome).to.equal('valid');
     const derive = { selectivePointers: ['/credentialSubject/blNumber'] };
-    expect((await pool.derive(await bytesOf(SUBJECT, [], derive), stay())).length).to.be.greaterThan(0);
+    expect(await pool.derive(await bytesOf(SUBJECT, [], derive), stay())).not.to.be.empty;
     expect(isAnswered).to.equal(false);
     answer.resolve(undefined);
     expect((await slow).lookedUp).to.contain(`${url}/slow`);
@@ -115,15 +113,14 @@ describe('the checking pool', () => {
     hosts['/2'] = answering({ b: { '@id': 'https://a.example/b', '@context': `${url}/3` } });
     const begun: string[] = [];
     hosts['/3'] = ({ url: path = '' }) => void begun.push(path);
-    hosts['/4'] = ({ url: path = '' }) => void begun.push(path);
-    const view = await verify(pool, await bytesOf(SUBJECT, ['/1', '/4']));
-    expect(begun).to.have.members(['/3', '/4']);
+    const view = await verify(pool, await bytesOf(SUBJECT, ['/1']));
+    expect(begun).to.deep.equal(['/3']);
     expect(view.outcome).to.equal('could not tell');
-    const [problem] = view.documentIntegrity.checks.filter(({ check }) => check === 'contexts');
-    expect(problem?.found).to.contain(`${url}/4 `).and.contain('within the 0.5 s');
-    expect(view.lookedUp).to.include.members([`${url}/1`, `${url}/2`, `${url}/3`, `${url}/4`]);
+    const found = view.documentIntegrity.checks.map((check) => check.found).join();
+    expect(found).to.contain(`${url}/3 `).and.contain('within the 0.5 s');
+    expect(view.lookedUp).to.include.members([`${url}/1`, `${url}/2`, `${url}/3`]);
     const options = { selectivePointers: [''] };
-    const refusal = await errorOf(pool.derive(await bytesOf(SUBJECT, ['/4'], options), stay()));
+    const refusal = await errorOf(pool.derive(await bytesOf(SUBJECT, ['/3'], options), stay()));
     expect(refusal).to.include({ code: 'CONTEXT_UNAVAILABLE', retryable: true });
   });
 
@@ -143,7 +140,7 @@ describe('the checking pool', () => {
   it('tells what the token of a credential is, or why it could not be read', async () => {
     await using pool = poolWith();
     const bytes = await bytesOf();
-    const { parts } = await pool.verify(bytes, stay(), async (location, lookedUp) => {
+    const parts = await pool.verify(bytes, stay(), async (location, lookedUp) => {
       lookedUp.push(`https://node-of-${location.chainId}.example`);
       throw new ChainError('RPC_UNREACHABLE', 'the node is away');
     });

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
-import { fetchJson } from '../../service/did/fetch-json';
+import { createFetching, fetchJson } from '../../service/did/fetch-json';
 import { didWebUrl, resolveDidWeb } from '../../service/did/resolve-did-web';
 import { serve, type TestServer } from '../helpers/http-server';
 
@@ -56,6 +56,19 @@ describe('did:web', () => {
     ])
       it(`${identifier} is not a valid did:web identifier`, () =>
         expect(didWebUrl(identifier)).to.equal(undefined));
+  });
+
+  it('fetches no more when the time that several documents share is over', async () => {
+    answer = (request, response) => {
+      if (request.url === '/document.json') response.end('{}');
+    };
+    const fetchOne = createFetching(500);
+    for (const path of ['/slow', '/document.json']) {
+      const late = await fetchOne(url(path));
+      expect(late).to.include({ kind: 'unavailable' });
+      expect(late).to.have.property('problem').that.contains('within the 0.5 s');
+    }
+    expect(requests).not.to.include('/document.json');
   });
 
   it('resolves over plain HTTP on this machine, and keeps unknown fields', async () => {
