@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
 import { codeOf, cut, ServiceError } from './errors';
+import { escaped } from './printable';
 
 /** Structured log, one JSON object a line. */
 export type Logger = PinoLogger;
@@ -12,7 +13,8 @@ const MAX_CAUSES = 8;
 
 /**
  * Creates the service's logger. Every string of every line goes through `mask`, so that secrets in the
- * messages of libraries are not logged.
+ * messages of libraries are not logged. Control characters and direction marks are escaped: what others wrote
+ * could change how a line reads.
  */
 export function createLogger(options: {
   level: string;
@@ -21,7 +23,10 @@ export function createLogger(options: {
 }): Logger {
   const { mask } = options;
   const sink = options.destination ?? pino.destination({ dest: 1, sync: true });
-  const masked: DestinationStream = { write: (line) => sink.write(mask(line)) };
+  // Each line is JSON and a line end, and keeps its value.
+  const masked: DestinationStream = {
+    write: (line) => sink.write(`${escaped(mask(line.trimEnd()))}\n`),
+  };
   return pino(
     {
       level: options.level,

@@ -88,6 +88,20 @@ describe('a text for a reader', () => {
       expect((JSON.parse(line) as { msg: string }).msg.length).to.be.below(4_100);
     }
   });
+
+  it('is escaped in the log where it would change how a line reads, and keeps its value', () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const logger = createLogger({ level: 'info', mask: (text) => text, destination });
+    const hostile = 'a\u202eb\u2066c\u200bd\u007f\u009b31m\u2028\u{e0041}é 中 🚢"\\\n';
+    logger.info({ path: hostile, [hostile]: 1, error: new Error(hostile) }, hostile);
+    const [line = ''] = lines;
+    expect(line).not.to.match(/[\p{Cc}\p{Cf}\p{Zl}](?!$)/u);
+    expect(line).to.contain('a\\u202eb').and.contain('é 中 🚢');
+    const read = JSON.parse(line) as { msg: string; path: string; error: { message: string } };
+    expect([read.msg, read.path, read.error.message]).to.deep.equal([hostile, hostile, hostile]);
+    expect(read).to.have.property(hostile, 1);
+  });
 });
 
 describe('long values of callers', () => {

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
 import { HttpError } from '../../service/http/middleware/errors';
-import { createKeyRefusal } from '../../service/http/wrong-keys';
+import { createKeyRefusal, type RefuseKey } from '../../service/http/wrong-keys';
 
 const WRONG = new HttpError(401, 'API_KEY_WRONG', 'The key is wrong.');
 
 describe('wrong keys', () => {
   let time: number;
-  let refuse: ReturnType<typeof createKeyRefusal>;
+  let refuse: RefuseKey;
   const statusFor = (remoteAddress: string | undefined): number =>
     refuse({ req: { socket: { remoteAddress } }, set: () => undefined } as unknown as Context, WRONG).status;
 
@@ -19,6 +19,22 @@ describe('wrong keys', () => {
   it('of one address do not slow those of another', () => {
     for (const address of ['192.0.2.1', '192.0.2.2', '2001:db8::1', undefined])
       expect([statusFor(address), statusFor(address)]).to.deep.equal([401, 429]);
+  });
+
+  it('of all addresses of an IPv6 network of 64 bits count together', () => {
+    const networks = [
+      ['2001:db8::1', '2001:db8::2', '2001:db8::ffff:0:0:1', '2001:db8:0:0:1:2:3:4'],
+      ['2001:db8:0:1::1', '2001:db8:0:1:f::', '2001:db8:0:1:2:3:4:5'],
+      ['fe80::1%eth0', 'fe80::2%eth0'],
+      ['::ffff:192.0.2.1'],
+      ['::ffff:192.0.2.2'],
+    ];
+    for (const [first = '', ...others] of networks)
+      expect([first, first, ...others].map(statusFor), first).to.deep.equal([
+        401,
+        429,
+        ...others.map(() => 429),
+      ]);
   });
 
   it('are forgotten ten minutes after the last one that counted', () => {
