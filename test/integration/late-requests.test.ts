@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -55,5 +55,24 @@ describe('a late or malformed request', () => {
     expect(await answer()).to.match(/^HTTP\/1\.1 400 /);
     await sleep(PATIENCE.connectionsCheckingInterval);
     expect(outcome).to.equal('BODY_ABORTED');
+  });
+
+  it('is looked for more often than Node.js does by itself', async () => {
+    // Its requests are late at once, and nothing but the interval decides when that is noticed.
+    const byDefault = createServer({ requestTimeout: 1 });
+    byDefault.on('clientError', (_, socket) => socket.destroy());
+    await once(byDefault.listen(0, '127.0.0.1'), 'listening');
+    const own = await listen(() => undefined, '127.0.0.1', 0, { requestTimeout: 1 });
+    const ports = [(byDefault.address() as AddressInfo).port, Number(new URL(own.url).port)];
+    const clients = ports.map((port) => connect({ port, host: '127.0.0.1' }).on('error', () => undefined));
+    try {
+      for (const each of clients) each.resume().write('POST / HTTP/1.1\r\nHost: x\r\n');
+      const ends = clients.map(async (each, index) => once(each, 'close').then(() => index));
+      expect(await Promise.race(ends)).to.equal(1);
+    } finally {
+      for (const each of clients) each.destroy();
+      byDefault.close();
+      await own.close();
+    }
   });
 });
