@@ -5,15 +5,6 @@ import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-con
 import { createFetching, type Get } from '../did/fetch-json';
 import type { Found } from './checking-channel';
 
-/** The hosts that may be asked, and the time for it. */
-export interface Asking {
-  /** The addresses that may be asked: the maker of a credential chooses them. */
-  rules: SinkRules;
-  /** Milliseconds for all that a check fetches, and what is left of them. */
-  withinMs: number;
-  restMs: number;
-}
-
 const CONNECT_WITHIN_MS = 5_000;
 
 /** The one who chose the address of a context is not the one who may allow it. */
@@ -22,12 +13,13 @@ const FORBIDDEN = 'this service does not connect to addresses of its kind';
 /**
  * Fetches JSON from allowed addresses only, and adds it to what was found.
  *
+ * @param withinMs for all that a check fetches. `restMs`: what is left of it.
  * @param left aborts when nobody waits for the answers any more.
  */
 export async function askHosts(
   urls: readonly string[],
   { fetched, lookedUp }: Found,
-  { rules, withinMs, restMs }: Asking,
+  { rules, withinMs, restMs }: { rules: SinkRules; withinMs: number; restMs: number },
   left: AbortSignal,
 ): Promise<void> {
   const agents = new Map(

@@ -10,31 +10,24 @@ import type { TokenLocation } from '../token/token-location';
 /** The work of a process. What a stranger sent is never read in a process that knows URLs of nodes. */
 export interface CheckingTask {
   kind: 'validate' | 'verify' | 'derive' | 'evidence';
+  /** URL of the own context of Bills of Lading. It is never fetched. */
+  contextUrl: string;
+  found: Found;
   /** Where evidence is read. */
   source?: { node: NetworkNode; location: TokenLocation };
 }
 
-/** A task in a process, with what is known by now. */
-export interface CheckingRound extends CheckingTask {
-  /** URL of the own context of Bills of Lading. It is never fetched. */
-  contextUrl: string;
-  found: Found;
-}
-
-/** The answers of others. */
+/** The answers of others, as far as they are known. */
 export interface Found {
-  /** By their URLs. JSON is left out: it may be nested too deeply to be sent. */
-  fetched: Map<string, Fetched>;
-  token?: TokenAnswer | undefined;
+  /**
+   * By their URLs. `mayComeLater`: there is no answer now. JSON is left out: it may be nested too deeply to
+   * be sent.
+   */
+  fetched: Map<string, FetchedJson & { mayComeLater?: boolean }>;
+  token?: { state: TokenState } | { error: TransferredError };
   /** Addresses that were asked. */
   lookedUp: string[];
 }
-
-/** The answer of a URL. `mayComeLater`: there is none now. */
-export type Fetched = FetchedJson & { mayComeLater?: boolean };
-
-/** The answer to a question for a token. */
-export type TokenAnswer = { state: TokenState } | { error: TransferredError };
 
 /** The questions that a check cannot go on without. */
 export interface Wanted {
@@ -44,7 +37,7 @@ export interface Wanted {
 }
 
 /**
- * The end of a round: the result was sent before, or others have to be asked. Errors are converted, because
+ * The end of a task: the result was sent before, or others have to be asked. Errors are converted, because
  * they would lose their class between processes.
  */
 export type CheckingOutcome = { isDone: true } | { wanted: Wanted } | { error: TransferredError };

@@ -4,20 +4,15 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from '../base/project-root';
 import { ServiceError } from '../base/errors';
 import { createSemaphore } from '../base/semaphore';
+import type { SinkRules } from '../base/sink-rules';
 import { untilAborted } from '../base/waiting';
 import { LONGEST_FETCHING_MS } from '../did/fetch-json';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
 import type { NetworkNode } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
-import { askHosts, type Asking } from './ask-hosts';
-import {
-  sendPieces,
-  type CheckingOutcome,
-  type CheckingRound,
-  type CheckingTask,
-  type Found,
-} from './checking-channel';
+import { askHosts } from './ask-hosts';
+import { sendPieces, type CheckingOutcome, type CheckingTask, type Found } from './checking-channel';
 
 /** JSON in UTF-8, as it is sent. */
 export type JsonParts = Uint8Array[];
@@ -46,7 +41,9 @@ export interface CheckingPool {
 }
 
 /** The settings of checks. */
-export interface CheckingSettings extends Pick<CheckingRound, 'contextUrl'>, Pick<Asking, 'rules'> {
+export interface CheckingSettings extends Pick<CheckingTask, 'contextUrl'> {
+  /** The addresses that may be asked: the maker of a credential chooses them. */
+  rules: SinkRules;
   /** For tests: less than the longest time for fetching, in milliseconds, and than the heap. */
   fetchMs?: number;
   heapMegabytes?: number;
@@ -57,20 +54,19 @@ const IN_TURN = { permits: 1, waiting: 20, waitMs: 30_000 };
 const BUSY = 'Too many checks at once: try again later.';
 /** A process that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
-/** Verifying the most statements takes half a minute; evidence has two answers for each of 300 blocks. */
-const LONGEST_MS = 180_000;
+/** Verifying 20,000 values of 50 MB took 50 to 100 s of processor time on a busy machine. */
+const LONGEST_MS = 300_000;
 /**
- * Megabytes of heap of a process. A document of 50 MB needs at most, in steps of 128:
+ * Megabytes of heap of a process. A document of 50 MB needs these, in steps of 128 (Node.js 20):
  *
- *     one value of                                       signed  verified  derived
- *     ASCII                                                 256       512      512
- *     Chinese letters, or emoji                             512       512      512
- *     ASCII, line ends or quotes, and one Chinese letter    512       768      768
+ *     one value of                                            signed  verified  derived
+ *     Chinese letters                                            256       256      256
+ *     ASCII, or emoji                                            384       384      384
+ *     ASCII, 200,000 DEL, and one Chinese letter                 640       896      896
+ *     ASCII, three million line ends, and one Chinese letter     896      1152     1152
  *
- * These were measured before versions were verified when they are derived. Since then the last kind was
- * verified with 1280, not with 1024; the others were not measured again.
- *
- * One letter beyond Latin 1 doubles the memory of the whole value, and six copies exist at once.
+ * One letter beyond Latin 1 doubles the memory of the whole value, and six copies exist at once. 9,960
+ * objects with the 50 MB, line ends and a Chinese letter in each, were signed with 640 and verified with 896.
  */
 const HEAP_MEGABYTES = 1536;
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
@@ -90,7 +86,7 @@ export function createCheckingPool({
   /** Asks others without a permit: the maker of a credential chooses how long that takes. */
   async function check(
     checker: Checker,
-    task: CheckingTask,
+    task: Pick<CheckingTask, 'kind' | 'source'>,
     bytes: Uint8Array,
     left: AbortSignal,
     readToken?: ReadToken,
@@ -133,9 +129,9 @@ export function createCheckingPool({
   };
 }
 
-/** A process that runs one round at a time. */
+/** A process that runs one task at a time. */
 interface Checker {
-  run(round: CheckingRound, bytes: Uint8Array, left: AbortSignal): ReturnType<typeof exchange>;
+  run(task: CheckingTask, bytes: Uint8Array, left: AbortSignal): ReturnType<typeof exchange>;
   stop(): Promise<void>;
 }
 
@@ -164,13 +160,13 @@ function createChecker(heapMegabytes: number): Checker {
   }
 
   return {
-    run: (round, bytes, left) =>
+    run: (task, bytes, left) =>
       hold(left, async () => {
         clearTimeout(idle);
         const late = AbortSignal.timeout(LONGEST_MS);
         try {
           child ??= start();
-          return await untilAborted(AbortSignal.any([left, late]), exchange(child, round, bytes));
+          return await untilAborted(AbortSignal.any([left, late]), exchange(child, task, bytes));
         } catch (cause) {
           kill();
           left.throwIfAborted();
@@ -187,16 +183,16 @@ function createChecker(heapMegabytes: number): Checker {
   };
 }
 
-/** Sends a round, and receives its outcome and what was sent before it. @throws Error if the process ends. */
+/** Sends a task, and receives its outcome and what was sent before it. @throws Error if the process ends. */
 async function exchange(
   child: ChildProcess,
-  round: CheckingRound,
+  task: CheckingTask,
   bytes: Uint8Array,
 ): Promise<{ outcome: CheckingOutcome; parts: JsonParts }> {
   const parts: JsonParts = [];
   const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Uint8Array | CheckingOutcome]>;
   sendPieces(child, bytes).then(
-    () => child.send(round),
+    () => child.send(task),
     () => child.kill('SIGKILL'),
   );
   for await (const [message] of messages) {

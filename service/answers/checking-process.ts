@@ -20,7 +20,6 @@ import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
 import {
   sendPieces,
   type CheckingOutcome,
-  type CheckingRound,
   type CheckingTask,
   type Found,
   type Wanted,
@@ -29,17 +28,17 @@ import type { VerifiedView } from './views';
 
 const pieces: Uint8Array[] = [];
 
-process.on('message', (message: Uint8Array | CheckingRound) => {
+process.on('message', (message: Uint8Array | CheckingTask) => {
   if (message instanceof Uint8Array) pieces.push(message);
   else void check(message, Buffer.concat(pieces.splice(0))).then((outcome) => process.send?.(outcome));
 });
 process.on('disconnect', () => process.exit());
 
-async function check(round: CheckingRound, bytes: Uint8Array): Promise<CheckingOutcome> {
+async function check(task: CheckingTask, bytes: Uint8Array): Promise<CheckingOutcome> {
   try {
-    const body = round.source ? {} : parseBody(bytes, MOST_CHECKED_VALUES);
-    const { others, wanting } = createOthers(round.found);
-    const result = await Promise.race([CHECKS[round.kind](body, round, others), wanting]);
+    const body = task.source ? {} : parseBody(bytes, MOST_CHECKED_VALUES);
+    const { others, wanting } = createOthers(task.found);
+    const result = await Promise.race([CHECKS[task.kind](body, task, others), wanting]);
     if ('wanted' in result) return result;
     await sendPieces(process, Buffer.from(JSON.stringify(result)));
     return { isDone: true };
@@ -81,7 +80,7 @@ function createOthers({ fetched, token }: Found): { others: Others; wanting: Pro
   return { others, wanting };
 }
 
-type Check = (body: JsonObject, round: CheckingRound, others: Others) => Promise<object>;
+type Check = (body: JsonObject, task: CheckingTask, others: Others) => Promise<object>;
 
 const CHECKS: Readonly<Record<CheckingTask['kind'], Check>> = {
   validate: validateRequest,
@@ -104,9 +103,9 @@ async function evidenceOf(source: CheckingTask['source']): Promise<EvidenceFile>
   );
 }
 
-async function verify(body: JsonObject, round: CheckingRound, others: Others): Promise<VerifiedView> {
+async function verify(body: JsonObject, task: CheckingTask, others: Others): Promise<VerifiedView> {
   const credential = credentialIn(parseVerifyRequest(body));
-  const knownContexts = createDocumentLoader(round.contextUrl);
+  const knownContexts = createDocumentLoader(task.contextUrl);
   // A verification loads them later: here they are asked for together with the issuer and the token.
   const early = createContextSource(knownContexts, others.fetchJson);
   for (const { url = '' } of contextsOf(credential)) early.load(url).catch(() => undefined);
@@ -134,7 +133,7 @@ async function verify(body: JsonObject, round: CheckingRound, others: Others): P
       tokenId: token ? tokenIdHexOf(token.tokenId) : null,
       registry: token ? registryName(token.chainId, token.registry) : null,
     },
-    lookedUp: round.found.lookedUp,
+    lookedUp: task.found.lookedUp,
     shown: shown ?? null,
   };
 }
@@ -142,7 +141,7 @@ async function verify(body: JsonObject, round: CheckingRound, others: Others): P
 /** @throws RequestError CONTEXT_UNAVAILABLE (retryable), or the errors of deriveCredential. */
 async function derive(
   body: JsonObject,
-  { contextUrl, found }: CheckingRound,
+  { contextUrl, found }: CheckingTask,
   others: Others,
 ): Promise<{ verifiableCredential: JsonObject }> {
   const { verifiableCredential, options } = parseDeriveRequest(body);
