@@ -8,7 +8,8 @@ import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
 import type { Network } from '../service/chain/networks';
-import { ALREADY_KNOWN, type TransactionFees } from '../service/chain/transactions';
+import { ALREADY_KNOWN } from '../service/chain/node-errors';
+import type { TransactionFees } from '../service/chain/transactions';
 import type { TransactionSigner } from '../service/keys/transaction-signer';
 
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */

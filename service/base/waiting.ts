@@ -112,3 +112,10 @@ export function newDeferred<T>(): Deferred<T> {
   });
   return { promise, resolve, reject };
 }
+
+/** The pause of a header Retry-After, which may be seconds or an HTTP date. */
+export function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
+}

@@ -1,6 +1,8 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
+import { systemClock } from '../base/clock';
 import { ServiceError } from '../base/errors';
+import { retryAfterMsOf } from '../base/waiting';
 import { AnswerTooLargeError } from './transport';
 
 /**
@@ -14,7 +16,19 @@ const RANGE_REFUSALS = [
   /query timeout|timed out|took too long/i,
 ];
 
-const THROTTLING = /rate limit|too many requests/i;
+/** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
+const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
+const RATE_WORDS =
+  /rate[- ]?limit|throttl|too many requests|slow down|per (second|minute|hour|day)|\d ?\/ ?s(ec|econd)?\b/i;
+/** A pause that the provider asks for, in seconds or milliseconds. */
+const PAUSE_ASKED = /(?:\bagain|\bretry|\bwait|backoff)[^\d.]{0,20}(\d+(?:\.\d+)?) ?(ms|milli)?/i;
+/** Both together are a limit of requests, unless the next words say that it is another limit. */
+const RATED =
+  /\b(requests?|calls?|rate|rps|capacity|throughput|quota|usage|plan|credits?|units|concurrent)\b/i;
+const LIMITED = /limit|exceed|reached|exhaust|too many|used up/i;
+/** Fewer blocks, or another transaction, may help there. Besu uses codes of rates for such refusals. */
+const OTHER_LIMITS =
+  /\b(blocks?|ranges?|logs|results|quer(y|ies)|address(es)?|topics?|size|batch|bytes|gas|fees?|nonce|transactions?|tx|sender|signatures?|pool|depth|memory)\b|revert/i;
 
 /** Whether a provider refused a read, or answered too much, but may answer it for fewer blocks. */
 export function isRangeRefused(error: unknown): boolean {
@@ -23,10 +37,25 @@ export function isRangeRefused(error: unknown): boolean {
   return isTooLarge || isThrottled(error) || RANGE_REFUSALS.some((refusal) => refusal.test(textOf(error)));
 }
 
-/** Whether a provider throttles requests, by status 429 or by its message. */
+/** Whether a provider is asked too often, by status 429, its code or its words. */
 export function isThrottled(error: unknown): boolean {
-  const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
-  return status === 429 || THROTTLING.test(textOf(error));
+  if (isError(error, 'SERVER_ERROR') && error.response?.statusCode === 429) return true;
+  const words = nodeErrorOf(error) ?? '';
+  if (EXECUTION_FAILURES.test(words)) return false;
+  if ([RATE_WORDS, PAUSE_ASKED].some((pattern) => pattern.test(textOf(error)))) return true;
+  const isCoded = RATE_CODES.includes(Number(nodeAnswerOf(error)?.code));
+  return (isCoded || (RATED.test(words) && LIMITED.test(words))) && !OTHER_LIMITS.test(words);
+}
+
+/** The longest pause that a provider may ask for: a caller waits. */
+const LONGEST_ASKED_MS = 10_000;
+
+/** The pause that a provider asks for, by the header Retry-After or its words; 0 if it asks for none. */
+export function askedPauseMs(error: unknown): number {
+  const header = isError(error, 'SERVER_ERROR') ? error.response?.headers['retry-after'] : undefined;
+  const [, number = 0, unit] = PAUSE_ASKED.exec(textOf(error)) ?? [];
+  const askedMs = retryAfterMsOf(header, systemClock.now()) ?? Number(number) * (unit ? 1 : 1_000);
+  return Math.min(askedMs, LONGEST_ASKED_MS);
 }
 
 /**
@@ -85,11 +114,16 @@ const WORDS: readonly [RegExp, Refusal][] = [
   [/rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
 ];
 
+/** Messages of nodes that have the transaction already. */
+export const ALREADY_KNOWN =
+  /already ?known|\bknown transaction|already ?imported|existing tx with same hash/i;
+
 /** Classifies the error that a node answered to a transaction. */
 export function classifyRefusal(thrown: unknown): Refusal {
   if (isError(thrown, 'NONCE_EXPIRED')) return 'nonce too low';
   if (isError(thrown, 'REPLACEMENT_UNDERPRICED')) return 'nonce held';
   if (isError(thrown, 'INSUFFICIENT_FUNDS')) return 'no funds';
+  if (isThrottled(thrown)) return 'busy';
   const words = nodeErrorOf(thrown) ?? '';
   return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 'other';
 }
@@ -101,9 +135,7 @@ const PARAMETER_REFUSALS = /hex string without 0x|invalid (argument|block|param|
 
 /** Whether a node refuses a parameter, such as a block tag that it does not know. */
 export function isParameterRefused(thrown: unknown): boolean {
-  const answer = nodeAnswerOf(thrown);
-  if (answer === undefined) return false;
-  const isInvalid = 'code' in answer && Number(answer.code) === INVALID_PARAMETERS;
+  const isInvalid = Number(nodeAnswerOf(thrown)?.code) === INVALID_PARAMETERS;
   return isInvalid || PARAMETER_REFUSALS.test(nodeErrorOf(thrown) ?? '');
 }
 
@@ -121,9 +153,20 @@ const INTERNAL_ERROR = -32603;
  */
 export function isDefinite(thrown: unknown): boolean {
   const refusal = classifyRefusal(thrown);
-  const answer = nodeAnswerOf(thrown);
-  const isInternal = answer !== undefined && 'code' in answer && Number(answer.code) === INTERNAL_ERROR;
+  const isInternal = Number(nodeAnswerOf(thrown)?.code) === INTERNAL_ERROR;
   return refusal !== 'other' && refusal !== 'busy' && !isInternal;
+}
+
+/** Codes of JSON-RPC and geth that say what is wrong with a request. */
+const KNOWN_CODES = [-32700, -32600, -32601, INVALID_PARAMETERS, 3, 4444];
+
+/** Whether a node answered with an error that says nothing that is known here. */
+export function isUnknown(thrown: unknown): boolean {
+  const { code, data } = nodeAnswerOf(thrown) ?? {};
+  const words = nodeErrorOf(thrown) ?? 'revert';
+  if (data || KNOWN_CODES.includes(Number(code)) || EXECUTION_FAILURES.test(words)) return false;
+  if (ALREADY_KNOWN.test(words) || classifyRefusal(thrown) !== 'other') return false;
+  return ![isRangeRefused, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
 }
 
 /** The message of the node's own error, if the node answered with one. */
@@ -133,20 +176,22 @@ export function nodeErrorOf(thrown: unknown): string | undefined {
 }
 
 /** ethers puts the node's error in `error` or `info.error`. */
-function nodeAnswerOf(thrown: unknown): object | undefined {
-  if (typeof thrown !== 'object' || thrown === null) return undefined;
-  const { error, info } = thrown as { error?: unknown; info?: { error?: unknown } };
-  const nodeError = error ?? info?.error;
-  return typeof nodeError === 'object' && nodeError !== null ? nodeError : undefined;
+function nodeAnswerOf(thrown: unknown): Record<string, unknown> | undefined {
+  const { error, info } = partsOf(thrown);
+  const nodeError = error ?? partsOf(info).error;
+  return typeof nodeError === 'object' && nodeError !== null ? partsOf(nodeError) : undefined;
 }
 
 /** The message and the node's own answer, without URL and request, which may contain anything. */
 function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const answer: unknown = 'error' in error ? error.error : undefined;
-  const info: unknown = 'info' in error ? error.info : undefined;
-  const responseBody =
-    typeof info === 'object' && info !== null && 'responseBody' in info ? info.responseBody : undefined;
-  const shortMessage = 'shortMessage' in error ? error.shortMessage : error.message;
-  return [shortMessage, answer && inspect(answer), responseBody].filter(Boolean).join(' ');
+  const { shortMessage, message, info } = partsOf(error);
+  const answer = nodeAnswerOf(error);
+  const parts = [shortMessage ?? message, answer && inspect(answer), partsOf(info).responseBody];
+  return parts.filter(Boolean).join(' ');
+}
+
+function partsOf(thrown: unknown): Record<string, unknown> {
+  return typeof thrown === 'object' && thrown !== null
+    ? (thrown as Record<string, unknown>)
+    : { message: thrown };
 }

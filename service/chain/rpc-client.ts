@@ -13,11 +13,12 @@ import pMap from 'p-map';
 import { ChainError, codeOf, ConfigurationError, cut } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
-import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
+import { askedPauseMs, isRangeRefused, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
 import {
   AnswerTooLargeError,
   createHttpTransport,
   createSocketTransport,
+  noAnswer,
   type SocketTransport,
   type Transport,
 } from './transport';
@@ -132,12 +133,12 @@ export async function readChainId(
 
 /** Describes a failure, as a clause about the node. */
 function problemOf(cause: unknown, status: number | undefined, url: string): string {
-  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
-  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
-  if (status !== undefined) return `answers ${status}, not like a node`;
   const reason = nodeErrorOf(cause);
   const mask = secretMasker(secretPartsOf(url));
   if (reason !== undefined) return `answers with an error: ${cut(mask(reason))}`;
+  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
+  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
+  if (status !== undefined) return `answers ${status}, not like a node`;
   return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
 }
 
@@ -175,6 +176,7 @@ const FIRST_PAUSE_MS = 50;
  */
 class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcProvider {
   #lastId = 0;
+  readonly #suspicion = new RateSuspicion();
 
   /** `transport` is public so that tests can observe requests. */
   constructor(
@@ -215,13 +217,49 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
     }
   }
 
+  /** @throws the error of a status 429 if an answer tells that the provider is asked too often. */
   protected async sendOnce(payload: Payload): Promise<JsonRpcResult[]> {
-    return (await this.transport.send(payload)) as JsonRpcResult[];
+    for (let attempt = 1; ; attempt++) {
+      const answers = await this.transport.send(payload);
+      const verdicts = [payload].flat().map((call, index) => this.#suspicion.judge(call, answers[index]));
+      const refused = answers[verdicts.indexOf('rate')];
+      if (refused && 'error' in refused) throw noAnswer('too many requests', refused.error, 429);
+      if (!verdicts.includes('unsure') || attempt === ATTEMPTS) return answers as JsonRpcResult[];
+      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+    }
   }
 
   override destroy(): void {
     this.transport.close();
     super.destroy();
+  }
+}
+
+/** How long answers count as given at the same time. */
+const TOGETHER_MS = 5_000;
+/** Requests with the same unknown error that tell of a rate. */
+const MOST_ALIKE = 3;
+
+/**
+ * Finds a limit of requests in words that are not known: several requests get the same error, while others
+ * of their method succeed. A method that the node lacks never succeeds.
+ */
+class RateSuspicion {
+  readonly #answeredAt = new Map<string, number>();
+  #alike = { words: '', ids: new Set<number>(), since: 0 };
+
+  /** `unsure`: the request may be repeated. */
+  judge({ id, method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
+    if (isThrottled(answer)) return 'rate';
+    const now = performance.now();
+    const isRecent = (at = -Infinity): boolean => now - at < TOGETHER_MS;
+    if (nodeErrorOf(answer) === undefined) this.#answeredAt.set(method, now);
+    if (!isUnknown(answer) || ![...this.#answeredAt.values()].some(isRecent)) return 'known';
+    const words = String(nodeErrorOf(answer)).replace(/0x[\da-f]+|\d+/gi, '');
+    if (words !== this.#alike.words || !isRecent(this.#alike.since))
+      this.#alike = { words, ids: new Set(), since: now };
+    const areMany = this.#alike.ids.add(id).size >= MOST_ALIKE;
+    return areMany && isRecent(this.#answeredAt.get(method)) ? 'rate' : 'unsure';
   }
 }
 
@@ -237,7 +275,8 @@ class HttpRpcClient extends RetryingRpcClient {
         return await super.sendOnce(payload);
       } catch (cause) {
         if (attempt === PATIENT_ATTEMPTS || !isThrottled(cause)) throw cause;
-        await sleep(FIRST_PATIENT_PAUSE_MS * 2 ** (attempt - 1) * Math.random());
+        const pauseMs = FIRST_PATIENT_PAUSE_MS * 2 ** (attempt - 1) * Math.random();
+        await sleep(Math.max(pauseMs, askedPauseMs(cause)));
       }
     }
   }
@@ -332,7 +371,7 @@ class BulkRpcClient<Through extends Transport = Transport> extends RetryingRpcCl
           this.#pace.forget();
           throw cause;
         }
-        this.#pace.refused(pace);
+        this.#pace.refused(pace, askedPauseMs(cause));
         if (attempt === PACED_ATTEMPTS) throw cause;
       }
     }
@@ -393,12 +432,12 @@ export function createRequestPace() {
       return pace;
     },
     /** The provider throttled a request. `sentAt`: the number that `turn` gave for it. */
-    refused(sentAt: number): void {
+    refused(sentAt: number, askedMs = 0): void {
       // Refusals of requests that were sent at the same pace count as one.
       if (sentAt !== pace) return;
       pace++;
       intervalMs = SLOW_INTERVAL_MS;
-      nextAt = performance.now() + intervalMs;
+      nextAt = performance.now() + Math.max(intervalMs, askedMs);
     },
     answered(): void {
       intervalMs = intervalMs * RECOVERY < SHORTEST_INTERVAL_MS ? 0 : intervalMs * RECOVERY;

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { ChainError } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import type { GasPricing } from './networks';
-import { nodeErrorOf } from './node-errors';
+import { ALREADY_KNOWN, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
 
 /**
@@ -126,13 +126,6 @@ function weiOf(gweiNumber: number | string | null | undefined): bigint {
  */
 export type Broadcast = { state: 'taken' } | { state: 'refused' | 'open'; cause: unknown };
 
-/** Error codes of ethers for a refusal by the node. */
-const ANSWERS = ['NONCE_EXPIRED', 'REPLACEMENT_UNDERPRICED', 'INSUFFICIENT_FUNDS', 'CALL_EXCEPTION'] as const;
-
-/** Messages of nodes that have the transaction already. */
-export const ALREADY_KNOWN =
-  /already ?known|\bknown transaction|already ?imported|existing tx with same hash/i;
-
 /** Messages of nodes and gateways that do not know the result of a request themselves. */
 const TIME_OVER = /timed? ?out|deadline exceeded/i;
 
@@ -159,9 +152,8 @@ export async function knows(client: RpcClient, hash: string): Promise<boolean> {
   return ((await client.send('eth_getTransactionByHash', [hash])) as unknown) !== null;
 }
 
-/** Whether the node itself refused, as opposed to a connection that failed. */
+/** Whether the node itself refused this transaction, as opposed to a connection that failed. */
 function isAnswer(thrown: unknown): boolean {
-  if (ANSWERS.some((code) => isError(thrown, code))) return true;
-  const answer = nodeErrorOf(thrown);
+  const answer = isError(thrown, 'SERVER_ERROR') ? undefined : nodeErrorOf(thrown);
   return answer !== undefined && !TIME_OVER.test(answer);
 }

@@ -14,7 +14,7 @@ import { WebSocket } from 'ws';
 import { newDeferred, type Deferred } from '../base/waiting';
 import { ChainError, codeOf, cut, LONGEST_MESSAGE } from '../base/errors';
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
-import { exchange, type Reading } from '../base/exchange';
+import { type Answered, exchange, type Reading } from '../base/exchange';
 import { createSemaphore } from '../base/semaphore';
 
 /** Sends JSON-RPC requests to one node. */
@@ -86,7 +86,7 @@ export function createHttpTransport(
     { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs },
     'Too many large answers of the node at once.',
   );
-  async function post(body: string): Promise<{ status: number; body: Buffer | undefined }> {
+  async function post(body: string): Promise<Answered & { body: Buffer | undefined }> {
     const chunks: Buffer[] = [];
     let bytes = 0;
     let turn: Promise<() => void> | undefined;
@@ -107,12 +107,12 @@ export function createHttpTransport(
     try {
       const { status, headers } = await answered;
       const most = mostOf(status);
-      if (bytes > most) return { status, body: undefined };
+      if (bytes > most) return { status, headers, body: undefined };
       const whole = Buffer.concat(chunks);
-      if (headers['content-encoding'] !== 'gzip') return { status, body: whole };
+      if (headers['content-encoding'] !== 'gzip') return { status, headers, body: whole };
       // Some proxies compress answers although nobody asked for it.
       await takeTurn();
-      return { status, body: await unzipped(whole, most) };
+      return { status, headers, body: await unzipped(whole, most) };
     } finally {
       void turn?.then((release) => release()).catch(() => undefined);
     }
@@ -121,8 +121,8 @@ export function createHttpTransport(
   return {
     async send(payload) {
       try {
-        const { status, body } = await post(JSON.stringify(payload));
-        if (status >= 300) throw serverError(status, mask(body?.toString('utf8') ?? ''));
+        const { body, ...answered } = await post(JSON.stringify(payload));
+        if (answered.status >= 300) throw serverError(answered, mask(body?.toString('utf8') ?? ''));
         if (body === undefined) throw new AnswerTooLargeError();
         return answersTo(payload, parseAnswer(body));
       } catch (cause) {
@@ -154,10 +154,18 @@ function isUnreadable(cause: unknown): boolean {
  * Builds an error like ethers' own, without the URL, which may contain a key. `responseBody` is masked before
  * it is cut, so that no part of a secret remains.
  */
-function serverError(status: number, responseBody: string): Error {
-  const response = new FetchResponse(status, '', {}, Buffer.from(responseBody));
+function serverError({ status, headers }: Answered, responseBody: string): Error {
+  const retryAfter = { 'retry-after': [headers['retry-after']].flat()[0] ?? '' };
+  const response = new FetchResponse(status, '', retryAfter, Buffer.from(responseBody));
   const info = { responseBody: cut(responseBody, LONGEST_MESSAGE) };
   return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
+}
+
+/** A node's error that does not decide a request: it can be repeated. */
+export function noAnswer(what: string, error: { message?: unknown }, status?: number): Error {
+  const response = status && { response: new FetchResponse(status, '', {}, null) };
+  const about = { request: '', ...response, info: { error } };
+  return makeError(`${what}: ${cut(String(error.message))}`, 'SERVER_ERROR', about);
 }
 
 /** A transport over WebSocket. */
@@ -204,6 +212,9 @@ export function createSocketTransport(url: string, timeoutMs: number): SocketTra
   };
 }
 
+/** Requests have lower ids. Nodes use 0 for errors about a request whose id they do not know. */
+const SUBSCRIPTION_ID = 2 ** 31 - 1;
+
 /** Requests and answers over one WebSocket. */
 interface SocketConnection {
   /** Resolves with the answer that has this id; rejects when the connection ends or the time is over. */
@@ -239,9 +250,12 @@ function openSocket(
   }
 
   /** The only subscription is the one to new blocks. */
-  function take(message: { id?: number; method?: string; params?: { result?: unknown } } | null): void {
-    if (message?.method === 'eth_subscription') onNewHead(message.params?.result);
-    else if (message?.id !== undefined) waiting.get(message.id)?.resolve(message);
+  function take(message: unknown): void {
+    const { id, method, params, error } = isObject(message) ? message : {};
+    if (method === 'eth_subscription') onNewHead(isObject(params) ? params.result : undefined);
+    else if (id) waiting.get(Number(id))?.resolve(message);
+    else if (isObject(error))
+      for (const { reject } of waiting.values()) reject(noAnswer('the node answers without an id', error));
   }
 
   /** Messages of one turn of the event loop go into one packet: each packet may wake the node's process. */
@@ -275,14 +289,14 @@ function openSocket(
   function subscribe(): void {
     if (isSubscribed) return;
     isSubscribed = true;
-    // Id 0 is free, because the ids of requests are positive.
-    socket.send(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_subscribe', params: ['newHeads'] }));
+    const subscription = { jsonrpc: '2.0', id: SUBSCRIPTION_ID, method: 'eth_subscribe' };
+    socket.send(JSON.stringify({ ...subscription, params: ['newHeads'] }));
   }
 
   return new Promise((resolve, reject) => {
     socket.on('message', (data) => {
       try {
-        take(parseAnswer(data as Buffer) as Parameters<typeof take>[0]);
+        take(parseAnswer(data as Buffer));
       } catch (cause) {
         // The message may answer any of the requests.
         end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));

@@ -7,6 +7,7 @@ import { messageOf } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
+import { retryAfterMsOf } from '../base/waiting';
 import { aboutOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
@@ -115,7 +116,6 @@ const GONE = 410;
 
 /**
  * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
- * `Retry-After` may be seconds or an HTTP date.
  */
 export function classifyOutcome(result: PostResult, now: number): Outcome {
   if (result.status === undefined) {
@@ -132,12 +132,6 @@ export function classifyOutcome(result: PostResult, now: number): Outcome {
   const error = status >= 300 && status < 400 ? `redirected (${status})` : `answered ${status}`;
   const retryAfterMs = retryAfterMsOf(retryAfter, now);
   return { delivered: false, status, error, retryAfterMs, gone: status === GONE };
-}
-
-function retryAfterMsOf(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { dataLength, dataSlice, isError, makeError } from 'ethers';
-import { isThrottled, nodeErrorOf } from '../chain/node-errors';
+import { isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';
@@ -57,9 +57,7 @@ export function simulationFailed(cause: unknown): ChainError {
 
 /** ethers calls it a CALL_EXCEPTION, too, when a node is asked too often. */
 function isOutage(cause: unknown): boolean {
-  const words = nodeErrorOf(cause);
-  if (words !== undefined && isThrottled(words)) return true;
-  return !isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA');
+  return isThrottled(cause) || (!isError(cause, 'CALL_EXCEPTION') && !isError(cause, 'BAD_DATA'));
 }
 
 /** The first bytes of a contract's revert data identify the error. */

@@ -1,16 +1,25 @@
 import { expect } from 'chai';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
+import { createMeter } from '../helpers/chain/metered-provider';
+import { create } from '../helpers/processes/create-call';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import {
+  startRpcProxy,
   THROUGH,
   type Answerer,
   type HttpAnswer,
   type RpcCall,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
-import { localSetupOfSuite } from '../helpers/chain/local-setup';
+import { DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
+import { startSocketFront } from '../helpers/chain/socket-front';
 
 /** test/unit/reading-ranges.test.ts has other refusals by which providers ask for fewer blocks. */
 const TOO_WIDE: HttpAnswer = {
@@ -74,6 +83,56 @@ describe('reading many blocks from a provider with limits', () => {
       expect(Math.max(...widthsOf(proxy.requests.slice(narrow)))).to.be.greaterThan(2 * MOST_BLOCKS);
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
     }));
+});
+
+/** Errors by which providers say with status 200 that they are asked too often. */
+const RATE_ERRORS: Record<string, { code: number; message: string; data?: object }> = {
+  'as Alchemy does': { code: 429, message: 'Your app has exceeded its compute units per second capacity.' },
+  'as QuickNode does': { code: -32007, message: '20/second request limit reached - reduce calls per second' },
+  'as Infura does': {
+    code: -32005,
+    message: 'project ID request rate exceeded',
+    data: { rate: { allowed_rps: 20, backoff_seconds: 1, current_rps: 25.5 } },
+  },
+  'by its code alone': { code: -32097, message: 'limit' },
+  'and names the pause': { code: -32000, message: 'Request refused: try again in 1s' },
+  'in words that are not known': { code: -32050, message: 'the hamster of node 17 is tired' },
+};
+
+describe('a provider that allows 20 requests a second, and refuses others in the body', () => {
+  const local = localSetupOfSuite();
+
+  /** Refuses calls that are too many, and on a slow machine too some of them. */
+  const limited = (error: { code: number; message: string; data?: object }): Answerer => {
+    const meter = createMeter(20);
+    let calls = 0;
+    return () => (meter(1) && ![20, 30, 40].includes(++calls) ? 'none' : { error });
+  };
+
+  async function issueAndFollow(RPC_URL: string): Promise<void> {
+    const owner = await local.account(1);
+    const settings = { WALLET_PRIVATE_KEY: DEPLOYER_KEY, RPC_URL };
+    await whileFollowing(local, { settings }, async (followed) => {
+      const body = { ...minimal, owner, holder: owner };
+      const answers = await Promise.all([1, 2, 3].map(() => create(followed.service.url, body)));
+      expect(answers.map(({ status, text }) => (status === 200 ? status : text))).to.deep.equal([
+        200, 200, 200,
+      ]);
+      await followed.allDeliveredOnce();
+    });
+  }
+
+  for (const [words, error] of Object.entries(RATE_ERRORS)) {
+    it(`issues and delivers when the provider says so ${words}`, async () => {
+      await using proxy = await startRpcProxy(local.node.url, limited(error));
+      await issueAndFollow(proxy.url);
+    });
+
+    it(`issues and delivers over WebSocket when the provider says so ${words}`, async () => {
+      await using proxy = await startRpcProxy(local.node.url, limited(error));
+      await issueAndFollow((await startSocketFront(proxy.url)).url);
+    });
+  }
 });
 
 /** Refuses ranges of more than `mostBlocks` blocks. */

@@ -1,23 +1,21 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { WebSocketServer } from 'ws';
 import { freePort } from '../../devnet/place';
+import { messageOf } from '../../service/base/errors';
 import { headOf } from '../../service/chain/read-chain';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
+import { broadcast } from '../../service/chain/transactions';
+import { simulationFailed } from '../../service/registry/simulate-mint';
 import { eventually } from '../helpers/eventually';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { whileFollowing } from '../helpers/processes/followed-registry';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { BOMB, startRpcProxy } from '../helpers/chain/rpc-proxy';
+import { startSocketFront } from '../helpers/chain/socket-front';
 import { startTcpProxy, type TcpProxy } from '../helpers/processes/tcp-proxy';
 import { stopLater } from '../helpers/resources';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
-
-const TOO_LARGE = Buffer.alloc(LARGEST_ANSWER_BYTES + 1, ' ');
 
 describe('the service with a node over WebSocket', () => {
   const local = localSetupOfSuite();
@@ -106,6 +104,56 @@ describe('the service with a node over WebSocket', () => {
       expect(proxy.cut()).to.equal(1);
     }));
 
+  for (const [words, id] of [
+    ['no id', undefined],
+    ['the id null', null],
+    ['the id 0', 0],
+  ] as const) {
+    const error = { code: -32000, message: 'the node has a headache' };
+
+    it(`fails the open requests with the node's words when its errors have ${words}`, async () => {
+      const hanging = new Promise<never>(() => undefined);
+      const proxy = await startRpcProxy(local.node.url, () => hanging);
+      const front = await startSocketFront(proxy.url);
+      // They end by the node's words, not by the time.
+      const client = createRpcClient(front.url, findNetwork('31337') as Network, 'single', 2 ** 31 - 1);
+      stopLater('the client', () => client.destroy());
+      const open: Promise<unknown>[] = [
+        client.send('eth_call', [{}, 'latest']).catch((thrown: unknown) => thrown),
+        client.getBlockNumber().catch((thrown: unknown) => thrown),
+        broadcast(client, '0x02').then((outcome) => 'cause' in outcome && outcome),
+      ];
+      let ended = 0;
+      const ends = open.map((one) => one.finally(() => ended++));
+      await eventually('all end', () => {
+        front.say({ jsonrpc: '2.0', id, error });
+        return ended === open.length;
+      });
+      const [ofCall, ofHead, ofSend] = await Promise.all(ends);
+      for (const thrown of [ofCall, ofHead]) expect(messageOf(thrown)).to.contain(error.message);
+      // The simulation of a mint can be repeated, and the node may have the transaction.
+      expect(simulationFailed(ofCall)).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
+      expect(ofSend).to.have.property('state', 'open');
+    });
+
+    it(`repeats the open requests after one error with ${words}, and goes on reporting blocks`, async () => {
+      let isHanging = true;
+      const hanging = new Promise<never>(() => undefined);
+      const proxy = await startRpcProxy(local.node.url, () => (isHanging ? hanging : 'none'));
+      const front = await startSocketFront(proxy.url);
+      const client = createRpcClient(front.url, findNetwork('31337') as Network, 'single', 2 ** 31 - 1);
+      stopLater('the client', () => client.destroy());
+      const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
+      const open = [client.send('eth_chainId', []), client.getBlockNumber()];
+      await eventually('they are asked', () => proxy.calls.includes('eth_blockNumber'));
+      isHanging = false;
+      front.say({ jsonrpc: '2.0', id, error });
+      expect(await Promise.all(open)).to.deep.equal(['0x7a69', await local.client.getBlockNumber()]);
+      front.report({});
+      await told;
+    });
+  }
+
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);
     const front = await startSocketFront(proxy.url);
@@ -132,40 +180,6 @@ describe('the service with a node over WebSocket', () => {
     expect(asked()).to.equal(6);
   });
 });
-
-/**
- * A node over WebSocket: it passes requests on to a node over HTTP, and its answers back. `report` tells each
- * connection of a new block.
- */
-async function startSocketFront(nodeUrl: string): Promise<{ url: string; report(head: unknown): void }> {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  await once(server, 'listening');
-  stopLater('the node over WebSocket', async () => {
-    for (const socket of server.clients) socket.terminate();
-    server.close();
-    await once(server, 'close');
-  });
-  server.on('connection', (socket) => {
-    socket.on('message', (body) => {
-      const headers = { 'Content-Type': 'application/json' };
-      fetch(nodeUrl, { method: 'POST', headers, body: (body as Buffer).toString() })
-        .then(async (answer) => {
-          // Decoding a BOMB takes a second of processor time; the caller reads only its length.
-          if (answer.headers.get('content-encoding') === null) return socket.send(await answer.text());
-          await answer.body?.cancel();
-          socket.send(TOO_LARGE, { binary: false });
-        })
-        .catch(() => socket.terminate());
-    });
-  });
-  return {
-    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    report(result) {
-      const message = JSON.stringify({ jsonrpc: '2.0', method: 'eth_subscription', params: { result } });
-      for (const socket of server.clients) socket.send(message);
-    },
-  };
-}
 
 /** The number of blocks that a filter of logs asks for; 0 for other parameters. */
 function widthOf(filter: unknown): number {

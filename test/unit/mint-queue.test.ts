@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
-import { classifyRefusal, type Refusal } from '../../service/chain/node-errors';
-import { ALREADY_KNOWN, broadcast } from '../../service/chain/transactions';
+import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
+import { broadcast } from '../../service/chain/transactions';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';

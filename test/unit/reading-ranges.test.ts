@@ -1,14 +1,12 @@
 import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
-import { isRangeRefused, isThrottled } from '../../service/chain/node-errors';
+import { askedPauseMs, isRangeRefused, isThrottled } from '../../service/chain/node-errors';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 
 /** The error that ethers creates from a node's answer. */
-function answered(message: string): Error {
-  return makeError('could not coalesce error', 'UNKNOWN_ERROR', {
-    error: { code: -32005, message },
-  });
+function answered(message: string, code = -32000): Error {
+  return makeError('could not coalesce error', 'UNKNOWN_ERROR', { error: { code, message } });
 }
 
 function status(code: number): Error {
@@ -28,7 +26,7 @@ describe('ranges of blocks', () => {
     'Too many requests',
   ]) {
     it(`shrink when the provider says "${message}"`, () =>
-      expect(isRangeRefused(answered(message))).to.equal(true));
+      expect(isRangeRefused(answered(message, -32005))).to.equal(true));
   }
 
   it('shrink on the statuses 413 and 429, of which only 429 counts as throttling', () => {
@@ -53,6 +51,57 @@ describe('ranges of blocks', () => {
     expect(sizes).to.deep.equal([2000, 1000, 500, 250, 125, 62, 31, 15, 7, 3, 1]);
     for (let times = 0; times < 60; times++) span.grow();
     expect(span.blocks()).to.equal(2_000);
+  });
+});
+
+describe('a provider that is asked too often', () => {
+  for (const [code, message] of [
+    [429, 'Your app has exceeded its compute units per second capacity. If you have retries enabled, …'],
+    [-32000, 'Your app has exceeded its concurrent requests capacity'],
+    [-32007, '15/second request limit reached - reduce calls per second or upgrade your account'],
+    [-32003, 'daily request limit reached - upgrade your account'],
+    [-32005, 'project ID request rate exceeded'],
+    [-32005, 'daily request count exceeded, request rate limited'],
+    [-32005, 'limit exceeded'],
+    [-32016, 'over rate limit'],
+    [-32011, 'no backends available for method'],
+    [-32090, 'Too many requests, reason: call rate limit exhausted, retry in 10s'],
+    [-32000, "You've exceeded the RPS limit available on the current plan"],
+    [-32000, 'credits limited to 6000/min'],
+    [-32000, 'quota used up'],
+    [-32000, 'please wait 23s and retry'],
+  ] as const)
+    it(`says so by ${code} "${message}"`, () => expect(isThrottled(answered(message, code))).to.equal(true));
+
+  for (const [code, message] of [
+    [-32005, 'query returned more than 10000 results'],
+    [-32005, 'block range limit exceeded'],
+    [-32005, 'Requested range exceeds maximum RPC range limit'],
+    [-32600, 'You can make eth_getLogs requests with up to a 10 block range.'],
+    [-32000, 'requested too many blocks from 1 to 9000, maximum is set to 2048'],
+    [-32005, 'Transaction gas limit exceeds block gas limit'],
+    [-32007, 'Sender account not authorized to send transactions'],
+    [-32000, 'in-flight transaction limit reached for delegated accounts'],
+    [-32000, 'txpool is full'],
+    [-32000, 'transaction underpriced: tip needed 25000000000, tip permitted 1000000000'],
+    [3, 'execution reverted: too many requests'],
+    [-32000, 'header not found'],
+  ] as const)
+    it(`does not say so by ${code} "${message}"`, () =>
+      expect(isThrottled(answered(message, code))).to.equal(false));
+
+  for (const [message, ms] of [
+    ['Too many requests, retry in 7s', 7_000],
+    ['try again in 547ms', 547],
+    ['slow down', 0],
+    ['rate limit: retry after 3600 seconds', 10_000],
+  ] as const)
+    it(`asks for ${ms} ms by "${message}"`, () => expect(askedPauseMs(answered(message))).to.equal(ms));
+
+  it('asks for the pause of its header Retry-After', () => {
+    const response = new FetchResponse(429, '', { 'retry-after': '4' }, null);
+    const error = makeError('server response 429', 'SERVER_ERROR', { request: '', response });
+    expect(askedPauseMs(error)).to.equal(4_000);
   });
 });
 

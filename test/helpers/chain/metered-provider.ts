@@ -35,7 +35,7 @@ export function creditsOf(counts: Record<string, number>): number {
 /** Starts a provider in front of a node. It accepts one key, and limits the credits per second. */
 export async function startMeteredProvider(nodeUrl: string, key: string): Promise<MeteredProvider> {
   let refused = 0;
-  const meter = createMeter();
+  const meter = createMeter(CREDITS_PER_SECOND);
   const answerer: Answerer = (method) => {
     if (meter(creditsOf({ [method]: 1 }))) return 'none';
     refused++;
@@ -55,12 +55,12 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
 }
 
 /** A bucket that holds the credits of one second. Returns false if it has too few. */
-function createMeter(): (credits: number) => boolean {
-  let held = CREDITS_PER_SECOND;
+export function createMeter(perSecond: number): (credits: number) => boolean {
+  let held = perSecond;
   let filledAt = performance.now();
   return (credits) => {
     const now = performance.now();
-    held = Math.min(CREDITS_PER_SECOND, held + ((now - filledAt) * CREDITS_PER_SECOND) / 1_000);
+    held = Math.min(perSecond, held + ((now - filledAt) * perSecond) / 1_000);
     filledAt = now;
     if (held < credits) return false;
     held -= credits;
