@@ -4,13 +4,15 @@ import { secretMasker } from '../service/base/mask-secrets';
 import {
   createGasStation,
   highestGasPrice,
+  namedTip,
   readFees,
+  withLeastTip,
   type FeeReading,
   type TransactionFees,
 } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { secretsOf } from '../service/config/secrets';
-import { gasStationUrlOf, type Settings } from '../service/config/settings';
+import { gasStationUrlOf, settingOf, type Settings } from '../service/config/settings';
 import { tell } from './answer';
 
 // The checks before a command sends transactions, and what it shows about them. `npx hardhat deploy` shares
@@ -69,11 +71,21 @@ export function readNetworkFees(
   const mask = secretMasker(secretsOf(settings));
   return readFees({
     gasPricing: network.gasPricing,
+    leastGwei: settingOf(settings, 'LEAST_PRIORITY_FEE_GWEI') ?? network.leastPriorityFeeGwei,
     readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),
     readNode,
     // Standard output may be JSON for a program.
     warn: (message, cause) => tell(`warning: ${message} (${mask(messageOf(cause))}).`),
   });
+}
+
+/** The fees that the refusal of these names, in the node's words. Undefined if it names no higher ones. */
+export function feesAfter(refusal: string, offered: TransactionFees): TransactionFees | undefined {
+  const fees = withLeastTip(offered, namedTip(refusal));
+  if (fees === offered) return undefined;
+  const tip = fees.type === 2 ? fees.maxPriorityFeePerGas : fees.gasPrice;
+  tell(`warning: The node asks for a priority fee of ${formatUnits(tip, 'gwei')} gwei: it is offered.`);
+  return fees;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { maskSecrets } from '../cli/errors';
 import { setEnvValue, shadowWarning } from '../cli/files/env-file';
 import { withFileLock } from '../cli/files/write-file';
-import { addressLink, readNetworkFees, transactionLink } from '../cli/transactions';
+import { addressLink, feesAfter, readNetworkFees, transactionLink } from '../cli/transactions';
 import { ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import type { TransactionFees } from '../service/chain/transactions';
@@ -69,7 +69,11 @@ export async function deploy(hre: HardhatRuntimeEnvironment, wanted: Wanted): Pr
       provider,
       wallet,
       folder,
-      fees: () => (fees ??= readNetworkFees(network, settings, () => provider.getFeeData())),
+      async fees(refusal = '') {
+        const offered = await (fees ??= readNetworkFees(network, settings, () => provider.getFeeData()));
+        fees = Promise.resolve(feesAfter(refusal, offered) ?? offered);
+        return fees;
+      },
       say: (line) => console.log(line),
       wanted,
       envFile,

@@ -9,7 +9,7 @@ import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
 import type { Network } from '../service/chain/networks';
 import { ALREADY_KNOWN } from '../service/chain/node-errors';
-import type { TransactionFees } from '../service/chain/transactions';
+import { LEAST_FEE_REMEDY, type TransactionFees } from '../service/chain/transactions';
 import type { TransactionSigner } from '../service/keys/transaction-signer';
 
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */
@@ -19,8 +19,11 @@ export interface Sender {
   readonly provider: HardhatRuntimeEnvironment['ethers']['provider'];
   readonly wallet: TransactionSigner;
   readonly folder: string;
-  /** The same for all transactions of a command, so the fees that are shown are those that are offered. */
-  readonly fees: () => Promise<TransactionFees>;
+  /**
+   * The same for all transactions of a command, so the fees that are shown are those that are offered. A
+   * refusal of a node that names higher ones raises them.
+   */
+  readonly fees: (refusal?: string) => Promise<TransactionFees>;
   /** Prints a line. */
   readonly say: (line: string) => void;
 }
@@ -49,6 +52,8 @@ const SENT = z.object({
 });
 type Sent = z.infer<typeof SENT>;
 
+/** How often a transaction is signed in a run, at higher fees each time. */
+const MOST_SIGNATURES = 5;
 /** Ignored on chains that mine a block for each transaction: no later block comes by itself. */
 const CONFIRMATIONS = 5;
 const POLLING_INTERVAL_MS = 300;
@@ -108,9 +113,14 @@ export async function sendOnce(
   if (sent?.created !== undefined) return { created: sent.created };
   if (sent !== undefined) say(`Resuming on ${network.name}: a transaction was signed earlier …`);
   let refusal = sent && (await handOver(sender, sent));
-  if (sent === undefined || (refusal !== undefined && (await isTooCheap(sender, sent, refusal)))) {
+  let left = MOST_SIGNATURES;
+  while (
+    sent === undefined ||
+    (refusal !== undefined && left > 0 && (await isTooCheap(sender, sent, refusal)))
+  ) {
     sent = await sign(sender, step, sent);
     refusal = await handOver(sender, sent);
+    left--;
   }
   if (refusal !== undefined) throw refused(sender, step, sent, refusal);
   const receipt = await minedOf(sender, step, sent);
@@ -175,11 +185,16 @@ async function isKnown({ provider }: Sender, hashes: Sent['hashes']): Promise<bo
   return false;
 }
 
-/** Whether a transaction at current fees can take the place of this one. */
-async function isTooCheap({ provider, wallet }: Sender, sent: Sent, refusal: string): Promise<boolean> {
-  const { from, nonce } = Transaction.from(sent.raw);
-  if (!OFFERS_TOO_LITTLE.test(refusal) || from !== wallet.address) return false;
-  return (await provider.getTransactionCount(from, 'pending')) <= nonce;
+/** Whether a transaction at current fees, or at those that the node names, can take the place of this one. */
+async function isTooCheap(sender: Sender, sent: Sent, refusal: string): Promise<boolean> {
+  const { from, nonce, maxFeePerGas, maxPriorityFeePerGas, gasPrice } = Transaction.from(sent.raw);
+  if (!OFFERS_TOO_LITTLE.test(refusal) || from !== sender.wallet.address) return false;
+  const fees = await sender.fees(refusal);
+  const isHigher =
+    fees.type === 0
+      ? fees.gasPrice > (gasPrice ?? 0n)
+      : fees.maxFeePerGas > (maxFeePerGas ?? 0n) || fees.maxPriorityFeePerGas > (maxPriorityFeePerGas ?? 0n);
+  return isHigher && (await sender.provider.getTransactionCount(from, 'pending')) <= nonce;
 }
 
 /**
@@ -242,7 +257,9 @@ function refused(
 ): ServiceError {
   const message = `The node of ${network.name} rejects the transaction ${hashes.at(-1)}: ${reason}.`;
   const remedy =
-    'Fix the cause and run the command again: it sends the same transaction. ' +
+    (OFFERS_TOO_LITTLE.test(reason)
+      ? `${LEAST_FEE_REMEDY}, and run the command again: it signs the transaction again. `
+      : 'Fix the cause and run the command again: it sends the same transaction. ') +
     'If the wallet has used its nonce for another one, it can never be mined: ' +
     `then delete ${join(folder, `${name}.json`)} and run the command again.`;
   return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });

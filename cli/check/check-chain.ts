@@ -4,12 +4,20 @@ import { ChainError, cut, messageOf, ServiceError } from '../../service/base/err
 import { printableUrl } from '../../service/base/mask-secrets';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
-import { isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
+import { classifyRefusal, isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
 import { existingBlock, headNumberOf, headOf, logsOf } from '../../service/chain/read-chain';
 import { receiptLogsOf } from '../../service/chain/read-receipts';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import {
+  broadcast,
+  highestGasPrice,
+  LEAST_FEE_REMEDY,
+  namedTip,
+  withLeastTip,
+} from '../../service/chain/transactions';
 import type { Settings } from '../../service/config/settings';
 import type { TransactionSigner } from '../../service/keys/transaction-signer';
+import { openWallet } from '../../service/keys/wallet';
 import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation } from '../../service/registry/simulate-mint';
@@ -300,6 +308,7 @@ async function checkWallets(
       refusePublishedKey(network, address);
       return [await checkFunds(client, address, network, settings)];
     })),
+    ...(await found(subject, () => checkFees(client, network, settings))),
     ...(await found(subject, async () => [await checkNonces(client, address)])),
     ...(await found(subject, async () => [await checkMinter(client, issuing)])),
   ];
@@ -402,6 +411,29 @@ async function checkFunds(
   if (mints >= FEW_MINTS) return ok(statement);
   const remedy = `Send ${network.currency} to it: a mint needs ${amount(cost, network)}.`;
   return { status: mints === 0n ? 'fault' : 'warning', statement, remedy };
+}
+
+/**
+ * Finds a node that asks for more than the fees of now. It is given a transaction of a wallet that is empty
+ * and forgotten at once, which can never be mined: nodes look at the fee before they look at the balance.
+ */
+async function checkFees(client: RpcClient, network: Network, settings: Settings): Promise<Statements> {
+  const fees = await readNetworkFees(network, settings, () => client.getFeeData());
+  if (highestGasPrice(fees) === 0n) return [];
+  const { chainId } = network;
+  const stranger = openWallet({ privateKey: hexlify(randomBytes(32)) });
+  const call = { to: stranger.address, chainId, data: '0x', nonce: 0, gasLimit: 21_000n };
+  const outcome = await broadcast(client, await stranger.sign({ ...call, ...fees }));
+  const cause = 'cause' in outcome ? outcome.cause : undefined;
+  const refusal = classifyRefusal(cause);
+  if (refusal === 'no funds') return [ok('the node takes the fees of now')];
+  if (refusal !== 'fee too low') return [];
+  const words = nodeErrorOf(cause) ?? '';
+  const statement = `the node refuses the fees of now: ${cut(words)}`;
+  if (withLeastTip(fees, namedTip(words)) === fees)
+    return [{ status: 'fault', statement, remedy: `${LEAST_FEE_REMEDY}.` }];
+  const remedy = `${LEAST_FEE_REMEDY}: without it, the first mint after each start is refused once.`;
+  return [{ status: 'warning', statement, remedy }];
 }
 
 async function checkNonces(client: RpcClient, address: string): Promise<Statements[number]> {

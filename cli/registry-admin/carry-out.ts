@@ -8,7 +8,7 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
-import { broadcast } from '../../service/chain/transactions';
+import { broadcast, LEAST_FEE_REMEDY, type TransactionFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
 import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
@@ -26,11 +26,13 @@ import { maskSecrets, Refusal } from '../errors';
 import { withRegistry, type ReachedRegistry } from '../token/find-token';
 import {
   costLines,
+  feesAfter,
   gasLimitFor,
   readNetworkFees,
   refusePublishedKey,
   requireFunds,
   transactionLink,
+  type TransactionCost,
 } from '../transactions';
 import { explainRefusal, parseRevert } from './explain-refusal';
 import { remarkWarning, type Remark } from './remark';
@@ -219,7 +221,8 @@ async function send<State>(
   requireFunds(cost, network);
   await action.beforeSending?.();
   const { chainId } = network;
-  const hash = await submit(admin, { to: address, data, chainId, gasLimit: gasLimitFor(gas), ...fees });
+  const call = { to: address, data, chainId, gasLimit: gasLimitFor(gas) };
+  const hash = await submit(admin, call, cost);
   say(`sent     ${hash}`);
   return awaitReceipt(client, hash);
 }
@@ -247,21 +250,32 @@ async function simulate<State>(
 
 /**
  * Signs with the next nonce and returns the hash once the node has accepted the transaction. If another
- * sender uses that nonce first, it is signed again.
+ * sender uses that nonce first, or the node asks for a higher fee, it is signed again.
  */
-async function submit({ wallet, client }: RegistryAdmin, fields: UnnumberedTransaction): Promise<string> {
+async function submit(
+  { wallet, client, network }: RegistryAdmin,
+  call: Omit<UnnumberedTransaction, keyof TransactionFees>,
+  cost: TransactionCost,
+): Promise<string> {
+  let { fees } = cost;
   for (let attempt = 1; ; attempt++) {
     const nonce = await client.getTransactionCount(wallet.address, 'pending');
-    const raw = await wallet.sign({ ...fields, nonce });
+    const raw = await wallet.sign({ ...call, ...fees, nonce });
     const outcome = await broadcast(client, raw);
     if (outcome.state === 'taken') return keccak256(raw);
     if (outcome.state === 'open') return submitAgain(client, raw);
     const { cause } = outcome;
     const isForNonce = classifyRefusal(cause).startsWith('nonce');
-    if (!isForNonce || attempt === ATTEMPTS) {
-      const message = `The transaction was not accepted: ${reasonOf(cause)}`;
-      throw new ChainError('TRANSACTION_REJECTED', message, { cause, retryable: isForNonce });
+    const more = isForNonce || attempt === ATTEMPTS ? undefined : feesAfter(reasonOf(cause), fees);
+    if (!(isForNonce || more) || attempt === ATTEMPTS) {
+      const remedy = classifyRefusal(cause) === 'fee too low' ? `${LEAST_FEE_REMEDY}.` : undefined;
+      const message = [`The transaction was not accepted: ${reasonOf(cause)}`, remedy]
+        .filter(Boolean)
+        .join('. ');
+      throw new ChainError('TRANSACTION_REJECTED', message, { cause, remedy, retryable: isForNonce });
     }
+    if (more) requireFunds({ ...cost, fees: more }, network);
+    fees = more ?? fees;
     await sleep(PAUSE_MS);
   }
 }

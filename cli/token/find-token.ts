@@ -135,5 +135,7 @@ export async function withRegistry<T>(
 function settingsFor(network: Network): Settings {
   const { settings } = readSettings();
   const isOfNet = settings.NET === undefined || settingOf(settings, 'NET').chainId === network.chainId;
-  return isOfNet ? settings : { ...settings, RPC_URL: undefined, GAS_STATION_URL: undefined };
+  return isOfNet
+    ? settings
+    : { ...settings, RPC_URL: undefined, GAS_STATION_URL: undefined, LEAST_PRIORITY_FEE_GWEI: undefined };
 }

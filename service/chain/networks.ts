@@ -31,6 +31,7 @@ export function readConfirmations(text: string): Confirmations | undefined {
  * - `explorerApi`: the kind of API at which contract sources are verified (deploy/explorers.ts); undefined if
  *   unknown.
  * - `gasStationUrl`: publishes current fees (fees.ts).
+ * - `leastPriorityFeeGwei`: its nodes refuse less.
  * - `gasPricing`: the fee fields of a transaction (fees.ts).
  * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
  * - `confirmations`: blocks that must be on top of a block that is final, unless CONFIRMATIONS is set.
@@ -45,6 +46,7 @@ export interface Network {
   readonly explorerUrl?: string;
   readonly explorerApi?: ExplorerApi;
   readonly gasStationUrl?: string;
+  readonly leastPriorityFeeGwei?: number;
   readonly gasPricing: GasPricing;
   readonly blockTimeMs: number;
   readonly confirmations: number;
@@ -176,9 +178,9 @@ function infura(chainId: number, name: string, chainKey: string, host: string, e
 /** The values of Polygon's chains that differ from Ethereum's. */
 function polygon(
   station: string,
-): Pick<Network, 'currency' | 'gasStationUrl' | 'blockTimeMs' | 'confirmations'> {
+): Pick<Network, 'currency' | 'gasStationUrl' | 'leastPriorityFeeGwei' | 'blockTimeMs' | 'confirmations'> {
   const gasStationUrl = `https://gasstation.polygon.technology/${station}`;
-  return { currency: 'POL', gasStationUrl, blockTimeMs: 2_000, confirmations: 32 };
+  return { currency: 'POL', gasStationUrl, leastPriorityFeeGwei: 25, blockTimeMs: 2_000, confirmations: 32 };
 }
 
 /** A chain with blocks about every two seconds and public nodes. */

@@ -17,6 +17,8 @@ export type TransactionFees =
 /** The sources of fees. */
 export interface FeeReading {
   gasPricing: GasPricing;
+  /** The least priority fee; undefined: any. */
+  leastGwei: number | undefined;
   /** The network's gas station, if it has one. */
   readStation: FeeSource | undefined;
   /** The node's estimate: ethers' `getFeeData`. */
@@ -34,6 +36,7 @@ export interface FeeReading {
  */
 export async function readFees({
   gasPricing,
+  leastGwei,
   readStation,
   readNode,
   warn,
@@ -41,18 +44,44 @@ export async function readFees({
   if (gasPricing === 'free') return { type: 0, gasPrice: 0n };
   if (gasPricing === 'eip-1559' && readStation !== undefined) {
     try {
-      return { type: 2, ...(await readStation()) };
+      return withLeastTip({ type: 2, ...(await readStation()) }, weiOf(leastGwei));
     } catch (cause) {
       warn("The gas station gives no usable fees: the node's own estimate is used", cause);
     }
   }
-  return estimatedFees(gasPricing, await readNode());
+  return withLeastTip(estimatedFees(gasPricing, await readNode()), weiOf(leastGwei));
 }
 
 /** The highest price per unit of gas, in wei. */
 export function highestGasPrice(fees: TransactionFees): bigint {
   return fees.type === 2 ? fees.maxFeePerGas : fees.gasPrice;
 }
+
+/** The same fees if they offer this much, or with this priority fee. A legacy price contains it. */
+export function withLeastTip(fees: TransactionFees, tip: bigint): TransactionFees {
+  const missing = tip - (fees.type === 0 ? fees.gasPrice : fees.maxPriorityFeePerGas);
+  if (missing <= 0n) return fees;
+  if (fees.type === 0) return { type: 0, gasPrice: tip };
+  return { type: 2, maxFeePerGas: fees.maxFeePerGas + missing, maxPriorityFeePerGas: tip };
+}
+
+/** Any more than this is set by hand: a node may name anything, or mean something else. */
+const MOST_NAMED_TIP = 100_000_000_000n;
+/** A number of wei, unless it is one of gwei, that nodes and gateways ask for at least. */
+const NAMED_FEE = /(?:need|requir|minimum|\bmin\b|at least|must be|<)\D{0,30}?(\d+(?:\.\d+)?) ?(gwei)?/gi;
+
+/** The least priority fee that a node's refusal names; 0 if it names none that is believed. */
+export function namedTip(refusal: string): bigint {
+  if (!/\btip\b|priority|gas ?price/i.test(refusal)) return 0n;
+  const named = [...refusal.matchAll(NAMED_FEE)].map(([, number = '', unit]) =>
+    unit || number.includes('.') ? weiOf(number) : BigInt(number),
+  );
+  const highest = named.reduce((most, fee) => (fee > most ? fee : most), 0n);
+  return highest > MOST_NAMED_TIP ? 0n : highest;
+}
+
+/** What helps when a node goes on refusing fees. */
+export const LEAST_FEE_REMEDY = 'Set LEAST_PRIORITY_FEE_GWEI to what the node asks for, in gwei';
 
 /** A node without a base fee uses a legacy gas price, whatever the network table says. */
 function estimatedFees(gasPricing: GasPricing, estimate: FeeData): TransactionFees {

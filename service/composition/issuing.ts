@@ -191,9 +191,11 @@ export function confirmationsOf(config: Config): Confirmations {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 
-function feeReadingOf({ network, gasStationUrl }: Config, client: RpcClient, logger: Logger): FeeReading {
+function feeReadingOf(config: Config, client: RpcClient, logger: Logger): FeeReading {
+  const { network, gasStationUrl, leastPriorityFeeGwei: leastGwei } = config;
   return {
     gasPricing: network.gasPricing,
+    leastGwei: leastGwei ?? network.leastPriorityFeeGwei,
     readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl),
     readNode: () => client.getFeeData(),
     warn: (message, error) => logger.warn({ error }, message),

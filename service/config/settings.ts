@@ -125,6 +125,7 @@ export const SERVICE_SETTINGS = {
   ...KEY_SETTINGS,
   RPC_URL: secret('URLs', urls(['http', 'https', 'ws', 'wss'])),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
+  LEAST_PRIORITY_FEE_GWEI: integer(0, 10_000).optional(),
   PROVIDER_API_KEY: secret('whole', text),
   NETWORK_A_API_KEY: secret('whole', text),
   NETWORK_A_TESTNET_API_KEY: secret('whole', text),

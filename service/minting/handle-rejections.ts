@@ -1,4 +1,4 @@
-import type { Broadcast } from '../chain/transactions';
+import { LEAST_FEE_REMEDY, type Broadcast } from '../chain/transactions';
 import { nodeErrorOf, type Refusal, classifyRefusal, isDefinite } from '../chain/node-errors';
 import { ChainError, messageOf, SignerError } from '../base/errors';
 import { type PendingTransaction, type SignedMint, type Mint } from './mint';
@@ -210,7 +210,7 @@ async function apply(
     case 'reset nonces':
       return resetNonces(parts, count);
     case 'offer more':
-      terms.forgetFees();
+      terms.forgetFees(nodeErrorOf(cause));
       if ((await offerMore(parts, pending)) || stopping.aborted) return;
       return refuse(parts, pending, cause);
     case 'estimate again':
@@ -232,8 +232,10 @@ async function apply(
  */
 async function refuse(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
   const { mint } = pending;
-  const message = `The transaction was not accepted: ${nodeErrorOf(cause) ?? messageOf(cause)}`;
-  mint.refusal = new ChainError('TRANSACTION_REJECTED', message, { cause });
+  const remedy = classifyRefusal(cause) === 'fee too low' ? `${LEAST_FEE_REMEDY}.` : undefined;
+  const said = nodeErrorOf(cause) ?? messageOf(cause);
+  const message = `The transaction was not accepted: ${said}${remedy ? `. ${remedy}` : ''}`;
+  mint.refusal = new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
   release(parts, pending);
   await giveUp(parts, mint, mint.refusal);
 }

@@ -170,6 +170,7 @@ export function createMintResending(
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
     const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);
+    if (refusal !== undefined) terms.forgetFees(refusal);
     const { tokenId } = signed;
     logger.warn(
       { tokenId, nonce, replaced, txHash: signed.hash, outcome: outcome.state, refusal },

@@ -1,6 +1,6 @@
 import { keccak256 } from 'ethers';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
-import { highestGasPrice, type TransactionFees } from '../chain/transactions';
+import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import { mintData } from '../registry/simulate-mint';
@@ -113,6 +113,8 @@ export class TransactionTerms {
   /** Gas limits by the length of the remark. */
   readonly #limits = new Map<number, Kept<bigint>>();
   #fees: Kept<TransactionFees> | undefined;
+  /** The highest that a refusal has named. */
+  #leastTip = 0n;
 
   readonly #registry: TradeTrustTokenStandard;
 
@@ -151,13 +153,15 @@ export class TransactionTerms {
   fees(): Promise<TransactionFees> {
     const { network, readFees } = this.options;
     if (isFresh(this.#fees, Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS))) return this.#fees.value;
-    this.#fees = { value: readFees(), at: performance.now() };
-    this.#fees.value.catch(() => this.forgetFees());
-    return this.#fees.value;
+    const value = readFees().then((fees) => withLeastTip(fees, this.#leastTip));
+    this.#fees = { value, at: performance.now() };
+    value.catch(() => this.forgetFees());
+    return value;
   }
 
   /** Drops the kept fees because they were too low; the next call reads them anew. */
-  forgetFees(): void {
+  forgetFees(refusal = ''): void {
+    this.#leastTip = highest(this.#leastTip, namedTip(refusal));
     this.#fees = undefined;
   }
 

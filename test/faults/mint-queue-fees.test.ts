@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
+import { refuseTipsBelow } from '../helpers/chain/rpc-proxy';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import {
@@ -100,6 +101,21 @@ describe('the mint queue: fees and funds', () => {
       await eventually('the node has it', () => replaced(queue) === 2);
       await mine();
       expect(await mint).to.equal(queue.journal.transactions[2]?.hash);
+    }));
+
+  it('offers the priority fee that the node asks for, and offers it for the next mint at once', () =>
+    withQueue(local, { answerer: refuseTipsBelow(37n * GWEI) }, async (queue) => {
+      await queue.mint();
+      await queue.mint();
+      const tips = queue.journal.transactions.map(({ raw }) => Transaction.from(raw).maxPriorityFeePerGas);
+      expect(tips).to.deep.equal([GWEI, 37n * GWEI, 37n * GWEI]);
+    }));
+
+  it('names the setting when the node asks for more than it is believed', () =>
+    withQueue(local, { answerer: refuseTipsBelow(1_000n * GWEI) }, async (queue) => {
+      const error = await failureOf(queue.mint());
+      expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
+      expect(error).to.have.property('remedy').that.contains('LEAST_PRIORITY_FEE_GWEI');
     }));
 
   it('estimates gas once, and reads fees rarely, for many mints', () =>

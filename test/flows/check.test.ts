@@ -5,7 +5,13 @@ import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
 import { freePort } from '../../devnet/place';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
-import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import {
+  refuseTipsBelow,
+  startRpcProxy,
+  THROUGH,
+  type Answerer,
+  type RpcProxy,
+} from '../helpers/chain/rpc-proxy';
 import { serve, type TestServer } from '../helpers/http-server';
 import { startService } from '../helpers/processes/running-service';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -133,6 +139,18 @@ describe('npx tdoc check', () => {
     const funder = new Wallet(DEPLOYER_KEY, local.client);
     await (await funder.sendTransaction({ to: POOR.address, value: parseEther('1') })).wait();
     await expectChecked(0, {}, own);
+  });
+
+  it('finds a node that refuses the fees of now, and the setting that helps', async () => {
+    const gwei = 1_000_000_000n;
+    node.answer(refuseTipsBelow(37n * gwei));
+    expect(await expectChecked(0, { wallet: 'warning' }))
+      .to.contain('minimum needed 37000000000')
+      .and.contain('Set LEAST_PRIORITY_FEE_GWEI');
+    const text = await expectChecked(0, {}, { LEAST_PRIORITY_FEE_GWEI: '37' });
+    expect(text).to.contain('the node takes the fees of now');
+    node.answer(refuseTipsBelow(1_000n * gwei));
+    expect(await expectChecked(1, { wallet: 'fault' })).to.contain('Set LEAST_PRIORITY_FEE_GWEI');
   });
 
   it('finds a node of another chain, and one that does not answer', async () => {

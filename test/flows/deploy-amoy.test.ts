@@ -9,7 +9,14 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { tenantOf } from '../../service/config/tenant';
 import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { DEPLOYER, DEPLOYER_KEY } from '../helpers/chain/local-setup';
-import { startRpcProxy, THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import {
+  refuseTipsBelow,
+  startRpcProxy,
+  THROUGH,
+  type Answerer,
+  type Fault,
+  type RpcProxy,
+} from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { errorOf } from '../helpers/error-of';
 import { eventually, hastenSuite } from '../helpers/eventually';
@@ -203,6 +210,42 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
     });
   });
 
+  describe('with a node that asks for more than it suggests', () => {
+    before(startAgain);
+    const GWEI = 1_000_000_000n;
+    const run = (more: Record<string, string>) => ({ RPC_URL: proxy.url, ...more });
+    const tipOfLast = async (): Promise<bigint | null> => {
+      const block = await amoy.chain.getBlock('latest', true);
+      return (block?.prefetchedTransactions[0] as TransactionResponse).maxPriorityFeePerGas;
+    };
+
+    it('offers what the network asks for without a refusal', async () => {
+      proxy.answer(refuseTipsBelow(25n * GWEI));
+      await amoy.deploy([], run({}));
+      expect(await tipOfLast()).to.equal(25n * GWEI);
+      expect(proxy.calls.filter((method) => method === SEND)).to.have.length(1);
+    });
+
+    it('offers what the refusal names, in the same run, and for the registry’s admin too', async () => {
+      proxy.answer(refuseTipsBelow(37n * GWEI));
+      expect(await amoy.deploy(['--new'], run({}))).to.contain('asks for a priority fee of 37.0 gwei');
+      expect(await tipOfLast()).to.equal(37n * GWEI);
+      const settings = { ENV_FILE: amoy.envFile, WALLET_PRIVATE_KEY: amoy.wallet.privateKey, NET: 'amoy' };
+      const paused = await askTdocInProcess(['pause'], run({ ...settings, GAS_STATION_URL: 'none' }));
+      expect(paused.code, paused.stderr).to.equal(0);
+      expect(await tipOfLast()).to.equal(37n * GWEI);
+    });
+
+    it('names the setting when the node asks for more than it is believed, which then helps', async () => {
+      proxy.answer(refuseTipsBelow(200n * GWEI));
+      expect(await amoy.refuse(['--new'], run({})))
+        .to.contain('DEPLOYMENT_FAILED')
+        .and.to.contain('Set LEAST_PRIORITY_FEE_GWEI');
+      await amoy.deploy(['--new'], run({ LEAST_PRIORITY_FEE_GWEI: '200' }));
+      expect(await tipOfLast()).to.equal(200n * GWEI);
+    });
+  });
+
   describe('the commands of the registry’s admin', () => {
     before(async () => {
       await startAgain();
@@ -389,7 +432,11 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
     });
 
     it('prints and offers the current fees after the node refused lower ones', async () => {
-      const settings = { RPC_URL: proxy.url, GAS_STATION_URL: station.url };
+      const settings = {
+        RPC_URL: proxy.url,
+        GAS_STATION_URL: station.url,
+        LEAST_PRIORITY_FEE_GWEI: '0',
+      };
       const block = await amoy.chain.getBlock('latest');
       await amoy.chain.send('evm_setAutomine', [true]);
       expect(Number(block?.baseFeePerGas)).to.be.greaterThan(1);

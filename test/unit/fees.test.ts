@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { FeeData } from 'ethers';
+import { FeeData, parseUnits } from 'ethers';
 import {
   highestGasPrice,
+  namedTip,
   readFees,
   type FeeReading,
   type TransactionFees,
@@ -10,6 +11,7 @@ import { errorOf } from '../helpers/error-of';
 
 const reading = (parts: Partial<FeeReading>): FeeReading => ({
   gasPricing: 'eip-1559',
+  leastGwei: undefined,
   readStation: undefined,
   readNode: async () => WITH_BASE_FEE,
   warn: () => undefined,
@@ -52,6 +54,39 @@ describe('the fees of a transaction', () => {
       expect(highestGasPrice(read)).to.equal(fees.type === 2 ? fees.maxFeePerGas : fees.gasPrice);
       expect(warnings.join()).to.match(warned === undefined ? /^$/ : new RegExp(warned));
     });
+
+  it('are at least those of LEAST_PRIORITY_FEE_GWEI, whoever gives them', async () => {
+    const least = { leastGwei: 25 };
+    const tip = 25_000_000_000n;
+    expect(await readFees(reading(least))).to.deep.equal({
+      type: 2,
+      maxFeePerGas: tip + 18n,
+      maxPriorityFeePerGas: tip,
+    });
+    expect(await readFees(reading({ ...least, readStation: async () => STATION }))).to.include({
+      maxPriorityFeePerGas: tip,
+    });
+    const legacy = reading({ ...least, readNode: async () => WITHOUT_BASE_FEE });
+    expect(await readFees(legacy)).to.deep.equal({ type: 0, gasPrice: tip });
+    expect(await readFees(reading({ ...least, gasPricing: 'free' }))).to.deep.equal({
+      type: 0,
+      gasPrice: 0n,
+    });
+  });
+
+  for (const [refusal, tip] of [
+    ['transaction gas price below minimum: gas tip cap 1000000000, minimum needed 25000000000', 25],
+    ['transaction underpriced: tip needed 30000000000, tip permitted 1000000000', 30],
+    ['FeeTooLow, EffectivePriorityFeePerGas too low 1000000000 < 31000000000, BaseFee: 7', 31],
+    ['gas price must be at least 27.5 gwei', 27.5],
+    ['max priority fee per gas is below the minimum of 26 Gwei', 26],
+    ['Gas price below configured minimum gas price', 0],
+    ['max fee per gas less than block base fee: address 0x12, maxFeePerGas: 1, baseFee: 7', 0],
+    ['transaction underpriced: tip needed 99000000000000, tip permitted 1', 0],
+    ['nonce too low: next nonce 7, at least 8 needed', 0],
+  ] as const)
+    it(`names ${tip} gwei by "${refusal}"`, () =>
+      expect(namedTip(refusal)).to.equal(parseUnits(String(tip), 'gwei')));
 
   it('are unknown when the node reports none, which is a retryable error', async () => {
     const none = reading({ gasPricing: 'legacy', readNode: async () => new FeeData(null, null, null) });

@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { Transaction } from 'ethers';
 import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
 import { owned } from '../resources';
 
@@ -83,6 +84,16 @@ export interface RpcProxy extends AsyncDisposable {
 
 /** The answerer that lets everything through. */
 export const THROUGH: Answerer = () => 'none';
+
+/** Refuses transactions whose priority fee is lower, in the words of Polygon's nodes. */
+export const refuseTipsBelow =
+  (least: bigint): Answerer =>
+  (method, [raw]) => {
+    const tip = method === 'eth_sendRawTransaction' && Transaction.from(String(raw)).maxPriorityFeePerGas;
+    if (typeof tip !== 'bigint' || tip >= least) return 'none';
+    const words = `transaction gas price below minimum: gas tip cap ${tip}, minimum needed ${least}`;
+    return { error: { code: -32000, message: words } };
+  };
 
 /** Starts a proxy. `answerer` is called for each call, also while others are running. */
 export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUGH): Promise<RpcProxy> {

@@ -54,7 +54,13 @@ export function queueOptions(
     wallet: openWallet({ privateKey: DEPLOYER_KEY }),
     checkChain: createChainCheck(client, url, network),
     readFees: () =>
-      readFees({ gasPricing: network.gasPricing, readStation, readNode: () => client.getFeeData(), warn }),
+      readFees({
+        gasPricing: network.gasPricing,
+        leastGwei: undefined,
+        readStation,
+        readNode: () => client.getFeeData(),
+        warn,
+      }),
     mask: (text) => text,
     observer: { mined: warn, failed: warn, reorganised: warn },
   };
