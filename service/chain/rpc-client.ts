@@ -248,7 +248,10 @@ class RateSuspicion {
   readonly #answeredAt = new Map<string, number>();
   #alike = { words: '', ids: new Set<number>(), since: 0 };
 
-  /** `unsure`: the request may be repeated. */
+  /**
+   * `unsure`: the request is repeated. A transaction is not, unless reads get the same error: its sender
+   * decides about refusals.
+   */
   judge({ id, method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
     if (isThrottled(answer)) return 'rate';
     const now = performance.now();
@@ -258,8 +261,10 @@ class RateSuspicion {
     const words = String(nodeErrorOf(answer)).replace(/0x[\da-f]+|\d+/gi, '');
     if (words !== this.#alike.words || !isRecent(this.#alike.since))
       this.#alike = { words, ids: new Set(), since: now };
-    const areMany = this.#alike.ids.add(id).size >= MOST_ALIKE;
-    return areMany && isRecent(this.#answeredAt.get(method)) ? 'rate' : 'unsure';
+    const isSend = method === 'eth_sendRawTransaction';
+    if (!isSend) this.#alike.ids.add(id);
+    const isRate = this.#alike.ids.size >= MOST_ALIKE && isRecent(this.#answeredAt.get(method));
+    return isRate ? 'rate' : isSend ? 'known' : 'unsure';
   }
 }
 
