@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Kysely,
@@ -7,7 +8,7 @@ import {
   type PostgresPoolClient,
   type PostgresQueryResult,
 } from 'kysely';
-import { Client, Pool, types, type ClientConfig, type CustomTypesConfig } from 'pg';
+import { Client, Pool, types, type ClientBase, type ClientConfig, type CustomTypesConfig } from 'pg';
 import { ConfigurationError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
@@ -38,30 +39,27 @@ const NUMBERS: CustomTypesConfig = {
  *
  * @param prepare checks the tables, or brings them up to date.
  * @param logger absent in commands.
- * @throws ConfigurationError DATABASE_UNREACHABLE at start; later failures are thrown by the statements.
+ * @throws ConfigurationError DATABASE_UNREACHABLE and DATABASE_POOLED at start; later failures are thrown by
+ *   the statements.
  */
 export async function openPostgres(url: string, prepare: typeof migrate, logger?: Logger): Promise<Database> {
   const connection: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
-    statement_timeout: STATEMENT_WITHIN_MS,
-    idle_in_transaction_session_timeout: STATEMENT_WITHIN_MS,
     query_timeout: ANSWER_WITHIN_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     application_name: 'transferable-document-service',
     types: NUMBERS,
   };
-  const pool = new Pool({ ...connection, max: MOST_CONNECTIONS });
+  const pool = new Pool({ ...connection, max: MOST_CONNECTIONS, onConnect: limitTo(STATEMENT_WITHIN_MS) });
   // A broken connection is replaced. If it was in use, its statement fails. Without these listeners the error
   // would end the process.
   pool.on('error', (error) => logger?.warn({ error }, `a database connection was lost: ${messageOf(error)}`));
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
   try {
-    await pool.query('select 1').catch((cause: unknown) => {
-      throw unreachable(url, cause);
-    });
+    await expectOwnSessions(connection, url);
     await withoutTimeLimit(connection, (one) => prepare(one, `at ${printableUrl(url)}`));
   } catch (cause) {
     await db.destroy();
@@ -83,11 +81,58 @@ async function withoutTimeLimit(
   connection: ClientConfig,
   prepare: (db: Kysely<Schema>) => Promise<void>,
 ): Promise<void> {
-  const unlimited = { statement_timeout: 0, query_timeout: 0 };
-  const pool = new Pool({ ...connection, ...unlimited, max: 1 });
+  const pool = new Pool({ ...connection, query_timeout: 0, max: 1, onConnect: limitTo(0) });
   pool.on('error', () => undefined);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   await prepare(db).finally(() => db.destroy());
+}
+
+/**
+ * Limits the time of statements, and of idle transactions, on an open connection. PgBouncer refuses these
+ * settings in the startup packet.
+ */
+function limitTo(statementMs: number): (client: ClientBase) => unknown {
+  const idle = `set idle_in_transaction_session_timeout = ${STATEMENT_WITHIN_MS}`;
+  return (client) => client.query(`set statement_timeout = ${statementMs}; ${idle}`);
+}
+
+const ROUNDS = 3;
+
+/**
+ * Checks that each connection has a session of its own. A pooler of transactions or statements lends the
+ * same session to several connections, or several to one: a lock then belongs to nobody. Nothing is set in
+ * the sessions, because they may be those of other programs.
+ *
+ * @throws ConfigurationError DATABASE_UNREACHABLE, DATABASE_POOLED.
+ */
+async function expectOwnSessions(connection: ClientConfig, url: string): Promise<void> {
+  const newClient = (): Client =>
+    new Client({ ...connection, query_timeout: CONNECT_WITHIN_MS }).on('error', () => undefined);
+  const [one, other] = [newClient(), newClient()];
+  const key = randomInt(2 ** 47);
+  const ask = async (client: Client, verb: 'try_advisory_lock' | 'advisory_unlock'): Promise<boolean> =>
+    (await client.query<{ is: boolean }>(`select pg_${verb}(${key}) as is`)).rows[0]?.is === true;
+  let areOwn = true;
+  try {
+    await one.connect();
+    await other.connect();
+    // A busy pooler may give the right answers by chance.
+    for (let round = 1; areOwn && round <= ROUNDS; round++) {
+      // A session may take its own lock again. All are asked: whatever was locked is unlocked.
+      const taken = [await ask(one, 'try_advisory_lock'), await ask(one, 'try_advisory_lock')];
+      const isTakenTwice = await ask(other, 'try_advisory_lock');
+      const unlocked = [await ask(one, 'advisory_unlock'), await ask(one, 'advisory_unlock')];
+      areOwn = !isTakenTwice && [...taken, ...unlocked].every(Boolean);
+    }
+  } catch (cause) {
+    throw unreachable(url, cause);
+  } finally {
+    await Promise.all([one, other].map(endWithin));
+  }
+  if (areOwn) return;
+  const remedy = 'Set `pool_mode = session` in PgBouncer, or let DATABASE_URL lead to PostgreSQL itself.';
+  const message = `${printableUrl(url)} is a pooler of transactions or statements, not sessions. ${remedy}`;
+  throw new ConfigurationError('DATABASE_POOLED', message, { remedy });
 }
 
 function unreachable(url: string, cause: unknown): ConfigurationError {
@@ -126,6 +171,7 @@ export async function takeRight(
   client.on('end', lose);
   try {
     await client.connect();
+    await limitTo(STATEMENT_WITHIN_MS)(client);
     await client.query(KEEP_ALIVE);
     const { rows } = await client.query<{ taken: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',

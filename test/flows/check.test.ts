@@ -12,6 +12,8 @@ import {
   type Answerer,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
+import { startPgBouncer } from '../helpers/database/pgbouncer';
+import { postgresDatabase } from '../helpers/database/postgres';
 import { serve, type TestServer } from '../helpers/http-server';
 import { startService } from '../helpers/processes/running-service';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -286,6 +288,15 @@ describe('npx tdoc check', () => {
     const noFolder = { DATA_DIR: join(folder, 'data') };
     expect(await expectChecked(1, { database: 'fault' }, noFolder)).to.contain(
       'Set DATA_DIR to a folder that can be written to',
+    );
+  });
+
+  it('finds a pooler that does not pool sessions', async function () {
+    const database = await postgresDatabase();
+    const pooler = database && (await startPgBouncer(database.url, { pool_mode: 'transaction' }));
+    if (pooler === undefined) return this.skip();
+    expect(await expectChecked(1, { database: 'fault' }, { DATABASE_URL: pooler.url })).to.match(
+      /pooler of transactions or statements.* Set `pool_mode = session` in PgBouncer/,
     );
   });
 

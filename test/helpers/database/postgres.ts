@@ -25,7 +25,7 @@ interface Cluster {
 
 type ChildOptions = { cwd: string; env: Record<string, string>; uid?: number; gid?: number };
 
-/** The account that runs the server: PostgreSQL does not run as root. Undefined: that of the tests. */
+/** The account that runs a server: PostgreSQL does not run as root. Undefined: that of the tests. */
 type Account = { uid: number; gid: number } | undefined;
 
 const run = promisify(execFile);
@@ -74,14 +74,13 @@ function findBinaries(): string | undefined {
 }
 
 async function startCluster(binaries: string): Promise<Cluster> {
-  const path = temporaryPath();
-  const account = await unprivilegedAccount();
-  if (account) chownSync(path, account.uid, account.gid);
-  const options = { cwd: path, env: inheritedEnvironment(), ...account };
+  const options = await newFolderOfServer();
   await initialise(binaries, options);
 
   const port = await freePort(0);
-  const server = serve(binaries, port, options);
+  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=on'];
+  const command = [join(binaries, 'postgres'), '-D', 'data', ...settings.flatMap((one) => ['-c', one])];
+  const server = serve(command, options);
   const started: Cluster = {
     urlOf: (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`,
   };
@@ -95,6 +94,14 @@ async function startCluster(binaries: string): Promise<Cluster> {
   return started;
 }
 
+/** A new folder that the account of servers owns. Whatever `serve` starts in it removes it at the end. */
+export async function newFolderOfServer(): Promise<ChildOptions> {
+  const path = temporaryPath();
+  const account = await unprivilegedAccount();
+  if (account) chownSync(path, account.uid, account.gid);
+  return { cwd: path, env: inheritedEnvironment(), ...account };
+}
+
 /** Creates the files of an empty server in the folder `data`, with one user, postgres, and a password. */
 async function initialise(binaries: string, options: ChildOptions): Promise<void> {
   const passwordFile = join(options.cwd, 'password');
@@ -104,9 +111,11 @@ async function initialise(binaries: string, options: ChildOptions): Promise<void
   await run(join(binaries, 'initdb'), [...layout, ...access], options);
 }
 
-function serve(binaries: string, port: number, options: ChildOptions): { output(this: void): string } {
-  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=on'];
-  const command = [join(binaries, 'postgres'), '-D', 'data', ...settings.flatMap((one) => ['-c', one])];
+/** Starts a server in its folder. `stop` ends it. */
+export function serve(
+  command: readonly string[],
+  options: ChildOptions,
+): { output(this: void): string; stop(this: void): void } {
   const server = spawn('sh', ['-c', SERVE, 'sh', ...command], {
     ...options,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -118,7 +127,7 @@ function serve(binaries: string, port: number, options: ChildOptions): { output(
   // The process of the tests must end although the server still runs.
   server.unref();
   for (const stream of [server.stdin, server.stdout, server.stderr]) (stream as Socket).unref();
-  return { output: () => output };
+  return { output: () => output, stop: () => server.stdin.destroy() };
 }
 
 /** An account other than root. */
