@@ -183,11 +183,6 @@ export function nextAttemptAt(
   return isLate ? now + delayMs : Math.min(now + delayMs, deadline);
 }
 
-/** Longest time from a failed attempt to the next. */
-export function longestPauseMs({ maxDelayMs }: RetrySchedule): number {
-  return Math.max(maxDelayMs, LONGEST_RETRY_AFTER_MS);
-}
-
 /**
  * The pause after an attempt, before the random reduction and without the pause that the receiver asked for.
  */

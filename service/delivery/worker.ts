@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
 import { messageOf } from '../base/errors';
-import { makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
+import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
-import { attemptQueue, longestPauseMs, type AttemptOptions } from './attempt-delivery';
+import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
 import { createWakeableSleep } from '../base/waiting';
 
@@ -40,6 +40,10 @@ const SHORTEST_SLEEP_MS = 100;
 const PROMPT_MS = 2_000;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
+/** The clocks of processes that share a database may differ by so much. */
+const CLOCKS_DIFFER_MS = 60_000;
+/** A clock that is set back by less delays nothing by more. */
+const SET_BACK_MS = 1_000;
 /**
  * Requests still under way this long after the stop are aborted, so that they are settled before the process
  * ends.
@@ -61,6 +65,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
   /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
+  let lastNow = clock.now();
   /** Whether a queue that is not claimed may be due. */
   let mayBeDue = true;
   /** Whether a queue may back off: `dueAt` must then be read. */
@@ -161,19 +166,28 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     // Deliveries that end in the same tick are settled together.
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
-      const longestWaitMs = Math.max(leaseMs, longestPauseMs(options.schedule));
+      const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs) + CLOCKS_DIFFER_MS;
       await makeDue(database.db, { channel, now: clock.now(), longestWaitMs });
       checkedClockAt = performance.now();
       mayBeDue = true;
     }
     await turn();
     if (isOver()) return;
+    const now = clock.now();
+    const isSetBack = now < lastNow - SET_BACK_MS;
+    lastNow = now;
+    if (isSetBack) {
+      await endPauses(database, database.db, { channel, now });
+      mayBeDue = true;
+      return;
+    }
     if (mayBackOff && !stopped && claimed.length === 0) {
       dueAt = await nextDueAt(database.db, channel);
       mayBackOff = dueAt !== undefined;
     }
     const nextAt = claimed.length > 0 ? Infinity : (dueAt ?? Infinity);
-    const inMs = Math.max(nextAt - clock.now(), SHORTEST_SLEEP_MS);
+    // The clock may be set back here too: the next step notices.
+    const inMs = Math.max(nextAt - Math.max(now, clock.now()), SHORTEST_SLEEP_MS);
     const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
     await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
   }

@@ -24,7 +24,8 @@ export function createKeyRefusal(clock: Clock): RefuseKey {
     const now = clock.now();
     const { times, at } = failures.get(network) ?? { times: 0, at: -Infinity };
     const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (times - 1), LONGEST_WAIT_MS);
-    const seconds = Math.ceil((at + waitMs - now) / 1_000);
+    // The clock was set back if `at` lies ahead.
+    const seconds = at > now ? 0 : Math.ceil((at + waitMs - now) / 1_000);
     if (seconds > 0) {
       ctx.set('Retry-After', String(seconds));
       const why = `Try another key in ${seconds} s: an earlier one from this address was wrong too.`;

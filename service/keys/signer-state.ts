@@ -83,7 +83,8 @@ export class SignerState {
       throw this.#fails(cause instanceof SignerError ? cause : unreadable(cause), false);
     });
     const { error, at } = this.#unsigned ?? { error: undefined, at: -Infinity };
-    if (this.clock.now() - at >= REMEMBERED_MS) this.#answers();
+    // A clock that is set back does not prolong it.
+    if (Math.abs(this.clock.now() - at) >= REMEMBERED_MS) this.#answers();
     else if (error?.code === 'SIGNER_ANSWER_WRONG') throw error;
   }
 

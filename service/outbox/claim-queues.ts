@@ -232,8 +232,11 @@ export async function releaseLease(
 }
 
 /**
- * Makes queues due whose wait exceeds the longest possible wait. Their time was set before the system clock
- * was set back; without this they would not be sent until the clock reaches that time.
+ * Makes queues due that wait longer than possible. Their time was set before the system clock was set back;
+ * without this they would not be sent until the clock reaches that time.
+ *
+ * @param longestWaitMs the longest lease or pause of the schedule. A longer pause remains if the clock was
+ *   not set back since the attempt before it: the receiver asked for it.
  */
 export async function makeDue(
   db: Kysely<Schema>,
@@ -241,7 +244,21 @@ export async function makeDue(
 ): Promise<void> {
   await withoutLease(db, channel, now)
     .where('next_attempt_at', '>', now + longestWaitMs)
+    .where((eb) => eb(eb.fn.coalesce(lastAttemptAt(eb), eb.val(Number.MAX_SAFE_INTEGER)), '>', now))
     .execute();
+}
+
+/** Null if no attempt was recorded since the claim: none began, or its process has died. */
+function lastAttemptAt(eb: ExpressionBuilder<Schema, 'queues'>) {
+  return eb
+    .selectFrom('deliveries')
+    .innerJoin('attempts', 'attempts.event', 'deliveries.event')
+    .select(({ fn }) => fn.max('attempts.attempted_at').as('at'))
+    .whereRef('deliveries.channel', '=', 'queues.channel')
+    .whereRef('deliveries.token', '=', 'queues.token')
+    .whereRef('deliveries.position', '=', 'queues.head')
+    .whereRef('attempts.channel', '=', 'queues.channel')
+    .whereRef('attempts.attempt', '=', 'queues.attempts');
 }
 
 /** Releases the claims of a process that died. Call it only in the one process that owns the database. */

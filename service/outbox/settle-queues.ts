@@ -232,7 +232,10 @@ async function bury(
     .execute();
 }
 
-/** Stores the time of the first failure since the last success. It is written only when it changes. */
+/**
+ * Stores the time of the first failure since the last success. It is written only when it changes: a time
+ * that lies ahead is of a clock that was set back.
+ */
 async function noteHealth(
   db: Transaction<Schema>,
   channel: number,
@@ -248,7 +251,7 @@ async function noteHealth(
       .updateTable('channels')
       .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
       .where('id', '=', channel)
-      .where('failing_since', 'is', null)
+      .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure ?? 0)]))
       .execute();
 }
 

@@ -96,23 +96,52 @@ describeOnEngines('the outbox', (on, engine) => {
   });
 
   it('makes only those deliveries due that a clock postponed before it was set back', async () => {
-    const fail = (head: ClaimedHead) => settle(failed(head, outbox.now, outbox.now + 500));
+    const HOUR_MS = 3_600_000;
+    const fail = (head: ClaimedHead | undefined, pauseMs: number): unknown =>
+      head && settle(failed(head, outbox.now, outbox.now + pauseMs));
+    const headsOf = async (): Promise<Record<string, ClaimedHead>> =>
+      Object.fromEntries((await claim()).map((head) => [head.tokenId, head]));
     const before = outbox.now;
-    outbox.now += 365 * 86_400_000;
-    await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
-    const ofSeven = (await claim()).filter(({ tokenId }) => tokenId === '7');
-    await fail(ofSeven[0] as ClaimedHead);
-    // The delivery of token 8 is never settled: its process died.
-    outbox.now = before;
+    await store(1, [eventIn(1, 5n), eventIn(1, 6n)]);
+    const earlier = await headsOf();
+    // The receiver asked for this pause.
+    await fail(earlier['5'], 2 * HOUR_MS);
+    await settle(delivered(earlier['6'] as ClaimedHead, outbox.now));
+    outbox.now += HOUR_MS;
+    await store(1, [eventIn(1, 7n), eventIn(1, 8n), eventIn(1, 10n)]);
+    await outbox.redeliver({ eventId: earlier['6']?.eventId ?? '' });
+    const { 7: seven, 6: six } = await headsOf();
+    await fail(seven, 500);
+    await fail(six, 500);
+    // The deliveries of tokens 8 and 10 are never settled: their process died.
+    await store(1, [eventIn(1, 11n)]);
+    outbox.now = before + 1_000;
     await store(2, [eventIn(2, 9n)]);
-    const [nine] = (await claim()) as [ClaimedHead];
-    await fail(nine);
-    expect(await claim()).to.deep.equal([]);
+    const { 9: nine, ...others } = await headsOf();
+    expect(others).to.deep.equal({});
+    await fail(nine, 500);
     const { channel, now } = outbox;
     await makeDue(outbox.database.db, { channel, now, longestWaitMs: LEASE_MS });
-    expect((await claim()).map(({ tokenId }) => tokenId)).to.have.members(['7', '8']);
+    expect(Object.keys(await headsOf())).to.have.members(['6', '7', '8', '10', '11']);
     outbox.now += 500;
-    expect((await claim()).map(({ tokenId }) => tokenId)).to.deep.equal(['9']);
+    expect(Object.keys(await headsOf())).to.deep.equal(['9']);
+    outbox.now = before + 2 * HOUR_MS;
+    expect(Object.keys(await headsOf())).to.include('5');
+  });
+
+  it('dates the first failure of a channel anew when the clock is set back', async () => {
+    await store(1, [eventIn(1, 7n)]);
+    const failingSince = async (): Promise<number | null | undefined> =>
+      (await outbox.database.db.selectFrom('channels').select('failing_since').executeTakeFirst())
+        ?.failing_since;
+    const before = outbox.now;
+    for (const time of [before + 3_600_000, before, before + 1_000]) {
+      outbox.now = Math.max(time, outbox.now);
+      const [head] = (await claim()) as [ClaimedHead];
+      outbox.now = time;
+      await settle(failed(head, outbox.now));
+    }
+    expect(await failingSince()).to.equal(before);
   });
 
   it('finds an event that is delivered while its deliveries are read, and one without any', async () => {

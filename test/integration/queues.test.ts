@@ -11,7 +11,7 @@ import { setHeld } from '../../service/outbox/feeds';
 import { listEvents } from '../../service/outbox/deliveries';
 import type { Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
-import { attempt, blocksOf, emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
+import { attempt, blocksOf, emptyOutbox, failed, LEASE_MS } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { clientOf, startWorker } from '../helpers/database/running-worker';
@@ -32,8 +32,8 @@ function failedAfter(
 ): Settlement {
   const delivery = queue.deliveries[count];
   if (delivery === undefined) throw new Error('the queue has no such event');
-  const failed = { delivery, attempt: attempt(now, 'answered 500'), nextAttemptAt };
-  return { ...deliveredOf(queue, count, now), failed };
+  const failure = { delivery, attempt: attempt(now, 'answered 500'), nextAttemptAt };
+  return { ...deliveredOf(queue, count, now), failed: failure };
 }
 
 /** Blocks from `first` to `last`. */
@@ -192,6 +192,41 @@ describeOnEngines('delivery by queue', (on, engine) => {
     expect(sent.map(({ remainsMs }) => remainsMs)).to.deep.equal(remaining);
     expect(new Set(sent.map(({ lease }) => lease)).size).to.equal(3);
     expect(await stateOf(8)).to.deep.equal(['delivered', 200]);
+  });
+
+  it('tries again in time when the clock is set back by an hour while it waits', async () => {
+    const { database, channel } = outbox;
+    outbox.now = systemClock.now();
+    await store(1, 2);
+    let setBackMs = 0;
+    const sent: number[] = [];
+    const post = (body: string): number => {
+      sent.push(...blocksOf([{ body }]));
+      return sent.length === 1 ? 500 : 200;
+    };
+    const clock = { now: () => systemClock.now() - setBackMs };
+    const worker = startWorker(database, channel, post, { clock });
+    await eventually('it failed', async () => {
+      const [queue] = await database.db.selectFrom('queues').select(['attempts', 'lease']).execute();
+      return queue?.attempts === 1 && queue.lease === null;
+    });
+    setBackMs = 3_600_000;
+    await eventually('both are delivered', () => sent.length === 3);
+    await worker.stop();
+    expect(sent).to.deep.equal([1, 1, 2]);
+  });
+
+  it('tries again at the start when the clock was set back by an hour before it', async () => {
+    const { database, channel } = outbox;
+    outbox.now = systemClock.now();
+    await store(1, 1);
+    const [head] = await outbox.claim();
+    if (head) await outbox.settle(failed(head, outbox.now, outbox.now + 2_000));
+    const sent: string[] = [];
+    const clock = { now: () => systemClock.now() - 3_600_000 };
+    const worker = startWorker(database, channel, (body) => (sent.push(body), 200), { clock });
+    await eventually('it is delivered', () => sent.length === 1);
+    await worker.stop();
   });
 
   it('stops after the delivery under way when a feed is held, and goes on after the release', async () => {

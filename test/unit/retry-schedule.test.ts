@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { realisedOptions } from '../../service/base/delivery-options';
-import { longestPauseMs, nextAttemptAt } from '../../service/delivery/attempt-delivery';
+import { nextAttemptAt } from '../../service/delivery/attempt-delivery';
 
 const NOW = 1_800_000_000_000;
 const HOURS_24 = 24 * 3_600_000;
@@ -44,12 +44,6 @@ describe('retry schedule', () => {
     const delays = [1, 2, 4, 49, 50, 51].map((attempt) => delayAfter(attempt, { agoMs }));
     expect(delays).to.deep.equal([1_000, 2_000, 8_000, 900_000, undefined, undefined]);
     expect(delayAfter(4, { agoMs, retryAfterMs: 60_000 })).to.equal(60_000);
-  });
-
-  it('waits at most a day, or the maximum if that is longer', () => {
-    expect(longestPauseMs(SCHEDULE)).to.equal(HOURS_24);
-    const maxDelayMs = 2 * HOURS_24;
-    expect(longestPauseMs({ ...SCHEDULE, maxDelayMs })).to.equal(maxDelayMs);
   });
 
   it('requires no more attempts than fit into a shorter schedule', () => {

@@ -28,6 +28,15 @@ describe('the state of a remote signer', () => {
       expect(state.report()).to.include({ state: 'up', code: undefined });
     });
 
+  it('is up after a check when the clock was set back by an hour since a wrong signature', async () => {
+    let now = 3_600_000;
+    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined, { now: () => now });
+    await errorOf(state.ofSignature(wrong()));
+    now = 0;
+    await state.ofCheck(Promise.resolve());
+    expect(state.report()).to.include({ state: 'up', code: undefined });
+  });
+
   it('is failing with a wrong answer when a check cannot read the answer', async () => {
     const state = new SignerState({ key: 'wallet', at: 'there' }, undefined);
     const unread = Promise.reject(new TypeError('Cannot convert object to primitive value'));

@@ -49,6 +49,13 @@ describe('wrong keys', () => {
     expect(statusFor('a')).to.equal(401);
   });
 
+  it('do not wait for a clock that was set back', () => {
+    time = 3_600_000;
+    expect([statusFor('a'), statusFor('a')]).to.deep.equal([401, 429]);
+    time = 0;
+    expect([statusFor('a'), statusFor('a')]).to.deep.equal([401, 429]);
+  });
+
   it('are kept of a thousand addresses, the last ones', () => {
     const addresses = Array.from({ length: 1_000 }, (_, index) => `address ${index}`);
     for (const address of addresses) expect(statusFor(address)).to.equal(401);
