@@ -5,12 +5,14 @@ import { SOLIDITY_VERSION } from './deploy/compile';
 import { explorers } from './deploy/explorers';
 import { hardhatNetworks } from './deploy/networks';
 import { readable } from './deploy/tasks';
+import { reachDistantHosts } from './service/base/distant-hosts';
 import { readSettings } from './service/config/config';
 
 function configuration(): HardhatUserConfig {
   try {
     // Must come first: no later output may contain a secret.
     maskStandardError();
+    reachDistantHosts();
     const { settings } = readSettings();
     return {
       solidity: {

@@ -1,3 +1,4 @@
+import { reachDistantHosts } from '../service/base/distant-hosts';
 import { EXIT_CODES, tell } from './answer';
 import { errorLines, maskStandardError } from './errors';
 import { runTdoc } from './program';
@@ -12,6 +13,7 @@ try {
   // Must run first: no later output may contain a secret.
   maskStandardError();
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, fail);
+  reachDistantHosts();
   void runTdoc(process.argv.slice(2));
 } catch (thrown) {
   fail(thrown);

@@ -1,5 +1,7 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import * as http from 'node:http';
+import * as https from 'node:https';
 
 /** Names of the headers, in the spelling of Node.js. */
 export const SIGNATURE_HEADER = 'x-service-signature';
@@ -12,6 +14,11 @@ const SHORTEST_MS_BETWEEN_FETCHES = 10_000;
 /** A key that the service has withdrawn is refused after this time. */
 const KEPT_FOR_MS = 10 * 60_000;
 const FETCH_WITHIN_MS = 5_000;
+/**
+ * Node.js tries the addresses of a host one after the other. By default it gives each but the last up after
+ * 250 ms, which is too early for a distant host.
+ */
+const CONNECTING = { autoSelectFamilyAttemptTimeout: FETCH_WITHIN_MS / 2 };
 /** The service publishes two keys at most, in less than one kilobyte. */
 const LARGEST_JWKS_BYTES = 64 * 1024;
 
@@ -29,7 +36,7 @@ export type FindKey = (keyId: string | string[] | undefined) => Promise<KeyObjec
  * @throws Error if the keys cannot be fetched.
  */
 export async function isGenuine(
-  headers: IncomingHttpHeaders,
+  headers: http.IncomingHttpHeaders,
   body: Buffer,
   findKey: FindKey,
 ): Promise<boolean> {
@@ -102,10 +109,16 @@ export function publishedKeys(url: string, now: () => number = () => performance
 /** Fetches a JWK Set (RFC 7517), and returns its Ed25519 keys by their `kid`. */
 async function fetchJwks(url: string): Promise<Map<string, KeyObject>> {
   try {
-    // A redirect could lead to keys that the operator of this receiver did not choose.
-    const answer = await fetch(url, { signal: AbortSignal.timeout(FETCH_WITHIN_MS), redirect: 'error' });
+    const { get, Agent } = url.startsWith('https:') ? https : http;
+    const agent = new Agent(CONNECTING);
+    const headers = { accept: 'application/json', 'accept-encoding': 'identity' };
+    const request = get(url, { agent, headers, signal: AbortSignal.timeout(FETCH_WITHIN_MS) });
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
     const text = await readText(answer);
-    if (!answer.ok) throw new Error(`the answer is ${answer.status}`);
+    const { statusCode: status = 0 } = answer;
+    // A redirect could lead to keys that the operator of this receiver did not choose.
+    if (status >= 300 && status < 400) throw new Error('the answer is a redirect, which is not followed');
+    if (status !== 200) throw new Error(`the answer is ${status}`);
     const { keys } = (JSON.parse(text) ?? {}) as { keys?: unknown };
     if (!Array.isArray(keys)) throw new Error('the answer is not a JWK Set');
     return new Map(keys.flatMap(keyOf));
@@ -114,10 +127,10 @@ async function fetchJwks(url: string): Promise<Map<string, KeyObject>> {
   }
 }
 
-async function readText(answer: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+async function readText(answer: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > LARGEST_JWKS_BYTES) throw new Error(`the answer is larger than ${LARGEST_JWKS_BYTES} bytes`);
     chunks.push(chunk);
@@ -136,8 +149,9 @@ function keyOf(jwk: unknown): [string, KeyObject][] {
   }
 }
 
-/** `fetch` says "fetch failed" and keeps the reason as the cause. */
+/** An abort has its reason as the cause. Several addresses that cannot be reached have a code only. */
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause instanceof Error ? thrown.cause.message || thrown.message : thrown.message;
+  if (thrown.cause instanceof Error) return thrown.cause.message;
+  return thrown.message || ('code' in thrown ? String(thrown.code) : thrown.name);
 }

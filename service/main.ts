@@ -1,5 +1,6 @@
 import { startApp } from './composition/app';
 import { envFileOf, knownSecrets, loadConfig, type Config } from './config/config';
+import { reachDistantHosts } from './base/distant-hosts';
 import { ServiceError, messageOf } from './base/errors';
 import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
@@ -11,6 +12,7 @@ import { commandHint } from './config/tenant';
 const STOP_WITHIN_MS = 10_000;
 
 async function main(): Promise<void> {
+  reachDistantHosts();
   const argument = process.argv[2];
   if (argument === '--help' || argument === '-h') return void process.stdout.write(HELP);
   if (argument !== undefined) fail(`Unknown argument ${argument}: see --help for the settings.`);

@@ -12,7 +12,7 @@ import { aboutOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
 import type { IdleConnections } from './delivery-slots';
-import { guardedConnector, type SinkGuard } from './guarded-connector';
+import { connectingWithin, guardedConnector, type SinkGuard } from './guarded-connector';
 
 /** Dependencies of an attempt. `random` returns a number from 0 to below 1. */
 export interface AttemptOptions {
@@ -303,7 +303,9 @@ export function createWebhookClient(target: WebhookTarget) {
 function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
   const { origin, protocol } = new URL(url);
   const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
-  const connector = guard ? guardedConnector(guard, protocol, timeout) : buildConnector({ timeout });
+  const connector = guard
+    ? guardedConnector(guard, protocol, timeout)
+    : buildConnector(connectingWithin(timeout));
   const connect: buildConnector.connector = (options, callback) =>
     connector(options, (...opened) => {
       if (opened[1]) skipContinue(opened[1]);

@@ -2,6 +2,14 @@ import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { addressProblem, type SinkRules } from '../base/sink-rules';
 
+/**
+ * How to connect within a time, in milliseconds. If nothing answers at the first of several addresses, half
+ * of the time is left for the others.
+ */
+export function connectingWithin(timeout: number) {
+  return { timeout, autoSelectFamilyAttemptTimeout: Math.ceil(timeout / 2) };
+}
+
 /** Keeps deliveries away from addresses that the rules forbid. */
 export interface SinkGuard {
   readonly rules: SinkRules;
@@ -40,7 +48,7 @@ export function guardedConnector(
       else callback(null, first.address, first.family);
     });
   };
-  const connect = buildConnector({ timeout, lookup: checkedLookup });
+  const connect = buildConnector({ ...connectingWithin(timeout), lookup: checkedLookup });
   return (options, callback) => {
     // Node.js does not look up a host that is an address.
     const problem = isIP(options.hostname) === 0 ? undefined : problemOf(options.hostname);

@@ -1,10 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo, LookupFunction } from 'node:net';
+import {
+  type AddressInfo,
+  getDefaultAutoSelectFamilyAttemptTimeout,
+  type LookupFunction,
+  setDefaultAutoSelectFamilyAttemptTimeout,
+  Socket,
+} from 'node:net';
 import { lookup as systemLookup } from 'node:dns';
 import { expect } from 'chai';
 import { systemClock } from '../../service/base/clock';
+import { reachDistantHosts } from '../../service/base/distant-hosts';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import type { SinkRules } from '../../service/base/sink-rules';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
@@ -67,6 +74,31 @@ describe('delivery to a guarded sink', () => {
     await client.close();
     return results;
   }
+
+  /** Lets no connection over IPv6 ever begin, as if its packets were dropped. */
+  function dropIpv6(): () => void {
+    const socket = new Socket().on('error', () => undefined).connect(port, '127.0.0.1');
+    const { _handle: handle } = socket as unknown as { _handle: object };
+    const connecting = Object.getPrototypeOf(handle) as { connect6: () => number };
+    socket.destroy();
+    const { connect6 } = connecting;
+    connecting.connect6 = () => 0;
+    return () => (connecting.connect6 = connect6);
+  }
+
+  it('uses its other address in time if nothing answers at the first', async () => {
+    const before = getDefaultAutoSelectFamilyAttemptTimeout();
+    reachDistantHosts();
+    const restore = dropIpv6();
+    try {
+      const { lookup } = nameServer(['::1', '127.0.0.1']);
+      const [result] = await deliver(`http://sink.example:${port}`, LOCAL, { lookup });
+      expect(result).to.include({ status: 204 });
+    } finally {
+      restore();
+      setDefaultAutoSelectFamilyAttemptTimeout(before);
+    }
+  });
 
   const failure = (text: string): PostResult => ({ status: undefined, failure: text });
   const refusal = (address: string, kind: string): PostResult =>
