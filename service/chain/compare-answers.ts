@@ -1,8 +1,15 @@
 import { ChainError, cut, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Vote } from './node-states';
-import { blockOf, logOf, type ChainBlock } from './read-chain';
-import { GET_BLOCK_RECEIPTS } from './read-receipts';
+import {
+  blockOf,
+  nameLogs,
+  parseLogs,
+  type ChainBlock,
+  type ChainLog,
+  type TransactionInBlock,
+} from './read-chain';
+import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
 import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
@@ -59,7 +66,7 @@ export function contentOf(method: string, vote: Vote): string {
         (fields.storageProof as { proof: unknown }[]).map(({ proof }) => proof),
       ]);
     case GET_LOGS:
-      return logsText(value, method);
+      return logsText(parseLogs(method, value));
     case GET_RECEIPT:
       return receiptText(fields, method);
     case GET_BLOCK_RECEIPTS:
@@ -80,17 +87,14 @@ function hashesOf(transactions: unknown): unknown {
 
 function receiptText(receipt: Record<string, unknown>, method: string): string {
   const fields = ['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'];
-  return [...fields.map((name) => lower(receipt[name])), logsText(receipt.logs, method)].join(' ');
+  const { transactionHash = '', blockHash = '' } = receipt as Partial<TransactionInBlock>;
+  const logs = logsOfReceipt(receipt, { transactionHash, blockHash }, method);
+  return [...fields.map((name) => lower(receipt[name])), logsText(logs)].join(' ');
 }
 
-function logsText(logs: unknown, method: string): string {
-  if (!Array.isArray(logs)) throw malformed(method);
-  const texts = logs.map((one) => {
-    const { address, topics, data, blockNumber, blockHash, transactionHash, index } = logOf(one, method);
-    return lower([index, blockNumber, blockHash, transactionHash, address, topics, data]);
-  });
-  // Some nodes repeat a log.
-  return [...new Set(texts)].sort().join('\n');
+/** The logs in chain order. Their indexes are left out: some nodes count within the transaction. */
+function logsText(logs: readonly ChainLog[]): string {
+  return [...nameLogs(logs).values()].join('\n').toLowerCase();
 }
 
 function lower(value: unknown): string {

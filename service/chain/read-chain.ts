@@ -25,7 +25,9 @@ export interface ChainLog {
   blockNumber: number;
   blockHash: string;
   transactionHash: string;
-  /** The JSON-RPC `logIndex`: position within the block. */
+  /** 0 if the node does not give it. */
+  transactionIndex: number;
+  /** The JSON-RPC `logIndex`: position within the block. Some nodes count within the transaction. */
   index: number;
 }
 
@@ -197,11 +199,46 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
       ...(topics && { topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic] }),
     },
   ]);
-  if (!Array.isArray(answer)) throw malformed('eth_getLogs');
-  // Some nodes repeat a log.
-  const logs = new Map(answer.map((one) => logOf(one)).map((log) => [`${log.blockHash}:${log.index}`, log]));
-  return [...logs.values()].sort(
-    (left, right) => left.blockNumber - right.blockNumber || left.index - right.index,
+  return parseLogs('eth_getLogs', answer);
+}
+
+/**
+ * Parses logs, and brings them into chain order. Some nodes repeat a log, which counts once, and some give
+ * the logs of blocks that a reorganisation removed, which do not count.
+ *
+ * @throws ChainError ANSWER_MALFORMED (retryable).
+ */
+export function parseLogs(method: string, answer: unknown): ChainLog[] {
+  if (!Array.isArray(answer)) throw malformed(method);
+  const logs = answer.flatMap((one) =>
+    (one as { removed?: unknown } | null)?.removed === true ? [] : logOf(one, method),
+  );
+  return [...new Map(logs.map((log) => [JSON.stringify(log), log])).values()].sort(chainOrder);
+}
+
+/** The order of the chain, except within a transaction whose logs have the same index. */
+export function chainOrder(left: ChainLog, right: ChainLog): number {
+  return (
+    left.blockNumber - right.blockNumber ||
+    left.transactionIndex - right.transactionIndex ||
+    left.index - right.index
+  );
+}
+
+/**
+ * The name of each log, in the same order: its block, its transaction and its content, and a number if the
+ * transaction has the same log several times. Its index is no name, because nodes count differently.
+ */
+export function nameLogs(logs: readonly ChainLog[]): ReadonlyMap<ChainLog, string> {
+  const times = new Map<string, number>();
+  return new Map(
+    logs.map((log) => {
+      const { blockNumber, blockHash, transactionHash, address, topics, data } = log;
+      const content = JSON.stringify([blockNumber, blockHash, transactionHash, address, topics, data]);
+      const time = (times.get(content) ?? 0) + 1;
+      times.set(content, time);
+      return [log, `${content} ${time}`];
+    }),
   );
 }
 
@@ -243,8 +280,7 @@ export async function transactionsOf(client: RpcClient, blockHash: string): Prom
   return block.transactions.map((hash) => textOf(method, hash));
 }
 
-/** Parses a log. @throws ChainError ANSWER_MALFORMED (retryable). */
-export function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {
+function logOf(answer: unknown, method: string): ChainLog {
   const log = answer as Record<'logIndex' | keyof ChainLog, unknown>;
   if (!Array.isArray(log?.topics)) throw malformed(method);
   return {
@@ -254,6 +290,7 @@ export function logOf(answer: unknown, method = 'eth_getLogs'): ChainLog {
     blockNumber: numberOf(method, log.blockNumber),
     blockHash: textOf(method, log.blockHash),
     transactionHash: textOf(method, log.transactionHash),
+    transactionIndex: numberOf(method, log.transactionIndex ?? '0x0'),
     index: numberOf(method, log.logIndex),
   };
 }

@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import { logOf, sendEach, textOf, type ChainLog, type TransactionInBlock } from './read-chain';
+import { parseLogs, sendEach, textOf, type ChainLog, type TransactionInBlock } from './read-chain';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
 
@@ -35,32 +35,49 @@ export async function receiptLogsOf(
   const receipts = await sendEach(client, method, params);
   for (const [index, one] of left.entries()) {
     const receipt = receipts[index] ?? undefined;
-    if (receipt !== undefined) found.set(transactionIn(one), logsIn(receipt, one, method));
+    if (receipt !== undefined) found.set(transactionIn(one), logsOfReceipt(receipt, one, method));
   }
   return found;
 }
 
 type Receipt = Record<string, unknown>;
 
-/** The logs of each transaction of a block. No log may be left out: they are counted through the block. */
+/**
+ * The logs of each transaction of a block. No log may be left out: they are counted through the block, or
+ * through each transaction.
+ */
 function logsOfBlock(receipts: readonly unknown[], blockHash: string): [string, ChainLog[]][] {
   let next = 0;
   return receipts.map((receipt) => {
     const transactionHash = textOf(GET_BLOCK_RECEIPTS, (receipt as Receipt).transactionHash);
-    const logs = logsIn(receipt, { transactionHash, blockHash }, GET_BLOCK_RECEIPTS);
-    if (logs.some(({ index }) => index !== next++)) throw malformed(GET_BLOCK_RECEIPTS);
+    const logs = logsOfReceipt(receipt, { transactionHash, blockHash }, GET_BLOCK_RECEIPTS);
+    const isCounted = [0, next].some((first) => logs.every(({ index }, place) => index === first + place));
+    if (!isCounted) throw malformed(GET_BLOCK_RECEIPTS);
+    next += logs.length;
     return [transactionIn({ transactionHash, blockHash }), logs];
   });
 }
 
-function logsIn(answer: unknown, transaction: TransactionInBlock, method: string): ChainLog[] {
+/**
+ * The logs of a transaction's receipt, in order. If the node gives several the same index, the order is that
+ * of the receipt.
+ *
+ * @throws ChainError BLOCK_CHANGED, ANSWERS_DIFFER if a log may be there twice (both retryable).
+ */
+export function logsOfReceipt(answer: unknown, transaction: TransactionInBlock, method: string): ChainLog[] {
   const { logs, transactionHash, blockHash } = answer as Receipt;
   if (!Array.isArray(logs) || transactionHash !== transaction.transactionHash) throw malformed(method);
   if (blockHash !== transaction.blockHash) {
     const message = `Transaction ${transactionHash} moved to another block while its block was being read.`;
     throw new ChainError('BLOCK_CHANGED', message, { retryable: true });
   }
-  return logs.map((log) => logOf(log, method)).sort((left, right) => left.index - right.index);
+  const sorted = parseLogs(method, logs);
+  if (sorted.length < logs.length) {
+    const message = `The receipt of transaction ${transactionHash} has a log twice under one index.`;
+    throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+  }
+  const isNumbered = new Set(sorted.map(({ index }) => index)).size === sorted.length;
+  return isNumbered ? sorted : logs.flatMap((log) => parseLogs(method, [log]));
 }
 
 export const GET_BLOCK_RECEIPTS = 'eth_getBlockReceipts';

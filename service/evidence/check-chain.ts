@@ -186,8 +186,8 @@ export function checkEvents(
     const place = placeOf(listed);
     const found = byPlace.get(place);
     const isSame = found !== undefined && JSON.stringify(found.event) === JSON.stringify(listed);
-    const { index: position, blockNumber } = found?.checked.log ?? {};
-    const transaction = found ? `${position} of block ${blockNumber}` : listed.transactionHash;
+    const { transactionIndex, blockNumber } = found?.checked.log ?? {};
+    const transaction = found ? `${transactionIndex} of block ${blockNumber}` : listed.transactionHash;
     const where = `log ${listed.logIndex} of transaction ${transaction}`;
     if (!isSame) {
       const because = found
@@ -238,9 +238,8 @@ function eventsIn(file: EvidenceFile, { block, header, transactions }: CheckedBl
   return transactions.flatMap(({ hash, position, logs = [], hasProvenLogs, sender }) =>
     logs.flatMap((log, logIndex): FoundEvent[] => {
       const event = { blockHash: block.hash, transactionHash: hash, logIndex, ...log };
-      const { blockHash, transactionHash } = event;
-      const chainLog = { ...log, blockNumber: block.number, blockHash, transactionHash, index: position };
-      const decoded = decodeLog(chainLog, emitters);
+      const place = { blockNumber: block.number, transactionIndex: position, index: logIndex };
+      const decoded = decodeLog({ ...event, ...place }, emitters);
       if (decoded === undefined || (decoded.tokenId ?? BigInt(`0x${tokenId}`)) !== BigInt(`0x${tokenId}`))
         return [];
       const checked = { ...decoded, timestamp: header.timestamp, isProven: hasProvenLogs, sender };

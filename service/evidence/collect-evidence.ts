@@ -5,15 +5,17 @@ import { RequestError, orUndefined } from '../base/errors';
 import { readPackage } from '../base/project-root';
 import {
   blockChanged,
+  chainOrder,
   existingBlock,
   headNumberOf,
   logsOf,
+  nameLogs,
   readAgainWhileItMayPass,
   readBackwards,
   sendEach,
   type ChainLog,
 } from '../chain/read-chain';
-import { blockReceiptsOf } from '../chain/read-receipts';
+import { blockReceiptsOf, logsOfReceipt } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
 import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
@@ -104,7 +106,8 @@ async function collectOnce(
   });
   if ((await existingBlock(client, last.number)).hash !== last.hash) throw blockChanged(last.number);
   const byNumber = [...blocks.values()].sort((left, right) => left.number - right.number);
-  return { ...frame, blocks: byNumber, events: logs.map((log) => eventOf(log, receipts)), states: proven };
+  const events = [...nameLogs(logs)].map(([log, name]) => eventOf(log, name, receipts));
+  return { ...frame, blocks: byNumber, events, states: proven };
 }
 
 async function mintedState(
@@ -143,9 +146,7 @@ async function logsUpTo(
       return false;
     },
   );
-  return [...own, ...pauses].sort(
-    (left, right) => left.blockNumber - right.blockNumber || left.index - right.index,
-  );
+  return [...own, ...pauses].sort(chainOrder);
 }
 
 const PAUSE_TOPICS = [
@@ -308,12 +309,15 @@ function encodedOf(receipt: Answer | undefined): string | undefined {
   return receipt && orUndefined(() => encodeReceipt(receipt));
 }
 
+/** The event of a log, which is found in the receipt by its name (`nameLogs`). */
 function eventOf(
   { address, topics, data, ...log }: ChainLog,
+  name: string,
   receipts: ReadonlyMap<string, Answer>,
 ): EvidenceEvent {
-  const { logs = [] } = (receipts.get(log.transactionHash) ?? {}) as { logs?: Answer[] };
-  const logIndex = logs.findIndex((one) => Number(one.logIndex) === log.index);
+  const receipt = receipts.get(log.transactionHash) ?? {};
+  const logs = 'logs' in receipt ? logsOfReceipt(receipt, log, 'eth_getTransactionReceipt') : [];
+  const logIndex = [...nameLogs(logs).values()].indexOf(name);
   if (logIndex < 0) throw blockChanged(log.blockNumber);
   const { blockHash, transactionHash } = log;
   return { blockHash, transactionHash, logIndex, address, topics, data };

@@ -156,7 +156,10 @@ export class MintChain {
     toBlock: number,
     topics: (string | string[] | null)[],
   ): Promise<MintLog[]> {
-    return this.client.getLogs({ address: getAddress(this.registry), topics, fromBlock, toBlock });
+    const address = getAddress(this.registry);
+    const logs = await this.client.getLogs({ address, topics, fromBlock, toBlock });
+    // Some nodes also give the logs of blocks that a reorganisation removed.
+    return logs.filter(({ removed }) => !removed);
   }
 
   /** The registry's first block. */

@@ -2,7 +2,7 @@ import { type EventFragment, type Interface, ZeroAddress } from 'ethers';
 import type { ChainEventPayload, ChainEventSuffix } from '../../client/events';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
-import type { ChainLog } from '../chain/read-chain';
+import { chainOrder, type ChainLog } from '../chain/read-chain';
 import {
   escrowInterface,
   factoryInterface,
@@ -135,10 +135,6 @@ export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedL
 /** The genuine events among the logs, in chain order. */
 export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContracts): DecodedLog[] {
   return [...logs].sort(chainOrder).flatMap((log) => decodeLog(log, contracts) ?? []);
-}
-
-function chainOrder(left: ChainLog, right: ChainLog): number {
-  return left.blockNumber - right.blockNumber || left.index - right.index;
 }
 
 function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {

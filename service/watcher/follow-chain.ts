@@ -176,7 +176,10 @@ async function readOrShrink(
     return await readRange(client, contracts, first, last);
   } catch (error) {
     const isRefused = isRangeRefused(error);
-    const isBroken = codeOf(error) === 'ANSWER_MALFORMED';
+    const code = codeOf(error) ?? '';
+    // A single block is requested by its hash, which may be answered where its range was contradictory.
+    if (CONTRADICTIONS.includes(code) && first.number < last.number) return void span.shrink();
+    const isBroken = code === 'ANSWER_MALFORMED';
     if (error instanceof ServiceError && !isRefused && !isBroken) throw error;
     // Any failure of the node shrinks the next range: many providers give no reason when a query takes too
     // long.
@@ -194,6 +197,9 @@ async function readOrShrink(
     return undefined;
   }
 }
+
+/** Codes of answers that contradict each other. */
+const CONTRADICTIONS = ['BLOCK_CHANGED', 'ANSWERS_DIFFER'];
 
 /** Whether the first unread block is a child of the last block read. */
 async function isContinuation(

@@ -5,6 +5,7 @@ import {
   blocksAt,
   isOfSeveralNodes,
   logsOf,
+  nameLogs,
   transactionsOf,
   type ChainBlock,
   type ChainLog,
@@ -35,6 +36,8 @@ export interface RangeRead {
 const READINGS = 3;
 /** Blocks whose logs are all requested at the same time. */
 const CONCURRENT_BLOCKS = 8;
+/** The highest index that the database holds. */
+const HIGHEST_INDEX = 2 ** 31 - 1;
 /** A header's Bloom filter has 2,048 bits. With more of them set, it says little about one address. */
 const MOST_BLOOM_BITS = 1_024;
 
@@ -75,7 +78,7 @@ export async function readRange(
         ),
   ]);
   refuseLacking(genuine, logs, contracts);
-  return { events: eventsOf(genuine, read, logs), blocks: read };
+  return { events: await eventsOf(client, genuine, read, logs), blocks: read };
 }
 
 /**
@@ -92,7 +95,7 @@ export async function readByReceipts(
   const transactions = await transactionsIn(client, block);
   const receipts = await receiptLogsOf(client, transactions);
   const logs = transactions.flatMap((one) => receipts.get(transactionIn(one)) ?? missing(one));
-  return { events: eventsOf(genuineOf(logs, contracts), [block], logs), blocks: [block] };
+  return { events: await eventsOf(client, genuineOf(logs, contracts), [block], logs), blocks: [block] };
 }
 
 function missing({ transactionHash }: TransactionInBlock): never {
@@ -140,7 +143,10 @@ function isInBloom(bloom: Buffer, address: string): boolean {
   });
 }
 
-async function transactionsIn(client: RpcClient, { hash }: ChainBlock): Promise<TransactionInBlock[]> {
+async function transactionsIn(
+  client: RpcClient,
+  { hash }: Pick<ChainBlock, 'hash'>,
+): Promise<TransactionInBlock[]> {
   const hashes = await transactionsOf(client, hash);
   return hashes.map((transactionHash) => ({ transactionHash, blockHash: hash }));
 }
@@ -174,8 +180,8 @@ function refuseLacking(
   logs: readonly ChainLog[],
   contracts: RegistryContracts,
 ): void {
-  const known = new Set(genuine.map(({ log }) => positionIn(log)));
-  const others = logs.filter((log) => !known.has(positionIn(log)));
+  const known = new Set(nameLogs(genuine.map(({ log }) => log)).values());
+  const others = [...nameLogs(logs)].flatMap(([log, name]) => (known.has(name) ? [] : log));
   const [lacking] = genuineOf(others, contracts);
   if (lacking === undefined) return;
   const { blockNumber, transactionHash, index } = lacking.log;
@@ -186,44 +192,107 @@ function refuseLacking(
 }
 
 /**
- * Combines decoded logs with their blocks and their positions in their transactions; `eth_getLogs` only gives
- * positions within blocks.
+ * Combines decoded logs with their blocks and their places, in chain order.
  *
  * @param logs all logs of every transaction with a decoded log, in order within each transaction.
  */
-function eventsOf(
+async function eventsOf(
+  client: RpcClient,
   decoded: readonly DecodedLog[],
   blocks: readonly ChainBlock[],
   logs: readonly ChainLog[],
-): RegistryEvent[] {
+): Promise<RegistryEvent[]> {
   const byNumber = new Map(blocks.map((block) => [block.number, block]));
-  const byTransaction = new Map<string, ChainLog[]>();
-  for (const log of logs) {
-    const ofTransaction = byTransaction.get(transactionIn(log));
-    if (ofTransaction) ofTransaction.push(log);
-    else byTransaction.set(transactionIn(log), [log]);
-  }
-  return completeMints(decoded).map(({ type, tokenId, payload, log }) => ({
-    type,
-    tokenId,
-    payload,
-    blockNumber: log.blockNumber,
-    blockHash: log.blockHash,
-    blockTimestamp: timestampOf(byNumber, log),
-    transactionHash: log.transactionHash,
-    logIndex: positionAmong(byTransaction.get(transactionIn(log)) ?? [], log),
-    blockLogIndex: log.index,
+  const own = decoded.map(({ log }) => log);
+  const places = await placesOf(client, own, logs);
+  return completeMints(decoded)
+    .map(({ type, tokenId, payload, log }) => ({
+      type,
+      tokenId,
+      payload,
+      blockNumber: log.blockNumber,
+      blockHash: log.blockHash,
+      blockTimestamp: timestampOf(byNumber, log),
+      transactionHash: log.transactionHash,
+      ...(places.get(log) ?? withoutPlace(log)),
+    }))
+    .sort((left, right) => left.blockNumber - right.blockNumber || left.blockLogIndex - right.blockLogIndex);
+}
+
+type Place = Pick<RegistryEvent, 'logIndex' | 'blockLogIndex'>;
+
+/**
+ * The places of logs in their transactions and blocks. A log is found in its transaction by its content. Its
+ * index counts if it is the place in the block. Otherwise the logs of the whole block are counted, so that
+ * events have the same order and the same places whichever node gave them.
+ */
+async function placesOf(
+  client: RpcClient,
+  logs: readonly ChainLog[],
+  ofTransactions: readonly ChainLog[],
+): Promise<ReadonlyMap<ChainLog, Place>> {
+  const positions = new Map(
+    [...byTransaction(ofTransactions).values()].flatMap((all) =>
+      [...nameLogs(all).values()].map((name, position) => [name, position] as const),
+    ),
+  );
+  const names = nameLogs(logs);
+  const found = logs.map((log) => ({
+    log,
+    logIndex: positions.get(names.get(log) ?? '') ?? withoutPlace(log),
   }));
+  const blocks = misnumbered(found);
+  const counted = await pMap(blocks, (blockHash) => countLogs(client, blockHash), {
+    concurrency: CONCURRENT_BLOCKS,
+  });
+  const indexes = new Map(counted.flatMap((ofBlock) => [...ofBlock]));
+  return new Map(
+    found.map(({ log, logIndex }) => {
+      const isCounted = blocks.has(log.blockHash);
+      const index = isCounted ? indexes.get(names.get(log) ?? '') : log.index;
+      return [log, { logIndex, blockLogIndex: index ?? withoutPlace(log) }];
+    }),
+  );
 }
 
-function positionAmong(ofTransaction: readonly ChainLog[], log: ChainLog): number {
-  const position = log.index - (ofTransaction[0]?.index ?? 0);
-  if (isDeepStrictEqual(ofTransaction[position], log)) return position;
-  throw differing(`The node gives other logs for transaction ${log.transactionHash} than for its block.`);
+/** The blocks in which the logs' indexes are not their places. `places`: in the order of the node. */
+function misnumbered(places: readonly { log: ChainLog; logIndex: number }[]): ReadonlySet<string> {
+  const blocks = new Set<string>();
+  let before: { log: ChainLog; start: number } | undefined;
+  for (const { log, logIndex } of places) {
+    // The place of the first log of the transaction.
+    const start = log.index - logIndex;
+    const isInOrder =
+      before?.log.blockHash !== log.blockHash ||
+      (before.log.transactionHash === log.transactionHash
+        ? before.start === start
+        : before.log.index < start);
+    if (start < 0 || log.index > HIGHEST_INDEX || !isInOrder) blocks.add(log.blockHash);
+    before = { log, start };
+  }
+  return blocks;
 }
 
-function positionIn({ blockHash, index }: ChainLog): string {
-  return `${blockHash}:${index}`;
+/** The places of all logs of a block, by their names, from the receipts in the order of its transactions. */
+async function countLogs(client: RpcClient, hash: string): Promise<ReadonlyMap<string, number>> {
+  const transactions = await transactionsIn(client, { hash });
+  const logs = byTransaction(await logsOfTransactions(client, transactions));
+  const inOrder = transactions.flatMap((one) => logs.get(transactionIn(one)) ?? []);
+  return new Map([...nameLogs(inOrder).values()].map((name, place) => [name, place]));
+}
+
+function byTransaction(logs: readonly ChainLog[]): ReadonlyMap<string, ChainLog[]> {
+  const found = new Map<string, ChainLog[]>();
+  for (const log of logs) {
+    const ofTransaction = found.get(transactionIn(log));
+    if (ofTransaction) ofTransaction.push(log);
+    else found.set(transactionIn(log), [log]);
+  }
+  return found;
+}
+
+function withoutPlace({ transactionHash }: ChainLog): never {
+  throw differing(`The node gives other logs for transaction ${transactionHash} than for its block.`);
 }
 
 /**

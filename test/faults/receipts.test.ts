@@ -32,10 +32,7 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
   }),
   'has no logs': (receipt) => ({ ...receipt, logs: [] }),
   'has some of the logs': (receipt) => ({ ...receipt, logs: receipt.logs.slice(0, 2) }),
-  'numbers the logs otherwise': (receipt) => ({
-    ...receipt,
-    logs: receipt.logs.map((log, index) => ({ ...log, logIndex: `0x${(index + 100).toString(16)}` })),
-  }),
+  'has a log twice': ({ logs, ...receipt }) => ({ ...receipt, logs: [...logs, ...logs.slice(0, 1)] }),
   'has logs that say something else': (receipt) => ({
     ...receipt,
     logs: receipt.logs.map((log) => ({ ...log, data: ZERO_HASH })),

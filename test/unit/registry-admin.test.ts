@@ -65,8 +65,14 @@ describe('the roles of a registry', () => {
     block: number,
   ): ChainLog => {
     const { data, topics } = registryInterface.encodeEventLog(name, [role, account, TWO]);
-    const place = { blockNumber: block, blockHash: '0x', transactionHash: '0x', index: 0, address: '0x' };
-    return { ...place, data, topics };
+    const place = {
+      blockNumber: block,
+      blockHash: '0x',
+      transactionHash: '0x',
+      transactionIndex: 0,
+      index: 0,
+    };
+    return { ...place, address: '0x', data, topics };
   };
 
   it('have as holders the accounts whose last grant was not revoked', () => {

@@ -12,7 +12,7 @@ type Log = DecodedLog['type'] | [DecodedLog['type'], object];
 function transaction(hash: string, ...logs: Log[]): DecodedLog[] {
   return logs.map((log, index) => {
     const [type, payload] = typeof log === 'string' ? [log, {}] : log;
-    const place = { blockNumber: 1, blockHash: '0xb', transactionHash: hash, index };
+    const place = { blockNumber: 1, blockHash: '0xb', transactionHash: hash, transactionIndex: 0, index };
     return {
       type,
       tokenId: 1n,

@@ -76,7 +76,7 @@ export async function escrowOf(
 
 /** The history of a token, as the service reads it. */
 export async function historyOf(
-  { node, registryAddress }: LocalSetup,
+  { node, registryAddress }: Pick<LocalSetup, 'node' | 'registryAddress'>,
   tokenId: bigint,
 ): Promise<TokenHistory> {
   const client = createRpcClient(node.url, networkOfChain(31337));
