@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { startChild } from '../../../devnet/child-process';
 import { nodeClient, startHardhatNode, type HardhatNode } from '../../../devnet/hardhat-node';
 import { installContracts } from '../../../devnet/local-chain';
+import { freePort } from '../../../devnet/place';
+import { PHRASE } from './forkable-chain';
 
 /** Starts a `hardhat node`. Port 0: a free port. `initialDate`: the time of its first block, in ISO 8601. */
 export async function startNode(port = 0, chainId = 31337, initialDate?: string): Promise<HardhatNode> {
@@ -28,6 +30,25 @@ export async function startAnvil(port = 0, chainId = 31337): Promise<HardhatNode
   const [, address = ''] = await child.lineMatching(/Listening on ([\d.]+:\d+)/);
   return {
     url: `http://${address}`,
+    ended: child.ended,
+    unref: () => child.unref(),
+    stop: () => child.stop(),
+  };
+}
+
+/**
+ * Starts ganache, which counts logs within the block in `eth_getLogs` and within the transaction in receipts.
+ * It has the same accounts as Hardhat's node.
+ */
+export async function startGanache(port = 0, chainId = 31337): Promise<HardhatNode> {
+  const free = port === 0 ? await freePort(0) : port;
+  const args = ['--server.host', '127.0.0.1', '--server.port', free, '--chain.chainId', chainId];
+  const accounts = ['--wallet.mnemonic', PHRASE, '--wallet.totalAccounts', 20];
+  const script = require.resolve('ganache/dist/node/cli.js');
+  const child = startChild('ganache', script, [...args, ...accounts].map(String), {});
+  await child.lineMatching(/RPC Listening on/);
+  return {
+    url: `http://127.0.0.1:${free}`,
     ended: child.ended,
     unref: () => child.unref(),
     stop: () => child.stop(),

@@ -1,12 +1,12 @@
 import type { JsonRpcProvider } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { installContracts } from '../../../devnet/local-chain';
-import { startAnvil, startNode } from './node';
+import { startAnvil, startGanache, startNode } from './node';
 
 /** The program of a node. */
-export type NodeProgram = 'hardhat' | 'anvil';
+export type NodeProgram = 'hardhat' | 'anvil' | 'ganache';
 
-const START = { hardhat: startNode, anvil: startAnvil };
+const START = { hardhat: startNode, anvil: startAnvil, ganache: startGanache };
 
 /** A node with one registry, and nothing else on its chain. */
 export interface PreparedChain {
@@ -28,7 +28,7 @@ let idle: PreparedChain | undefined;
  * deploying take as much processor time as many files need themselves.
  */
 export async function takeChain(program: NodeProgram = 'hardhat'): Promise<PreparedChain> {
-  if (program === 'anvil' || idle === undefined) return prepare(program, await START[program]());
+  if (program !== 'hardhat' || idle === undefined) return prepare(program, await START[program]());
   const taken = idle;
   idle = undefined;
   return taken;
