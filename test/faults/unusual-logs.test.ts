@@ -23,7 +23,7 @@ import {
   ofRemovedBlock,
   renumber,
   type Numbering,
-} from '../helpers/chain/log-numberings';
+} from '../helpers/chain/unusual-logs';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { randomLifecycles } from '../helpers/chain/random-lifecycles';
 import { startRpcProxy, THROUGH, type Answerer } from '../helpers/chain/rpc-proxy';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
 import { freePort } from '../../devnet/place';
+import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import {
   refuseTipsBelow,
@@ -12,6 +13,7 @@ import {
   type Answerer,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
+import { asking, renumber } from '../helpers/chain/unusual-logs';
 import { startPgBouncer } from '../helpers/database/pgbouncer';
 import { postgresDatabase } from '../helpers/database/postgres';
 import { serve, type TestServer } from '../helpers/http-server';
@@ -233,6 +235,20 @@ describe('npx tdoc check', () => {
       expect(text).to.contain(words);
     });
   }
+
+  for (const [logs, receipts] of [
+    ['transaction', 'transaction'],
+    ['block', 'transaction'],
+  ] as const)
+    it(`warns of a node that counts logs within the ${logs}, and in receipts the ${receipts}`, async () => {
+      await mintTogether(local, await local.account(1), 2);
+      expect(await expectChecked(0, {})).to.contain('counts logs within the block');
+      node.answer(async (method, _params, forward) =>
+        renumber(method, await forward(), { logs, receipts }, asking(local.node.url)),
+      );
+      const text = await expectChecked(0, { node: 'warning' });
+      expect(text).to.contain('counts logs within each transaction').and.to.contain('RPC_URL');
+    });
 
   it('finds another DID document at DOMAIN, and cannot tell while nothing answers there', async () => {
     answer = (_request, response) =>

@@ -6,6 +6,7 @@ import { mintedTokens } from '../helpers/chain/minted-tokens';
 import { eventually } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import { whileFollowingThroughProxy } from '../helpers/processes/followed-registry';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 
 const DOCUMENTS = 3;
 const SUBMISSION = 'eth_sendRawTransaction';
@@ -38,6 +39,8 @@ describe('on ganache', () => {
         expect(followed.accepted).to.have.length(DOCUMENTS * EVENTS_OF_A_MINT);
         const tokenIds = answers.map(({ body }) => body.signedW3CDocument.credentialStatus.tokenId);
         expect([...(await mintedTokens(local, fromBlock)).keys()]).to.have.members(tokenIds);
+        const { stdout } = await askTdocInProcess(['check'], local.settings);
+        expect(stdout).to.contain('counts logs within each transaction of block');
       },
     ));
 });

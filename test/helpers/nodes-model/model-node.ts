@@ -3,6 +3,7 @@ import { ethersOptionsOf, type RpcClient } from '../../../service/chain/rpc-clie
 import { mintTopics } from '../../../service/minting/mint-chain';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
+import { ofRemovedBlock, renumber, type Counting } from '../chain/unusual-logs';
 import { answerUpTo } from '../mint-model/lying-provider';
 import { NETWORK } from '../mint-model/mint-model';
 import { ClientInProcess } from '../mint-model/place';
@@ -18,6 +19,7 @@ import type { SeededRandom } from '../seeded-random';
  * - `invents`: it adds and changes logs, and gives receipts and tokens that do not exist.
  * - `forgets`: it has no transactions, receipts and logs, and swallows transactions.
  * - `fork`: it has other blocks than the others from some block on.
+ * - `removed`: it gives logs of blocks that are gone, without a mark, beside those of a range.
  * - `absurd`: its heads and counts are far too high or too low.
  * - `hangs`, `refuses`.
  * - `wild`: each answer is of another one of these.
@@ -29,6 +31,7 @@ export const LIES = [
   'invents',
   'forgets',
   'fork',
+  'removed',
   'absurd',
   'hangs',
   'refuses',
@@ -63,6 +66,10 @@ const UNKNOWN_BLOCK: RpcAnswer = { error: { code: -32000, message: 'unknown bloc
 
 /** A node of the simulated chain, which may lie or be away. */
 export class ModelNode extends ClientInProcess {
+  /** Honest nodes count logs in different ways too. */
+  counting: Counting = { logs: 'block', receipts: 'block' };
+  /** Whether it also gives logs of blocks that are gone, marked as removed. */
+  givesRemoved = false;
   lie: Lie = 'honest';
   absence: Absence | undefined;
   readonly #delayMs: number;
@@ -129,6 +136,8 @@ export class ModelNode extends ClientInProcess {
         return this.#forget(call);
       case 'fork':
         return this.#answerOfFork(call);
+      case 'removed':
+        return this.#withRemoved(await this.#truth(call), call, false);
       case 'absurd':
         return this.#exaggerate(call);
       case 'refuses':
@@ -149,9 +158,18 @@ export class ModelNode extends ClientInProcess {
       const { number } = (('result' in block ? block.result : null) ?? {}) as { number?: string };
       if (number === undefined || Number(number) > last) return UNKNOWN_BLOCK;
     }
-    const answer = await answerUpTo(chain, last, call, () => true);
+    const told = await answerUpTo(chain, last, call, () => true);
+    const answer = await renumber(method, told, this.counting, (...one) => chain.ask(...one));
     if (method === 'eth_getLogs' && 'result' in answer) this.#remember(answer.result as Log[]);
-    return answer;
+    return this.givesRemoved ? this.#withRemoved(answer, call, true) : answer;
+  }
+
+  /** Gives a log a second time, as that of a block that is gone. Without a mark, only in a range. */
+  #withRemoved(answer: RpcAnswer, { method, params }: RpcCall, isMarked: boolean): RpcAnswer {
+    const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
+    if (method !== 'eth_getLogs' || 'error' in answer || (!isMarked && fromBlock === toBlock)) return answer;
+    const logs = answer.result as Log[];
+    return { result: [...logs.slice(0, 1).map((log) => ofRemovedBlock(log, isMarked)), ...logs] };
   }
 
   #newest(): number {

@@ -14,6 +14,7 @@ import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { createBlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
+import { randomCounting } from '../chain/unusual-logs';
 import { createMemoryJournal } from '../database/memory-journal';
 import { CONFIRMATIONS, NETWORK, TIMING } from '../mint-model/mint-model';
 import { ADMIN_KEY, type MintPlace } from '../mint-model/place';
@@ -27,9 +28,9 @@ import { seededRandom, type SeededRandom } from '../seeded-random';
 import { type Absence, LIES, type Lie, ModelNode } from './model-node';
 
 // A model test of several nodes. A seed is a scenario: the real reader and the real mint queue use three
-// nodes of one chain. One of them lies, in a way that the seed changes from time to time, and any one is away
-// at times. Every event must be read once, in order, and as it is; every document must get its token; and
-// nothing may stand still while the two honest nodes answer. Time is virtual.
+// nodes of one chain. Each counts logs in its own way. One of them lies, in a way that the seed changes from
+// time to time, and any one is away at times. Every event must be read once, in order, and as it is; every
+// document must get its token; and nothing may stand still while the two honest nodes answer. Time is virtual.
 
 const SHORTEST_MS = 40_000;
 const LONGEST_MS = 80_000;
@@ -88,6 +89,10 @@ export class NodesScenario {
     this.#liar = random.pick(this.#nodes);
     this.#liesOf = random.chance(0.5) ? LIES : ['honest', random.pick(LIES), random.pick(LIES)];
     this.#hasReorganisations = random.chance(0.5);
+    for (const node of this.#nodes) {
+      node.counting = randomCounting(random);
+      node.givesRemoved = random.chance(0.3);
+    }
     const logger = loggerInto(this.#history);
     this.#connections = [0, 1].map(() =>
       connectClients(

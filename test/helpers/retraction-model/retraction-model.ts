@@ -10,6 +10,8 @@ import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { giveChainBack, takeChain } from '../chain/prepared-chain';
+import { startRpcProxy } from '../chain/rpc-proxy';
+import { unusualLogs } from '../chain/unusual-logs';
 import { newState, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
@@ -22,7 +24,8 @@ import { MortalService } from './mortal-service';
 import { UnreliableReceiver } from './unreliable-receiver';
 
 // A model test of retractions. The seed chooses the operations on some tokens, the reorganisations of their
-// chain, the kills of service and receivers, and the faults of the receivers' answers. Then the faults end.
+// chain, the kills of service and receivers, the faults of the receivers' answers, how the node counts logs,
+// and whether it gives those of removed blocks. Then the faults end.
 // The states that follow from what a receiver stored must be those of the contracts, and the events that hold
 // must be those of the chain. Threads and sockets are real: a seed repeats the choices, not the timing.
 
@@ -82,9 +85,10 @@ async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain)
     const file = join(folder.path, `${name}.jsonl`);
     receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom()));
   }
+  await using node = await startRpcProxy(rpcUrl, unusualLogs(rpcUrl, nextRandom()));
   const service = new MortalService({
     state,
-    rpcUrl,
+    rpcUrl: node.url,
     registryAddress,
     startBlock,
     finalityDepth: FINALITY_DEPTH,
