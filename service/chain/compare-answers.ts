@@ -87,14 +87,13 @@ function hashesOf(transactions: unknown): unknown {
 
 function receiptText(receipt: Record<string, unknown>, method: string): string {
   const fields = ['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'];
-  const { transactionHash = '', blockHash = '' } = receipt as Partial<TransactionInBlock>;
-  const logs = logsOfReceipt(receipt, { transactionHash, blockHash }, method);
+  const logs = logsOfReceipt(receipt, receipt as unknown as TransactionInBlock, method);
   return [...fields.map((name) => lower(receipt[name])), logsText(logs)].join(' ');
 }
 
 /** The logs in chain order. Their indexes are left out: some nodes count within the transaction. */
 function logsText(logs: readonly ChainLog[]): string {
-  return [...nameLogs(logs).values()].join('\n').toLowerCase();
+  return lower(nameLogs(logs).map(({ name }) => name));
 }
 
 function lower(value: unknown): string {

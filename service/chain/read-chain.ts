@@ -226,20 +226,24 @@ export function chainOrder(left: ChainLog, right: ChainLog): number {
 }
 
 /**
- * The name of each log, in the same order: its block, its transaction and its content, and a number if the
- * transaction has the same log several times. Its index is no name, because nodes count differently.
+ * Names logs by their block, their transaction and their content, with a number if the transaction has the
+ * same log several times: nodes count indexes differently.
+ *
+ * @param logs in order within each transaction. `position`: among those of its transaction.
  */
-export function nameLogs(logs: readonly ChainLog[]): ReadonlyMap<ChainLog, string> {
-  const times = new Map<string, number>();
-  return new Map(
-    logs.map((log) => {
-      const { blockNumber, blockHash, transactionHash, address, topics, data } = log;
-      const content = JSON.stringify([blockNumber, blockHash, transactionHash, address, topics, data]);
-      const time = (times.get(content) ?? 0) + 1;
-      times.set(content, time);
-      return [log, `${content} ${time}`];
-    }),
-  );
+export function nameLogs(logs: readonly ChainLog[]): { log: ChainLog; name: string; position: number }[] {
+  const counts = new Map<string, number>();
+  const count = (what: string): number => {
+    const before = counts.get(what) ?? 0;
+    counts.set(what, before + 1);
+    return before;
+  };
+  return logs.map((log) => {
+    const { blockNumber, blockHash, transactionHash, address, topics, data } = log;
+    const content = JSON.stringify([blockNumber, blockHash, transactionHash, address, topics, data]);
+    const position = count(`${blockHash}:${transactionHash}`);
+    return { log, name: `${content} ${count(content)}`, position };
+  });
 }
 
 /**

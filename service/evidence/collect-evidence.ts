@@ -106,7 +106,7 @@ async function collectOnce(
   });
   if ((await existingBlock(client, last.number)).hash !== last.hash) throw blockChanged(last.number);
   const byNumber = [...blocks.values()].sort((left, right) => left.number - right.number);
-  const events = [...nameLogs(logs)].map(([log, name]) => eventOf(log, name, receipts));
+  const events = nameLogs(logs).map(({ log, name }) => eventOf(log, name, receipts));
   return { ...frame, blocks: byNumber, events, states: proven };
 }
 
@@ -317,7 +317,7 @@ function eventOf(
 ): EvidenceEvent {
   const receipt = receipts.get(log.transactionHash) ?? {};
   const logs = 'logs' in receipt ? logsOfReceipt(receipt, log, 'eth_getTransactionReceipt') : [];
-  const logIndex = [...nameLogs(logs).values()].indexOf(name);
+  const logIndex = nameLogs(logs).findIndex((one) => one.name === name);
   if (logIndex < 0) throw blockChanged(log.blockNumber);
   const { blockHash, transactionHash } = log;
   return { blockHash, transactionHash, logIndex, address, topics, data };

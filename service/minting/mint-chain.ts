@@ -156,10 +156,9 @@ export class MintChain {
     toBlock: number,
     topics: (string | string[] | null)[],
   ): Promise<MintLog[]> {
-    const address = getAddress(this.registry);
-    const logs = await this.client.getLogs({ address, topics, fromBlock, toBlock });
+    const filter = { address: getAddress(this.registry), topics, fromBlock, toBlock };
     // Some nodes also give the logs of blocks that a reorganisation removed.
-    return logs.filter(({ removed }) => !removed);
+    return (await this.client.getLogs(filter)).filter(({ removed }) => !removed);
   }
 
   /** The registry's first block. */

@@ -68,15 +68,12 @@ export async function readRange(
     readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
   ]);
   const genuine = genuineOf([...own, ...escrows], contracts);
-  const [read, logs] = await Promise.all([
-    blocksOf(client, genuine, first, last),
+  const read = await blocksOf(client, genuine, first, last);
+  const wanted =
     isSingle && mayLackLogs(last, own, contracts)
-      ? transactionsIn(client, last).then((all) => logsOfTransactions(client, all))
-      : logsOfTransactions(
-          client,
-          genuine.map(({ log }) => log),
-        ),
-  ]);
+      ? await transactionsIn(client, last.hash)
+      : genuine.map(({ log }) => log);
+  const logs = await logsOfTransactions(client, wanted);
   refuseLacking(genuine, logs, contracts);
   return { events: await eventsOf(client, genuine, read, logs), blocks: read };
 }
@@ -92,7 +89,7 @@ export async function readByReceipts(
   contracts: RegistryContracts,
   block: ChainBlock,
 ): Promise<RangeRead> {
-  const transactions = await transactionsIn(client, block);
+  const transactions = await transactionsIn(client, block.hash);
   const receipts = await receiptLogsOf(client, transactions);
   const logs = transactions.flatMap((one) => receipts.get(transactionIn(one)) ?? missing(one));
   return { events: await eventsOf(client, genuineOf(logs, contracts), [block], logs), blocks: [block] };
@@ -143,12 +140,9 @@ function isInBloom(bloom: Buffer, address: string): boolean {
   });
 }
 
-async function transactionsIn(
-  client: RpcClient,
-  { hash }: Pick<ChainBlock, 'hash'>,
-): Promise<TransactionInBlock[]> {
-  const hashes = await transactionsOf(client, hash);
-  return hashes.map((transactionHash) => ({ transactionHash, blockHash: hash }));
+async function transactionsIn(client: RpcClient, blockHash: string): Promise<TransactionInBlock[]> {
+  const hashes = await transactionsOf(client, blockHash);
+  return hashes.map((transactionHash) => ({ transactionHash, blockHash }));
 }
 
 /**
@@ -180,8 +174,8 @@ function refuseLacking(
   logs: readonly ChainLog[],
   contracts: RegistryContracts,
 ): void {
-  const known = new Set(nameLogs(genuine.map(({ log }) => log)).values());
-  const others = [...nameLogs(logs)].flatMap(([log, name]) => (known.has(name) ? [] : log));
+  const known = new Set(nameLogs(genuine.map(({ log }) => log)).map(({ name }) => name));
+  const others = nameLogs(logs).flatMap(({ log, name }) => (known.has(name) ? [] : log));
   const [lacking] = genuineOf(others, contracts);
   if (lacking === undefined) return;
   const { blockNumber, transactionHash, index } = lacking.log;
@@ -192,7 +186,9 @@ function refuseLacking(
 }
 
 /**
- * Combines decoded logs with their blocks and their places, in chain order.
+ * Combines decoded logs with their blocks and their places, in chain order. A log is found in its transaction
+ * by its content. Its index is its place in its block, unless the node counts otherwise: then the logs of the
+ * whole block are counted, so that events have the same places whichever node gave them.
  *
  * @param logs all logs of every transaction with a decoded log, in order within each transaction.
  */
@@ -203,95 +199,55 @@ async function eventsOf(
   logs: readonly ChainLog[],
 ): Promise<RegistryEvent[]> {
   const byNumber = new Map(blocks.map((block) => [block.number, block]));
-  const own = decoded.map(({ log }) => log);
-  const places = await placesOf(client, own, logs);
-  return completeMints(decoded)
-    .map(({ type, tokenId, payload, log }) => ({
-      type,
-      tokenId,
-      payload,
-      blockNumber: log.blockNumber,
-      blockHash: log.blockHash,
-      blockTimestamp: timestampOf(byNumber, log),
-      transactionHash: log.transactionHash,
-      ...(places.get(log) ?? withoutPlace(log)),
-    }))
-    .sort((left, right) => left.blockNumber - right.blockNumber || left.blockLogIndex - right.blockLogIndex);
-}
-
-type Place = Pick<RegistryEvent, 'logIndex' | 'blockLogIndex'>;
-
-/**
- * The places of logs in their transactions and blocks. A log is found in its transaction by its content. Its
- * index counts if it is the place in the block. Otherwise the logs of the whole block are counted, so that
- * events have the same order and the same places whichever node gave them.
- */
-async function placesOf(
-  client: RpcClient,
-  logs: readonly ChainLog[],
-  ofTransactions: readonly ChainLog[],
-): Promise<ReadonlyMap<ChainLog, Place>> {
-  const positions = new Map(
-    [...byTransaction(ofTransactions).values()].flatMap((all) =>
-      [...nameLogs(all).values()].map((name, position) => [name, position] as const),
-    ),
-  );
-  const names = nameLogs(logs);
-  const found = logs.map((log) => ({
-    log,
-    logIndex: positions.get(names.get(log) ?? '') ?? withoutPlace(log),
+  const names = nameLogs(decoded.map(({ log }) => log)).map(({ name }) => name);
+  const positions = new Map(nameLogs(logs).map(({ name, position }) => [name, position]));
+  const events = completeMints(decoded).map(({ type, tokenId, payload, log }, at) => ({
+    type,
+    tokenId,
+    payload,
+    blockNumber: log.blockNumber,
+    blockHash: log.blockHash,
+    blockTimestamp: timestampOf(byNumber, log),
+    transactionHash: log.transactionHash,
+    logIndex: positions.get(names[at] ?? '') ?? withoutPlace(log),
+    blockLogIndex: log.index,
   }));
-  const blocks = misnumbered(found);
-  const counted = await pMap(blocks, (blockHash) => countLogs(client, blockHash), {
-    concurrency: CONCURRENT_BLOCKS,
-  });
-  const indexes = new Map(counted.flatMap((ofBlock) => [...ofBlock]));
-  return new Map(
-    found.map(({ log, logIndex }) => {
-      const isCounted = blocks.has(log.blockHash);
-      const index = isCounted ? indexes.get(names.get(log) ?? '') : log.index;
-      return [log, { logIndex, blockLogIndex: index ?? withoutPlace(log) }];
-    }),
+  for (const blockHash of misnumbered(events)) {
+    const places = await countLogs(client, blockHash);
+    for (const [at, event] of events.entries())
+      if (event.blockHash === blockHash)
+        event.blockLogIndex = places.get(names[at] ?? '') ?? withoutPlace(event);
+  }
+  return events.sort(
+    (left, right) => left.blockNumber - right.blockNumber || left.blockLogIndex - right.blockLogIndex,
   );
 }
 
-/** The blocks in which the logs' indexes are not their places. `places`: in the order of the node. */
-function misnumbered(places: readonly { log: ChainLog; logIndex: number }[]): ReadonlySet<string> {
-  const blocks = new Set<string>();
-  let before: { log: ChainLog; start: number } | undefined;
-  for (const { log, logIndex } of places) {
-    // The place of the first log of the transaction.
-    const start = log.index - logIndex;
-    const isInOrder =
-      before?.log.blockHash !== log.blockHash ||
-      (before.log.transactionHash === log.transactionHash
-        ? before.start === start
-        : before.log.index < start);
-    if (start < 0 || log.index > HIGHEST_INDEX || !isInOrder) blocks.add(log.blockHash);
-    before = { log, start };
-  }
-  return blocks;
+/** The place in its block of each log of a block, by its name, from all receipts. */
+async function countLogs(client: RpcClient, blockHash: string): Promise<ReadonlyMap<string, number>> {
+  const transactions = await transactionsIn(client, blockHash);
+  const logs = await logsOfTransactions(client, transactions);
+  const inOrder = transactions.flatMap(({ transactionHash: of }) =>
+    logs.filter(({ transactionHash }) => transactionHash === of),
+  );
+  return new Map(nameLogs(inOrder).map(({ name }, place) => [name, place]));
 }
 
-/** The places of all logs of a block, by their names, from the receipts in the order of its transactions. */
-async function countLogs(client: RpcClient, hash: string): Promise<ReadonlyMap<string, number>> {
-  const transactions = await transactionsIn(client, { hash });
-  const logs = byTransaction(await logsOfTransactions(client, transactions));
-  const inOrder = transactions.flatMap((one) => logs.get(transactionIn(one)) ?? []);
-  return new Map([...nameLogs(inOrder).values()].map((name, place) => [name, place]));
+/** The blocks in which the indexes of logs are not their places. */
+function misnumbered(events: readonly RegistryEvent[]): ReadonlySet<string> {
+  const wrong = events.filter(({ blockHash, transactionHash, logIndex, blockLogIndex }, at) => {
+    const before = events[at - 1];
+    // The place of the transaction's first log.
+    const start = blockLogIndex - logIndex;
+    if (start < 0 || blockLogIndex > HIGHEST_INDEX) return true;
+    if (before?.blockHash !== blockHash) return false;
+    const isSame = before.transactionHash === transactionHash;
+    return isSame ? start !== before.blockLogIndex - before.logIndex : start <= before.blockLogIndex;
+  });
+  return new Set(wrong.map(({ blockHash }) => blockHash));
 }
 
-function byTransaction(logs: readonly ChainLog[]): ReadonlyMap<string, ChainLog[]> {
-  const found = new Map<string, ChainLog[]>();
-  for (const log of logs) {
-    const ofTransaction = found.get(transactionIn(log));
-    if (ofTransaction) ofTransaction.push(log);
-    else found.set(transactionIn(log), [log]);
-  }
-  return found;
-}
-
-function withoutPlace({ transactionHash }: ChainLog): never {
+function withoutPlace({ transactionHash }: TransactionInBlock): never {
   throw differing(`The node gives other logs for transaction ${transactionHash} than for its block.`);
 }
 
@@ -313,6 +269,9 @@ async function blocksOf(
   const blocks = (await blocksAt(client, ascending)).flatMap((block) => block ?? []);
   if (blocks[0]?.hash !== first.hash) throw changed(first.number);
   if (blocks.at(-1)?.hash !== last.hash) throw changed(last.number);
+  const hashes = new Set(blocks.map(({ hash }) => hash));
+  const gone = decoded.find(({ log }) => !hashes.has(log.blockHash));
+  if (gone) throw changed(gone.log.blockNumber);
   return blocks;
 }
 

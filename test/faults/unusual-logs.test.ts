@@ -17,13 +17,7 @@ import {
   type MintedToken,
 } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
-import {
-  asking,
-  NUMBERINGS,
-  ofRemovedBlock,
-  renumber,
-  type Numbering,
-} from '../helpers/chain/unusual-logs';
+import { asking, NUMBERINGS, ofRemovedBlock, renumber, type Numbering } from '../helpers/chain/unusual-logs';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { randomLifecycles } from '../helpers/chain/random-lifecycles';
 import { startRpcProxy, THROUGH, type Answerer } from '../helpers/chain/rpc-proxy';
@@ -193,17 +187,20 @@ describe('a log of a block that a reorganisation removed, in the answer for a ra
 
   /** Gives the first log a second time, as that of a block that is gone. */
   const withRemoved =
-    (isMarked: boolean): Answerer =>
+    (isMarked: boolean, isAgain: boolean): Answerer =>
     async (method, [filter], forward) => {
       const isRange = method === 'eth_getLogs' && 'fromBlock' in (filter as object);
       if (method !== 'eth_getLogs' || (!isRange && !isMarked)) return 'none';
       const { result } = (await forward()) as { result: object[] };
-      return { result: result.flatMap((log, at) => (at === 0 ? [ofRemovedBlock(log, isMarked), log] : log)) };
+      const gone = result.slice(0, 1).map((log) => ofRemovedBlock(log, isMarked));
+      const transactionHash = `0x${'ad'.repeat(32)}`;
+      return { result: [...gone.map((log) => (isAgain ? log : { ...log, transactionHash })), ...result] };
     };
 
-  for (const [what, isMarked] of [
-    ['does not count where the node says so', true],
-    ['makes the service read the blocks one by one where the node does not say so', false],
+  for (const [what, isMarked, isAgain] of [
+    ['does not count where the node says so', true, true],
+    ['makes the service read the blocks one by one where the node does not say so', false, true],
+    ['makes it do so where its transaction is gone too', false, false],
   ] as const)
     it(what, async () => {
       const fromBlock = (await local.client.getBlockNumber()) + 1;
@@ -212,7 +209,7 @@ describe('a log of a block that a reorganisation removed, in the answer for a ra
       const data = ESCROW.encodeFunctionData('transferHolder', [await local.account(2), '0x']);
       await sendTransaction(local.client, { from: await local.account(1), to: token.escrow, data });
       await mineBlocks(local, 20);
-      await using proxy = await startRpcProxy(local.node.url, withRemoved(isMarked));
+      await using proxy = await startRpcProxy(local.node.url, withRemoved(isMarked, isAgain));
       await whileFollowing(local, { fromBlock, settings: { RPC_URL: proxy.url } }, async (followed) => {
         await followed.allDeliveredOnce();
         expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT + 1);

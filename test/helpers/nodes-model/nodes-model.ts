@@ -29,8 +29,9 @@ import { type Absence, LIES, type Lie, ModelNode } from './model-node';
 
 // A model test of several nodes. A seed is a scenario: the real reader and the real mint queue use three
 // nodes of one chain. Each counts logs in its own way. One of them lies, in a way that the seed changes from
-// time to time, and any one is away at times. Every event must be read once, in order, and as it is; every
-// document must get its token; and nothing may stand still while the two honest nodes answer. Time is virtual.
+// time to time, and any one is away at times. Every event must be read once, in order, as it is; every
+// document must get its token; and nothing may stand still while the two honest nodes answer. Time is
+// virtual.
 
 const SHORTEST_MS = 40_000;
 const LONGEST_MS = 80_000;
