@@ -28,6 +28,7 @@ import { openWallet } from '../../service/keys/wallet';
 import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation } from '../../service/registry/simulate-mint';
+import { refusesUnknownBlocks } from '../../service/watcher/read-range';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { maskSecrets } from '../errors';
 import { ROLES } from '../registry-admin/roles';
@@ -113,6 +114,7 @@ async function checkNode(node: OpenNode, now: number): Promise<{ findings: Findi
     ...(await found(subject, () => checkTags(client, node))),
     ...(await found(subject, () => checkRanges(bulkClient, registries, (read) => void (logs = read)))),
     ...(await found(subject, () => checkNumbering(client, logs))),
+    ...(await found(subject, () => checkUnknownBlocks(bulkClient))),
     ...(await found(subject, () => checkBatches(client, url))),
   ];
   return { findings, usable: node };
@@ -249,6 +251,16 @@ async function checkNumbering(client: RpcClient, logs: readonly ChainLog[]): Pro
         'a node that counts within the block (RPC_URL) takes fewer requests.',
     },
   ];
+}
+
+/** Behind one name, a node that is behind others must not answer like one whose block has no logs. */
+async function checkUnknownBlocks(client: RpcClient): Promise<Statements> {
+  if (await refusesUnknownBlocks(client)) return [ok('refuses the logs of a block that it does not have')];
+  const statement = 'gives no logs, and no error, for a block that it does not have';
+  const remedy =
+    'Blocks are read by number where their headers do not show which logs they have, ' +
+    'which takes one more call each: a newer version of the node program may refuse.';
+  return [{ status: 'warning', statement, remedy }];
 }
 
 /** Batches are used over HTTP only, and save requests: without them all works. */
@@ -400,6 +412,16 @@ async function checkHistory(
         status: 'warning',
         statement: `the node has no logs of its first block ${genesisBlock}`,
         remedy: 'A service that has not read these blocks yet needs an archive node (RPC_URL).',
+      },
+    ];
+  const byHash = await logsOf(bulkClient, { address: [address], blockHash: log.blockHash });
+  if (byHash.length === 0)
+    return [
+      {
+        status: 'warning',
+        statement: 'the node has the logs of its first block, but gives none by the hash of the block',
+        remedy:
+          'Blocks with events take three more calls each: use another node (RPC_URL), or a newer version.',
       },
     ];
   if ((await receiptLogsOf(client, [log])).size > 0)

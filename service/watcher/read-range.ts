@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { keccak256 } from 'ethers';
+import { isError, keccak256 } from 'ethers';
 import pMap from 'p-map';
 import {
   blocksAt,
@@ -14,7 +14,8 @@ import {
 } from '../chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
-import { ChainError } from '../base/errors';
+import { ChainError, codeOf } from '../base/errors';
+import { isThrottled, nodeErrorOf } from '../chain/node-errors';
 import { type RegistryContracts } from '../registry/registry-contracts';
 import {
   ESCROW_TOPICS,
@@ -38,15 +39,22 @@ const READINGS = 3;
 const CONCURRENT_BLOCKS = 8;
 /** The highest index that the database holds. */
 const HIGHEST_INDEX = 2 ** 31 - 1;
-/** A header's Bloom filter has 2,048 bits. With more of them set, it says little about one address. */
-const MOST_BLOOM_BITS = 1_024;
+/**
+ * A header's Bloom filter has 2,048 bits. With half of them set, it says little about the two addresses, and
+ * with a quarter of them about the nine topics of title escrows.
+ */
+const MOST_BITS_FOR_ADDRESSES = 1_024;
+const MOST_BITS_FOR_TOPICS = 512;
+/** No block has this hash. */
+const UNKNOWN_BLOCK = `0x${'0'.repeat(63)}1`;
 
 /**
  * Reads all genuine events of the blocks `first` to `last`, in chain order. It makes two `eth_getLogs`
  * queries for any number of tokens: title escrow events carry their registry unindexed, so they are selected
  * by topic and checked here. It also makes one call per block with events, for the block's time, and at most
  * one per transaction with events, for all of its logs. A single block is requested by hash: a node that does
- * not have the block fails then, instead of answering with no logs.
+ * not have the block fails then, instead of answering with no logs. A node that does not fail is asked by
+ * number, unless the block's header says which logs it may have.
  *
  * @throws ChainError ANSWERS_DIFFER (retryable) if the node contradicts itself, as when a receipt has an
  *   event that the logs of its block lack.
@@ -58,7 +66,26 @@ export async function readRange(
   last: ChainBlock,
 ): Promise<RangeRead> {
   const isSingle = first.number === last.number;
-  const blocks = isSingle ? { blockHash: last.hash } : { fromBlock: first.number, toBlock: last.number };
+  if (isSingle && (bloomOf(last).saysMuch || (await refusesUnknownBlocks(client)))) {
+    const read = await readLogs(client, contracts, first, last, { blockHash: last.hash });
+    if (!('lacking' in read)) return read;
+  }
+  const read = await readLogs(client, contracts, first, last, {
+    fromBlock: first.number,
+    toBlock: last.number,
+  });
+  if ('lacking' in read) throw leftOut(read.lacking);
+  return read;
+}
+
+/** `lacking`: an event that a receipt has, and the answer to `eth_getLogs` does not. */
+async function readLogs(
+  client: RpcClient,
+  contracts: RegistryContracts,
+  first: ChainBlock,
+  last: ChainBlock,
+  blocks: { fromBlock: number; toBlock: number } | { blockHash: string },
+): Promise<RangeRead | { lacking: ChainLog }> {
   const [own, escrows] = await Promise.all([
     readTwice(client, {
       ...blocks,
@@ -68,14 +95,15 @@ export async function readRange(
     readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
   ]);
   const genuine = genuineOf([...own, ...escrows], contracts);
-  const read = await blocksOf(client, genuine, first, last);
+  // The logs of a block's hash are of that block. A range of numbers may have changed.
+  const read = 'blockHash' in blocks ? [last] : await blocksOf(client, genuine, first, last);
   const wanted =
-    isSingle && mayLackLogs(last, own, contracts)
+    first.number === last.number && mayLackLogs(last, [...own, ...escrows], contracts)
       ? await transactionsIn(client, last.hash)
       : genuine.map(({ log }) => log);
   const logs = await logsOfTransactions(client, wanted);
-  refuseLacking(genuine, logs, contracts);
-  return { events: await eventsOf(client, genuine, read, logs), blocks: read };
+  const lacking = lackingIn(genuine, logs, contracts);
+  return lacking ? { lacking } : { events: await eventsOf(client, genuine, read, logs), blocks: read };
 }
 
 /**
@@ -117,28 +145,61 @@ async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog
 }
 
 /**
- * Whether the header says that the block may have logs of the registry or its factory, and the answer has
- * none of that contract. The Bloom filter never misses a log (Ethereum Yellow Paper, 4.4.1), and less than
- * half full it is wrong about an address in one of eight blocks at most.
+ * Whether the header says that the block may have logs of the registry, its factory or a title escrow, and
+ * the answer has none of that address or topic. The Bloom filter never misses a log (Ethereum Yellow Paper,
+ * 4.4.1), and within its limits it is wrong about one of four blocks at most.
  */
-function mayLackLogs({ logsBloom }: ChainBlock, own: readonly ChainLog[], contracts: RegistryContracts) {
-  const silent = [contracts.registry, contracts.titleEscrowFactory].filter((address) =>
-    own.every((log) => log.address !== address),
+function mayLackLogs(block: ChainBlock, found: readonly ChainLog[], contracts: RegistryContracts): boolean {
+  const { bloom, bits } = bloomOf(block);
+  const known = new Set(found.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]));
+  const mayHave = (words: readonly string[], most: number): boolean =>
+    bits < most && words.some((word) => !known.has(word) && isInBloom(bloom, word));
+  const { registry, titleEscrowFactory } = contracts;
+  return (
+    mayHave([registry, titleEscrowFactory], MOST_BITS_FOR_ADDRESSES) ||
+    mayHave(ESCROW_TOPICS, MOST_BITS_FOR_TOPICS)
   );
-  if (silent.length === 0) return false;
-  const bloom = Buffer.from(logsBloom.slice(2), 'hex');
-  const bitsSet = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
-  if (bitsSet === 0 || bitsSet >= MOST_BLOOM_BITS) return false;
-  return silent.some((address) => isInBloom(bloom, address));
 }
 
-function isInBloom(bloom: Buffer, address: string): boolean {
-  const hash = Buffer.from(keccak256(address).slice(2), 'hex');
+/** `saysMuch`: it shows whether a block has a log of interest. Some nodes give a filter of zeroes always. */
+function bloomOf({ logsBloom }: ChainBlock): { bloom: Buffer; bits: number; saysMuch: boolean } {
+  const bloom = Buffer.from(logsBloom.slice(2), 'hex');
+  const bits = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
+  return { bloom, bits, saysMuch: bits > 0 && bits < MOST_BITS_FOR_TOPICS };
+}
+
+function isInBloom(bloom: Buffer, word: string): boolean {
+  const hash = Buffer.from(keccak256(word).slice(2), 'hex');
   return [0, 2, 4].every((pair) => {
     const bit = hash.readUInt16BE(pair) % 2_048;
     return ((bloom.at(-1 - Math.floor(bit / 8)) ?? 0) >> (bit % 8)) % 2 === 1;
   });
 }
+
+/** Whether the node of a client refuses to give the logs of a block that it does not have. */
+const refusing = new WeakMap<RpcClient, boolean>();
+
+/**
+ * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
+ * until it has answered once. If a node does not refuse, an answer without logs may mean that it is behind.
+ */
+export async function refusesUnknownBlocks(client: RpcClient): Promise<boolean> {
+  const known = refusing.get(client);
+  if (known !== undefined) return known;
+  try {
+    await logsOf(client, { blockHash: UNKNOWN_BLOCK, topics: ESCROW_TOPICS });
+    refusing.set(client, false);
+    return false;
+  } catch (error) {
+    // Of nodes that differ, one refuses. An error of HTTP may be of a gateway.
+    const isRefusal = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
+    if (isThrottled(error) || !(isRefusal || isError(error, 'SERVER_ERROR'))) throw error;
+    if (isRefusal) refusing.set(client, true);
+    return true;
+  }
+}
+
+const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
 
 async function transactionsIn(client: RpcClient, blockHash: string): Promise<TransactionInBlock[]> {
   const hashes = await transactionsOf(client, blockHash);
@@ -168,18 +229,19 @@ async function logsOfTransactions(
   return [...receipts.values(), found].flat();
 }
 
-/** Refuses an answer that lacks an event which the transactions' own logs have. */
-function refuseLacking(
+/** The first event that the transactions' own logs have, and the answer lacks. */
+function lackingIn(
   genuine: readonly DecodedLog[],
   logs: readonly ChainLog[],
   contracts: RegistryContracts,
-): void {
+): ChainLog | undefined {
   const known = new Set(nameLogs(genuine.map(({ log }) => log)).map(({ name }) => name));
   const others = nameLogs(logs).flatMap(({ log, name }) => (known.has(name) ? [] : log));
-  const [lacking] = genuineOf(others, contracts);
-  if (lacking === undefined) return;
-  const { blockNumber, transactionHash, index } = lacking.log;
-  throw differing(
+  return genuineOf(others, contracts)[0]?.log;
+}
+
+function leftOut({ index, blockNumber, transactionHash }: ChainLog): ChainError {
+  return differing(
     `The node leaves log ${index} out of the logs of block ${blockNumber}, ` +
       `but the receipt of transaction ${transactionHash} has it.`,
   );
@@ -261,9 +323,6 @@ async function blocksOf(
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<ChainBlock[]> {
-  // The logs of a single block were requested by its hash. A range is requested by numbers and may have
-  // changed.
-  if (first.number === last.number) return [last];
   const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
   const blocks = (await blocksAt(client, ascending)).flatMap((block) => block ?? []);

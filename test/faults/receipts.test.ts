@@ -90,7 +90,6 @@ describe('the logs of a transaction, in its receipt', () => {
         'ANSWERS_DIFFER',
         'ANSWERS_DIFFER',
         'ANSWERS_DIFFER',
-        'ANSWERS_DIFFER',
       ]);
     }));
 

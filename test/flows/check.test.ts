@@ -98,6 +98,7 @@ describe('npx tdoc check', () => {
       /node .*newest block \d+/,
       /node .*finalized is 0 blocks behind the newest/,
       /node .*eth_getLogs takes \d+ blocks, which is all there are/,
+      /node .*refuses the logs of a block that it does not have/,
       /node .*answers batches/,
       /registry 0x.*created in block \d+/,
       /registry 0x.*is not paused/,
@@ -220,6 +221,23 @@ describe('npx tdoc check', () => {
       answering('eth_getLogs', (params) => (widthOf(params) === 1 ? { result: [] } : undefined)),
       'registry',
       'has no logs of its first block',
+    ],
+    [
+      'gives no logs for a block that it does not have',
+      answering('eth_getLogs', ([filter]) =>
+        BigInt((filter as { blockHash?: string }).blockHash ?? 0) === 1n ? { result: [] } : undefined,
+      ),
+      'node',
+      'gives no logs, and no error, for a block that it does not have',
+    ],
+    [
+      'gives no logs by the hash of a block',
+      answering('eth_getLogs', ([filter]) => {
+        const { blockHash = '0x01' } = filter as { blockHash?: string };
+        return BigInt(blockHash) === 1n ? undefined : { result: [] };
+      }),
+      'registry',
+      'gives none by the hash of the block',
     ],
     [
       'forgets old receipts',

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { mintDirectly, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { startRpcProxy, type Answerer } from '../helpers/chain/rpc-proxy';
+import { hastenSuite } from '../helpers/eventually';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
+
+const BLOOM_BYTES = 256;
+/** Blooms of nodes that do not compute them, and of busy chains. */
+const BLOOMS: Record<string, string | undefined> = {
+  right: undefined,
+  'all zeroes': `0x${'00'.repeat(BLOOM_BYTES)}`,
+  empty: '0x',
+  full: `0x${'ff'.repeat(BLOOM_BYTES)}`,
+};
+
+const hashIn = ([filter]: readonly unknown[]): string | undefined =>
+  (filter as { blockHash?: string } | undefined)?.blockHash;
+
+/** Gives the headers this bloom. Undefined: their own. */
+const withBloom =
+  (bloom: string | undefined): Answerer =>
+  async (method, _params, forward) => {
+    if (!method.startsWith('eth_getBlockBy') || bloom === undefined) return 'none';
+    const answer = await forward();
+    return 'result' in answer && answer.result !== null
+      ? { result: { ...answer.result, logsBloom: bloom } }
+      : answer;
+  };
+
+/** Answers a request for the logs of a block's hash with none. */
+const withoutLogsByHash =
+  (bloom: string | undefined): Answerer =>
+  (method, params, forward) =>
+    method === 'eth_getLogs' && hashIn(params) !== undefined
+      ? { result: [] }
+      : withBloom(bloom)(method, params, forward);
+
+describe('the logs of a block that is read alone', () => {
+  hastenSuite(5, 1_000);
+  const local = localSetupOfSuite();
+  let token: MintedToken;
+  let [holder, other] = ['', ''];
+  before(async () => {
+    [holder, other] = [await local.account(1), await local.account(2)];
+    token = await mintDirectly(local, holder);
+  });
+
+  /** Makes a block with a log of an escrow alone, one of a mint, and one without logs. */
+  async function expectAll(followed: FollowedRegistry): Promise<void> {
+    await followed.caughtUp();
+    await transferHolder(local, token, { from: holder, to: other });
+    [holder, other] = [other, holder];
+    await followed.allDeliveredOnce();
+    await mintDirectly(local, holder);
+    await followed.allDeliveredOnce();
+    await mineBlocks(local, 1);
+    await followed.allDeliveredOnce();
+  }
+
+  for (const [name, bloom] of Object.entries(BLOOMS)) {
+    it(`are found by number if the node gives none by hash, and a bloom that is ${name}`, () =>
+      whileFollowingThroughProxy(local, { answerer: withoutLogsByHash(bloom) }, (_, followed) =>
+        expectAll(followed),
+      ));
+
+    it(`are found by number if two nodes give none by hash, and a bloom that is ${name}`, async () => {
+      await using one = await startRpcProxy(local.node.url, withoutLogsByHash(bloom));
+      await using two = await startRpcProxy(local.node.url, withoutLogsByHash(bloom));
+      await whileFollowing(local, { settings: { RPC_URL: `${one.url} ${two.url}` } }, expectAll);
+    });
+  }
+
+  it('cost no call more on a busy chain, whose blooms are full, if the node refuses unknown blocks', () =>
+    whileFollowingThroughProxy(local, { answerer: withBloom(BLOOMS.full) }, async (proxy, followed) => {
+      await expectAll(followed);
+      const before = proxy.requests.length;
+      for (let block = 0; block < 3; block++) {
+        await mineBlocks(local, 1);
+        await followed.caughtUp();
+      }
+      const asked = proxy.requests.slice(before);
+      const hashes = asked.flatMap(({ method, params }) => (method === 'eth_getLogs' ? hashIn(params) : []));
+      expect(new Set(hashes).size).to.equal(3);
+      expect(hashes).to.have.length(3 * 4);
+      expect(asked.map(({ method }) => method)).not.to.include('eth_getBlockByHash');
+    }));
+});
