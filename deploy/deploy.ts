@@ -17,7 +17,7 @@ import { hasCode, inconsistent, isSame, provideInfrastructure, type Infrastructu
 import { sayVerification } from './explorers';
 import { checkNode, networkOf, walletOf } from './networks';
 import { leftBehind } from './registry-before';
-import { forgetMissing, readSent, sendOnce, writeSent, type Sender } from './send-once';
+import { forgetMissing, originHash, readSent, sendOnce, writeSent, type Sender } from './send-once';
 
 /** The command's arguments. */
 export interface Wanted {
@@ -102,10 +102,18 @@ async function chainFolder(
   const { chainId, local } = network;
   if (local)
     return `chain-${chainId}-${new URL(rpcUrlsOf(network, settings)[0]).host.replace(/[^\w.]/g, '-')}`;
-  const hash = (await ethers.provider.getBlock(0))?.hash;
+  const hash = await originHash(ethers);
   // In another folder, an earlier run's transactions would not be found.
-  if (!hash) throw new Error('the node does not have block 0');
+  if (hash === undefined) throw withoutBlock0(network);
   return `chain-${chainId}-${hash.slice(2, 14)}`;
+}
+
+function withoutBlock0({ name }: Network): ServiceError {
+  const message =
+    `The node of ${name} does not have block 0, so it is not certain whether an earlier run deployed on ` +
+    'the same chain. Nothing was sent.';
+  const remedy = 'Set RPC_URL to a node that has it for this command. The service does without it.';
+  return new ServiceError('DEPLOYMENT_FAILED', message, { remedy });
 }
 
 async function provideAll(deployment: Deployment): Promise<void> {

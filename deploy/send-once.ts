@@ -237,16 +237,31 @@ function createdBy({ contractAddress, to, logs }: TransactionReceipt): string {
   );
 }
 
+/** Hash of block 0. Undefined if the node does not have it: it is pruned, or began with a snapshot. */
+export async function originHash({ provider }: Pick<Sender, 'provider'>): Promise<string | undefined> {
+  const block = await provider.getBlock(0).catch(() => null);
+  return block?.hash ?? undefined;
+}
+
 /**
  * Forgets what the chain does not have. For local chains: they are restarted, reset and reverted. A public
- * node may only have dropped a transaction from its mempool or its index.
+ * node may only have dropped a transaction from its mempool or its index. A local node without block 0 need
+ * not have the transactions either: what was mined counts there if all contracts are there.
  */
 export async function forgetMissing(sender: Sender): Promise<void> {
-  if (!existsSync(sender.folder)) return;
-  for (const file of readdirSync(sender.folder).filter((name) => name.endsWith('.json'))) {
+  const { folder, provider } = sender;
+  if (!existsSync(folder)) return;
+  const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
+  const steps = files.flatMap((file) => {
     const sent = readSent(sender, file.slice(0, -'.json'.length));
-    if (sent !== undefined && !(await isKnown(sender, sent.hashes))) rmSync(join(sender.folder, file));
-  }
+    return sent === undefined ? [] : { file, ...sent };
+  });
+  const contracts = steps.flatMap(({ created }) => created || []);
+  const codes = async () => Promise.all(contracts.map((address) => provider.getCode(address)));
+  const isPruned =
+    contracts.length > 0 && (await originHash(sender)) === undefined && !(await codes()).includes('0x');
+  for (const { file, hashes, created } of steps)
+    if (!(isPruned && created !== undefined) && !(await isKnown(sender, hashes))) rmSync(join(folder, file));
 }
 
 function refused(

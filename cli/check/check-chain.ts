@@ -379,7 +379,7 @@ const unknown = (subject: string): Finding => ({
 async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Promise<Statements> {
   const { client, network, issuing } = node;
   const registry = await createRegistryFinder(client, address)();
-  const { genesisBlock, contracts } = registry;
+  const { genesisBlock, contracts, origin } = registry;
   const isPaused = await TradeTrustTokenStandard__factory.connect(address, client).paused();
   const flags =
     issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
@@ -392,8 +392,25 @@ async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Pro
           remedy: `Its admin runs \`npx tdoc unpause${flags}\`.`,
         }
       : ok('is not paused'),
+    ...(origin?.number === 0 ? [] : [withoutBlock0(registry)]),
     ...(await checkHistory(address, node, registry)),
   ];
+}
+
+function withoutBlock0({ origin, genesisBlock }: RegistryOnChain): Statements[number] {
+  if (origin !== undefined)
+    return {
+      status: 'warning',
+      statement: `the node does not have block 0: block ${genesisBlock} stands for the chain`,
+      remedy: 'The service works. `npx hardhat deploy` on a public network needs another node (RPC_URL).',
+    };
+  return {
+    status: 'warning',
+    statement: `the node has neither block 0 nor the registry's first block ${genesisBlock}`,
+    remedy:
+      'A service that has read nothing yet needs START_BLOCK at a block that the node has, ' +
+      'or another node (RPC_URL): otherwise it refuses to issue (HISTORY_MISSING).',
+  };
 }
 
 /** A registry's creation always has logs, so a node without them has forgotten that block. */

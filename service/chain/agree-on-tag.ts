@@ -104,8 +104,8 @@ function isNear({ number }: ChainBlock, heads: readonly Head[]): boolean {
   return heads.every(({ block }) => block.number <= number + MOST_BEHIND);
 }
 
-/** Whether a node knows a tag and has no block for it yet. */
-function hasNoBlock(vote: Vote): boolean {
+/** Whether a node has no block of this tag or number, now or any more. */
+export function hasNoBlock(vote: Vote): boolean {
   return isNone(vote) || (vote.kind === 'refusal' && isBlockAbsent(vote.error));
 }
 

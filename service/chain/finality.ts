@@ -1,7 +1,7 @@
 import { ChainError, ConfigurationError } from '../base/errors';
 import type { Confirmations, FinalityTag, Network } from './networks';
-import { isBlockAbsent, isParameterRefused } from './node-errors';
-import { blockAt, type ChainBlock } from './read-chain';
+import { isParameterRefused } from './node-errors';
+import { blockIfThere } from './read-chain';
 import type { RpcClient } from './rpc-client';
 
 /**
@@ -28,7 +28,7 @@ export function createFinalBlockReading(
   let highest = -1;
   let isKnown = false;
   return async (headBlock) => {
-    const block = await tagged(client, confirmations).catch((cause: unknown) => {
+    const block = await blockIfThere(client, confirmations).catch((cause: unknown) => {
       throw isParameterRefused(cause) && !isKnown ? unsupported(confirmations, network, cause) : cause;
     });
     if (block === undefined) throw missing(confirmations, network);
@@ -37,14 +37,6 @@ export function createFinalBlockReading(
     highest = Math.max(highest, Math.min(block.number, headBlock));
     return Math.min(highest, headBlock);
   };
-}
-
-/** Undefined if the node has no such block: geth and others answer with an error then. */
-async function tagged(client: RpcClient, tag: FinalityTag): Promise<ChainBlock | undefined> {
-  return blockAt(client, tag).catch((cause: unknown) => {
-    if (isBlockAbsent(cause)) return undefined;
-    throw cause;
-  });
 }
 
 function unsupported(tag: FinalityTag, network: NamedNetwork, cause: unknown): ConfigurationError {

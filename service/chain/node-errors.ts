@@ -139,9 +139,19 @@ export function isParameterRefused(thrown: unknown): boolean {
   return isInvalid || PARAMETER_REFUSALS.test(nodeErrorOf(thrown) ?? '');
 }
 
-/** Whether a node says that it has no such block, as geth does: "finalized block not found". */
+/** Code of a node that has removed old blocks (https://eips.ethereum.org/EIPS/eip-4444). */
+const PRUNED_HISTORY = 4444;
+const ABSENT_BLOCKS =
+  /not found|unknown block|pruned|missing trie node|histor\w* .{0,20}unavailable|block .{0,40}not available/i;
+
+/**
+ * Whether a node says that it has no such block, as geth does: "finalized block not found", or that it does
+ * not have it any more.
+ */
 export function isBlockAbsent(thrown: unknown): boolean {
-  return /not found|unknown block/i.test(nodeErrorOf(thrown) ?? '');
+  const answer = nodeAnswerOf(thrown);
+  const isPruned = answer !== undefined && 'code' in answer && Number(answer.code) === PRUNED_HISTORY;
+  return isPruned || ABSENT_BLOCKS.test(nodeErrorOf(thrown) ?? '');
 }
 
 /** JSON-RPC 2.0, section 5.1: an internal error, which does not say what failed. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isError } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf } from '../base/errors';
-import { isRangeRefused } from './node-errors';
+import { isBlockAbsent, isRangeRefused } from './node-errors';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
 
@@ -75,6 +75,20 @@ export async function blockAt(
   block: number | 'latest' | 'finalized' | 'safe',
 ): Promise<ChainBlock | undefined> {
   return blockOf(await client.send(GET_BLOCK, [typeof block === 'number' ? hex(block) : block, false]));
+}
+
+/**
+ * A block that a node need not have: it may have pruned its first blocks, or have begun with a snapshot.
+ * Undefined if it does not have it, whether it says so with null or an error.
+ */
+export async function blockIfThere(
+  client: RpcClient,
+  block: number | 'finalized' | 'safe',
+): Promise<ChainBlock | undefined> {
+  return blockAt(client, block).catch((cause: unknown) => {
+    if (isBlockAbsent(cause)) return undefined;
+    throw cause;
+  });
 }
 
 /** Blocks by their numbers, in the same order; undefined where the node does not have one. */

@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger';
 import { ChainError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import type { Network } from './networks';
-import { agreeOnTag, type FoundBlock, type Head } from './agree-on-tag';
+import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
 import {
   blockIn,
   commonRefusal,
@@ -219,7 +219,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       if (answers.length < 2) continue;
       const refused = answers.find((vote) => vote.kind === 'refusal' && isRangeRefused(vote.error));
       if (refused !== undefined) return valueOf(refused, method);
-      if (MAY_BE_NEW.includes(method) && answers.some((vote) => isNone(vote))) return null;
+      if (MAY_BE_NEW.includes(method) && answers.some(hasNoBlock)) return null;
       problem = differing(method, params, answers);
       if (reading < READINGS) await sleep(PAUSE_MS);
     }

@@ -1,4 +1,5 @@
 import { systemClock } from '../base/clock';
+import { codeOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { shared } from '../base/shared-answers';
@@ -21,7 +22,9 @@ import { createMintQueue } from '../minting/mint-queue';
 import type { MintTiming } from '../minting/mint';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
 import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
+import { createRegistryFinder } from '../registry/registry-contracts';
 import { createMintSimulation } from '../registry/simulate-mint';
+import { nameFeed } from '../watcher/follow-registry';
 
 /** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
 export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
@@ -86,6 +89,22 @@ export async function startIssuing(
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, systemClock);
   const fees = feeReadingOf(config, client, logger);
+  const findRegistry = createRegistryFinder(client, registryAddress);
+  const { startBlock } = ownRegistryOf(config) ?? {};
+  let isReadable = false;
+  /** A document whose events could never be read must not be issued. */
+  const checkHistory = async (): Promise<void> => {
+    const naming = { client, startBlock, identity: scope, database };
+    await findRegistry()
+      .then((found) => nameFeed(naming, found))
+      .then(
+        () => (isReadable = true),
+        (error: unknown) => {
+          // Other errors are those of the steps that follow.
+          if (codeOf(error) === 'HISTORY_MISSING') throw error;
+        },
+      );
+  };
   const queue = await startSharedMintQueue({
     database,
     journal,
@@ -118,7 +137,10 @@ export async function startIssuing(
         issuer: issuerSigner && createReadiness(issuerSigner, signerMs),
       },
       waitMs: mintMs,
-      checkChain,
+      async checkChain() {
+        await checkChain();
+        if (!isReadable) await checkHistory();
+      },
     },
     journal,
     scope,

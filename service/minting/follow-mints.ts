@@ -208,7 +208,7 @@ function createMintFinality(parts: QueueParts) {
   }
 
   async function reopen(anchor: BlockId): Promise<void> {
-    if (network.local && !(await recorder.enterChain(await chain.genesisHash()))) return;
+    if (network.local && !(await recorder.enterChain(await chain.originHash()))) return;
     let since = anchor.number;
     for (let block: BlockId | undefined = anchor; !(await isThere(block));) {
       since = block?.number ?? since;

@@ -259,7 +259,7 @@ export function signAnew({ states, logger }: QueueParts, pending: PendingTransac
  */
 export async function resetNonces(parts: QueueParts, count: number): Promise<void> {
   const { states, nonces, chain, terms, recorder, logger, network } = parts;
-  const isAnother = network.local && (await recorder.leavesOldNonces(await chain.genesisHash()));
+  const isAnother = network.local && (await recorder.leavesOldNonces(await chain.originHash()));
   const how = isAnother ? 'nonces are assigned again' : 'the chain is shorter than before';
   logger.warn({ from: nonces.floor, to: count }, `the node counts fewer transactions than before: ${how}`);
   nonces.reset(count);

@@ -1,6 +1,6 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import type { FinalBlockReading } from '../chain/finality';
-import { blockAt, headNumberOf, readBackwards } from '../chain/read-chain';
+import { blockAt, blockIfThere, headNumberOf, readBackwards } from '../chain/read-chain';
 import { isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
 import type { RpcClient } from '../chain/rpc-client';
@@ -66,9 +66,16 @@ export class MintChain {
     return (await blockAt(this.client, number))?.hash;
   }
 
-  /** Hash of block 0. A local chain that is started anew has another one. */
-  async genesisHash(): Promise<string> {
-    return (await this.blockHash(0)) ?? '';
+  /**
+   * Hash of block 0 or, if the node does not have it, of the registry's first block. A local chain that is
+   * started anew has another one. Undefined if the node has neither.
+   */
+  async originHash(): Promise<string | undefined> {
+    const block0 = await blockIfThere(this.client, 0);
+    if (block0 !== undefined) return block0.hash;
+    const first = this.#genesis().then((number) => blockIfThere(this.client, number));
+    // There may be no registry.
+    return first.then((block) => block?.hash).catch(() => undefined);
   }
 
   /**

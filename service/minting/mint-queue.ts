@@ -90,7 +90,7 @@ async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<vo
   for (let tries = 0; !stopping.aborted; tries++) {
     try {
       await checkChain();
-      if (network.local) await recorder.enterChain(await chain.genesisHash());
+      if (network.local) await recorder.enterChain(await chain.originHash());
       return;
     } catch (error) {
       if (tries === 0) logger.warn({ error }, 'nothing is minted: the chain cannot be checked');

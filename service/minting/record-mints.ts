@@ -105,16 +105,17 @@ export class MintRecorder {
     });
   }
 
-  /** Notes the chain; false when the journal's blocks were those of another chain. */
-  async enterChain(genesisHash: string): Promise<boolean> {
-    const isSame = (await this.persist((journal) => journal.enterChain(genesisHash))) ?? true;
+  /** Notes the chain, if it is known; false when the journal's blocks were those of another chain. */
+  async enterChain(originHash: string | undefined): Promise<boolean> {
+    if (originHash === undefined) return true;
+    const isSame = (await this.persist((journal) => journal.enterChain(originHash))) ?? true;
     this.#hasOldNonces ||= !isSame;
     return isSame;
   }
 
   /** Whether the nonces are those of another chain, whichever part noticed first. Answers true once. */
-  async leavesOldNonces(genesisHash: string): Promise<boolean> {
-    await this.enterChain(genesisHash);
+  async leavesOldNonces(originHash: string | undefined): Promise<boolean> {
+    await this.enterChain(originHash);
     const hasOldNonces = this.#hasOldNonces;
     this.#hasOldNonces = false;
     return hasOldNonces;

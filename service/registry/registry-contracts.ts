@@ -7,7 +7,7 @@ import {
 import { ChainError, codeOf, cut, messageOf, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Network } from '../chain/networks';
-import { existingBlock, headNumberOf } from '../chain/read-chain';
+import { blockIfThere, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import { connectNodes } from '../chain/several-nodes';
@@ -66,9 +66,12 @@ export interface RegistryOnChain {
   contracts: RegistryContracts;
   /** Block in which the registry was created: its first events are in this block or later. */
   genesisBlock: number;
-  /** Hash of the chain's block 0. */
-  chainGenesisHash: string;
+  /** Undefined if the node has none of the blocks by which the chain is known. */
+  origin: ChainOrigin | undefined;
 }
+
+/** Tells a chain from others of its chain id: block 0 or, if the node has none, the registry's first one. */
+export type ChainOrigin = Pick<ChainBlock, 'number' | 'hash'>;
 
 /**
  * Returns a function that finds the registry, once per chain: its contracts do not change. Later calls, as
@@ -78,9 +81,12 @@ export interface RegistryOnChain {
 export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
   let found: RegistryOnChain | undefined;
   return async () => {
-    const { hash: chainGenesisHash } = await existingBlock(client, 0);
-    if (found?.chainGenesisHash !== chainGenesisHash)
-      found = { ...(await findRegistry(client, address)), chainGenesisHash };
+    const { number, hash } = found?.origin ?? { number: 0, hash: undefined };
+    const there = await blockIfThere(client, number);
+    if (found?.origin && (there?.hash ?? hash) === hash) return found;
+    const registry = await findRegistry(client, address);
+    const block0 = number === 0 ? there : await blockIfThere(client, 0);
+    found = { ...registry, origin: block0 ?? (await blockIfThere(client, registry.genesisBlock)) };
     return found;
   };
 }
@@ -91,10 +97,7 @@ export function createRegistryFinder(client: RpcClient, address: string): () => 
  * @throws ChainError REGISTRY_INVALID if the contract is not a registry; REGISTRY_MISSING (retryable) if
  *   there is no contract at the address, since it may still be deployed.
  */
-async function findRegistry(
-  client: RpcClient,
-  address: string,
-): Promise<Omit<RegistryOnChain, 'chainGenesisHash'>> {
+async function findRegistry(client: RpcClient, address: string): Promise<Omit<RegistryOnChain, 'origin'>> {
   // All at one block: a node that lags behind has none, and answers with an error instead of an empty result.
   const at = { blockTag: await headNumberOf(client) };
   if ((await client.getCode(address, at.blockTag)) === '0x') {

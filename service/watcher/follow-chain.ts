@@ -3,7 +3,7 @@ import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
 import {
-  blockAt,
+  blockIfThere,
   existingBlock,
   headOf,
   isOfSeveralNodes,
@@ -15,7 +15,7 @@ import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
-import type { RegistryContracts } from '../registry/registry-contracts';
+import type { ChainOrigin, RegistryContracts } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
 import { readByReceipts, readRange, type RangeRead } from './read-range';
 
@@ -56,8 +56,8 @@ export interface ChainFollowing {
   client: RpcClient;
   contracts: RegistryContracts;
   cursor: FeedCursor;
-  /** Hash of block 0 when the feed began. It distinguishes a restarted chain from a node that lags behind. */
-  genesisHash: string;
+  /** When the feed began. It distinguishes a restarted chain from a node that lags behind. */
+  origin: ChainOrigin | undefined;
   readFinalBlock: FinalBlockReading;
   /** How many blocks back a reorganisation is followed. */
   finalityDepth: number;
@@ -249,13 +249,14 @@ async function ancestorOf(
 ): Promise<KeptBlock> {
   if (await isSameChain(options)) return findAncestor(options.client, kept, headBlock);
   const message =
-    'The chain was restarted: its block 0 is not the one that this feed began with. A new feed begins.';
+    `The chain was restarted: its block ${options.origin?.number} is not the one that this feed ` +
+    'began with. A new feed begins.';
   throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
 }
 
-async function isSameChain({ client, genesisHash }: ChainFollowing): Promise<boolean> {
-  const genesis = await blockAt(client, 0);
-  return genesis === undefined || genesis.hash === genesisHash;
+async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean> {
+  const there = origin && (await blockIfThere(client, origin.number));
+  return there === undefined || there.hash === origin?.hash;
 }
 
 /**

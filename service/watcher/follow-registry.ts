@@ -1,17 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../base/clock';
-import { codeOf, messageOf, ServiceError } from '../base/errors';
+import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName } from '../base/registry-name';
-import { createBlockSpan, existingBlock } from '../chain/read-chain';
+import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
-import { findFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
+import {
+  findAllFeeds,
+  findFeeds,
+  oldestKept,
+  openFeed,
+  setHeld,
+  type KeptBlock,
+  type OpenFeed,
+} from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
-import { createRegistryFinder, type RegistryOnChain } from '../registry/registry-contracts';
+import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
 import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
 import { createBlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { readByReceipts } from './read-range';
@@ -136,10 +144,10 @@ export class RegistryFollower {
    * @returns `standby` if another process reads the feed.
    */
   async #followFeed(stop: AbortSignal): Promise<'ended' | 'standby'> {
-    const { client, clock, database, identity, pauses, startBlock, checkChain, onOpened } = this.#options;
+    const { client, clock, database, pauses, startBlock, checkChain, onOpened } = this.#options;
     await untilAborted(stop, checkChain());
     const registry = await untilAborted(stop, this.#findRegistry());
-    const feed = feedName(identity, registry);
+    const feed = await untilAborted(stop, nameFeed(this.#options, registry));
     const right = await database.takeRight(feed);
     // Another process reads the feed, or the chain was replaced.
     if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
@@ -157,8 +165,8 @@ export class RegistryFollower {
       const { cursor, ...open } = await openFeed(database.db, feed, first, clock.now());
       // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
       await onOpened(feed);
-      const { contracts, chainGenesisHash: genesisHash } = registry;
-      const chain = { ...this.#options, contracts, genesisHash, span: this.#span };
+      const { contracts, origin } = registry;
+      const chain = { ...this.#options, contracts, origin, span: this.#span };
       await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
       return 'ended';
     } finally {
@@ -287,13 +295,43 @@ export class RegistryFollower {
   }
 }
 
+/** The parts that name a feed. */
+type FeedNaming = Pick<FeedFollowing, 'client' | 'startBlock'> & {
+  identity: Pick<RegistryIdentity, 'chainId' | 'registryAddress'>;
+  database: Pick<Database, 'db'>;
+};
+
 /**
- * Names a feed. A restarted local chain gives the same addresses to other contracts, so the name contains the
- * hash of block 0.
+ * The name of the registry's feed. A restarted local chain gives the same addresses to other contracts, so
+ * the name contains the hash of the chain's origin or, on a node without it, of the first block to read. A
+ * feed that was named by another block goes on if its oldest block is on the chain.
+ *
+ * @throws ChainError HISTORY_MISSING (retryable) if the node does not have the first block that a new feed
+ *   reads, or the block that tells whether an earlier feed goes on.
  */
-function feedName(
-  { chainId, registryAddress }: RegistryIdentity,
-  { chainGenesisHash }: RegistryOnChain,
-): string {
-  return `${registryName(chainId, registryAddress)}:${chainGenesisHash.slice(2, 18)}`;
+export async function nameFeed(
+  { client, startBlock, identity: { chainId, registryAddress }, database: { db } }: FeedNaming,
+  { origin, genesisBlock }: RegistryOnChain,
+): Promise<string> {
+  const registry = registryName(chainId, registryAddress);
+  const nameBy = ({ hash }: ChainOrigin): string => `${registry}:${hash.slice(2, 18)}`;
+  const feeds = await findAllFeeds(db, registry);
+  if (origin !== undefined && feeds.includes(nameBy(origin))) return nameBy(origin);
+  const newest = feeds.at(-1);
+  const kept = newest === undefined ? undefined : await oldestKept(db, newest);
+  const there = kept && (await blockIfThere(client, kept.number));
+  if (newest !== undefined && there !== undefined && there.hash === kept?.hash) return newest;
+  // With block 0, an earlier feed is known to be of another chain.
+  if (kept && !there && origin?.number !== 0) throw historyMissing(kept.number);
+  const number = startBlock ?? genesisBlock;
+  const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
+  if (first === undefined) throw historyMissing(number);
+  return nameBy(origin ?? first);
+}
+
+function historyMissing(block: number): ChainError {
+  const remedy =
+    `Set RPC_URL to a node that has all blocks from block ${block} on, ` + 'or START_BLOCK to a later one.';
+  const message = `The node does not have block ${block}, so no events can be read. ${remedy}`;
+  return new ChainError('HISTORY_MISSING', message, { retryable: true, remedy });
 }

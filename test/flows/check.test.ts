@@ -240,6 +240,20 @@ describe('npx tdoc check', () => {
       'gives none by the hash of the block',
     ],
     [
+      'does not have block 0',
+      answering('eth_getBlockByNumber', ([block]) =>
+        block === '0x0' ? { error: { code: 4444, message: 'pruned history unavailable' } } : undefined,
+      ),
+      'registry',
+      'does not have block 0: block ',
+    ],
+    [
+      'has neither block 0 nor the block of the registry',
+      answering('eth_getBlockByNumber', ([block]) => (Number(block) < 20 ? { result: null } : undefined)),
+      'registry',
+      "has neither block 0 nor the registry's first block ",
+    ],
+    [
       'forgets old receipts',
       answering('eth_getTransactionReceipt', () => ({ result: null })),
       'registry',

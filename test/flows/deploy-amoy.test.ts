@@ -92,6 +92,20 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
       expect(await transactions()).to.equal(1);
     });
 
+    it('sends nothing through a node without block 0, whatever it says', async () => {
+      for (const absence of [
+        { result: null },
+        { error: { code: 4444, message: 'pruned history unavailable' } },
+      ]) {
+        proxy.answer((method, [block]) =>
+          method === 'eth_getBlockByNumber' && block === '0x0' ? absence : 'none',
+        );
+        const output = await amoy.refuse([], { RPC_URL: proxy.url });
+        expect(output).to.contain('does not have block 0').and.contain('Set RPC_URL to a node that has it');
+        expect(await transactions()).to.equal(1);
+      }
+    });
+
     it('has a code, and prints no key, when the key is refused or an answer is no JSON', async () => {
       const refused = { status: 401, body: `invalid key ${KEY}` };
       const rubbish = { status: 502, body: `<html>${KEY}` };

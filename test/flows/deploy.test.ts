@@ -8,6 +8,7 @@ import { TDocDeployer__factory, TradeTrustTokenStandard__factory } from '../../t
 import { askHardhatInProcess } from '../helpers/processes/hardhat-in-process';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startNode } from '../helpers/chain/node';
+import { startRpcProxy } from '../helpers/chain/rpc-proxy';
 import { stopLater } from '../helpers/resources';
 import { askAsWritten } from '../helpers/pages/page-commands';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -170,6 +171,23 @@ describe('npx hardhat deploy', () => {
       const after = await deploy();
       expect(after).not.to.equal(before);
       await expectUsable(after);
+    });
+
+    it('keeps the registry on a node that has pruned block 0 and its transactions', async () => {
+      await reset();
+      await using pruned = await startRpcProxy(node.url);
+      const throughProxy = () => run(['--network', 'localhost'], { RPC_URL: pruned.url });
+      await throughProxy();
+      const before = written();
+      const PRUNED = { error: { code: 4444, message: 'pruned history unavailable' } };
+      pruned.answer((method, [block]) => {
+        if (method === 'eth_getBlockByNumber' && block === '0x0') return PRUNED;
+        return method === 'eth_getTransactionByHash' ? { result: null } : 'none';
+      });
+      const { code, output } = await throughProxy();
+      expect(code, output).to.equal(0);
+      expect(output).to.match(new RegExp(`token registry +${before} +already deployed`));
+      expect(written()).to.equal(before);
     });
 
     describe('but not the infrastructure', () => {

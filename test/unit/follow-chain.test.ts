@@ -56,7 +56,7 @@ function sightings(
     client: { send } as unknown as RpcClient,
     contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
     cursor: { nextBlock: 1, kept: [] },
-    genesisHash: ZeroHash,
+    origin: { number: 0, hash: ZeroHash },
     readFinalBlock: async (headBlock) => headBlock,
     finalityDepth: 1,
     span: createBlockSpan(20),

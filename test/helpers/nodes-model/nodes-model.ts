@@ -266,9 +266,9 @@ export class NodesScenario {
     for (let failures = 0; !signal.aborted;) {
       try {
         await checkChain();
-        const { contracts, chainGenesisHash: genesisHash } = await findRegistry();
+        const { contracts, origin } = await findRegistry();
         this.#contracts ??= contracts;
-        const following = { client, contracts, genesisHash, readFinalBlock, span, alarm, signal, cursor };
+        const following = { client, contracts, origin, readFinalBlock, span, alarm, signal, cursor };
         for await (const sighting of followChain({ ...following, finalityDepth: FINALITY_DEPTH })) {
           failures = 0;
           if (sighting.kind === 'range') {

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { createRpcClient } from '../../service/chain/rpc-client';
+import { findNetwork, type Network } from '../../service/chain/networks';
+import { createRegistryFinder } from '../../service/registry/registry-contracts';
+import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
+import { localSetupOfSuite } from '../helpers/chain/local-setup';
+import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { eventually, hastenSuite } from '../helpers/eventually';
+import { create } from '../helpers/processes/create-call';
+import {
+  whileFollowing,
+  whileFollowingThroughProxy,
+  type FollowedRegistry,
+} from '../helpers/processes/followed-registry';
+import { healthOf } from '../helpers/processes/health-and-metrics';
+
+/** How nodes say that they do not have a block any more, or never had it. */
+const ABSENCES: Record<string, RpcAnswer> = {
+  null: { result: null },
+  'code 4444': { error: { code: 4444, message: 'pruned history unavailable' } },
+  'a missing trie node': { error: { code: -32000, message: 'missing trie node 0xd7f8 (path ) <nil>' } },
+  'a header not found': { error: { code: -32000, message: 'header not found' } },
+  'a pruned block': { error: { code: -32001, message: 'Block has been pruned' } },
+};
+
+/** Answers like a node that has the blocks from `oldest` on. */
+const prunedTo =
+  (oldest: number, absence: RpcAnswer = { result: null }): Answerer =>
+  (method, [block]) =>
+    method === 'eth_getBlockByNumber' && String(block).startsWith('0x') && Number(block) < oldest
+      ? absence
+      : 'none';
+
+describe('a node without block 0', () => {
+  hastenSuite(5, 1_000);
+  const local = localSetupOfSuite();
+  let firstBlock: number;
+  before(async () => {
+    const client = createRpcClient(local.node.url, findNetwork('31337') as Network);
+    firstBlock = (await createRegistryFinder(client, local.registryAddress)()).genesisBlock;
+    client.destroy();
+  });
+
+  /** Issues, and waits for the events. */
+  async function issue({ service, accepted }: FollowedRegistry): Promise<void> {
+    const before = accepted.length;
+    const owner = await local.account(1);
+    const { status } = await create(service.url, { ...minimal, owner, holder: owner });
+    expect(status).to.equal(200);
+    await eventually('its events', () => accepted.length === before + EVENTS_OF_A_MINT);
+  }
+
+  const issuing = () => ({ WALLET_PRIVATE_KEY: local.settings.WALLET_PRIVATE_KEY ?? '' });
+
+  for (const [name, absence] of Object.entries(ABSENCES)) {
+    it(`is issued and read with, if it answers ${name}`, () =>
+      whileFollowingThroughProxy(
+        local,
+        { answerer: prunedTo(1, absence), settings: issuing() },
+        async (_, followed) => {
+          await issue(followed);
+          await followed.allDeliveredOnce();
+        },
+      ));
+
+    it(`is one of two, and answers ${name}`, async () => {
+      await using one = await startRpcProxy(local.node.url, prunedTo(1, absence));
+      const settings = { ...issuing(), RPC_URL: `${one.url} ${local.node.url}` };
+      await whileFollowing(local, { settings }, async (followed) => {
+        await issue(followed);
+        await followed.allDeliveredOnce();
+      });
+    });
+  }
+
+  it('goes on where another one ended, and lets another one go on', () =>
+    whileFollowingThroughProxy(local, { settings: issuing() }, async (proxy, followed) => {
+      const answerers = [
+        prunedTo(1),
+        prunedTo(firstBlock + 1),
+        prunedTo(1),
+        THROUGH,
+        prunedTo(firstBlock + 1),
+      ];
+      await issue(followed);
+      for (const answerer of answerers) {
+        await followed.restart(async () => proxy.answer(answerer));
+        await issue(followed);
+      }
+      await followed.allDeliveredOnce();
+    }));
+
+  it('begins a feed, which a node with block 0 continues', () =>
+    whileFollowingThroughProxy(
+      local,
+      { answerer: prunedTo(firstBlock + 1), settings: issuing() },
+      async (proxy, followed) => {
+        await issue(followed);
+        for (const answerer of [prunedTo(1), THROUGH]) {
+          await followed.restart(async () => proxy.answer(answerer));
+          await mintDirectly(local, await local.account(1));
+          await followed.allDeliveredOnce();
+        }
+      },
+    ));
+
+  it('issues nothing, and says so, if it lacks the first block to read', () =>
+    whileFollowingThroughProxy(
+      local,
+      { answerer: prunedTo(firstBlock + 1), settings: { ...issuing(), START_BLOCK: '' }, fromBlock: 0 },
+      async (proxy, { service, accepted, allDeliveredOnce }) => {
+        const owner = await local.account(1);
+        const body = { ...minimal, owner, holder: owner };
+        const { status, errorCode } = await create(service.url, body);
+        expect([status, errorCode]).to.deep.equal([500, 'HISTORY_MISSING']);
+        const feed = await eventually('GET /health says so', async () => {
+          const [feed] = (await healthOf(service.url)).feeds;
+          return feed?.state === 'failing' ? feed : undefined;
+        });
+        expect(feed.code).to.equal('HISTORY_MISSING');
+        expect(feed.reason).to.contain(`does not have block ${firstBlock}`).and.contain('START_BLOCK');
+        expect(accepted).to.have.length(0);
+        proxy.answer(THROUGH);
+        expect((await create(service.url, body)).status).to.equal(200);
+        await allDeliveredOnce();
+      },
+    ));
+});
