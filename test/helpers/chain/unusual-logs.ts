@@ -100,7 +100,10 @@ export function asking(nodeUrl: string): Ask {
  * Answers as a node that counts logs in its own way, and gives the logs of blocks that a reorganisation
  * removed in the place of which it has others: marked as removed, or in ranges also without a mark.
  */
-export function unusualLogs(nodeUrl: string, random: SeededRandom): Answerer {
+export function unusualLogs(
+  nodeUrl: string,
+  random: SeededRandom,
+): (...call: Parameters<Answerer>) => Promise<RpcAnswer> {
   const ask = asking(nodeUrl);
   const counting = randomCounting(random);
   const [givesRemoved, isMarked] = [random.chance(0.5), random.chance(0.7)];

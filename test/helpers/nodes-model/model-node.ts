@@ -2,6 +2,7 @@ import { AbiCoder, keccak256, makeError } from 'ethers';
 import { ethersOptionsOf, type RpcClient } from '../../../service/chain/rpc-client';
 import { mintTopics } from '../../../service/minting/mint-chain';
 import { registryInterface } from '../../../service/registry/registry-contracts';
+import { answerAs, type NodeProgram } from '../chain/other-nodes';
 import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { ofRemovedBlock, renumber, type Counting } from '../chain/unusual-logs';
 import { answerUpTo } from '../mint-model/lying-provider';
@@ -71,6 +72,7 @@ export class ModelNode extends ClientInProcess {
   /** Whether it also gives logs of blocks that are gone, marked as removed. */
   givesRemoved = false;
   lie: Lie = 'honest';
+  program: NodeProgram | undefined;
   absence: Absence | undefined;
   readonly #delayMs: number;
   #behind = 0;
@@ -119,7 +121,8 @@ export class ModelNode extends ClientInProcess {
       await time.sleep(TIMEOUT_MS);
       throw makeError('no answer', 'TIMEOUT', { operation: 'request', reason: 'timeout' });
     }
-    const answer = await this.#answerAs(lie, call);
+    const ask = (): Promise<RpcAnswer> => this.#answerAs(lie, call);
+    const answer = await (this.program ? answerAs(this.program, call, ask) : ask());
     await time.sleep(1 + random.below(LATENCY_MS));
     return answer;
   }

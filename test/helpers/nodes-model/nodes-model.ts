@@ -14,6 +14,7 @@ import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { createBlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
+import { drawProgram } from '../chain/other-nodes';
 import { randomCounting } from '../chain/unusual-logs';
 import { createMemoryJournal } from '../database/memory-journal';
 import { CONFIRMATIONS, NETWORK, TIMING } from '../mint-model/mint-model';
@@ -87,6 +88,14 @@ export class NodesScenario {
       random: seededRandom(seed * 32 + 1 + index),
     });
     this.#nodes = [0, 1, 2].map((index) => new ModelNode(`node ${index + 1}`, observed(index)));
+    // The nodes of a chain are of one program. Each of them may have begun with a snapshot.
+    const program = drawProgram(seededRandom(seed * 32 + 10));
+    for (const [index, node] of this.#nodes.entries()) {
+      const { block0 } = drawProgram(seededRandom(seed * 32 + 11 + index));
+      node.program = { ...program, block0 };
+    }
+    this.#history.count(`program: logs of hashes silent ${program.silentHashes}`);
+    this.#history.note(`program: ${JSON.stringify(this.#nodes.map((node) => node.program))}`);
     this.#liar = random.pick(this.#nodes);
     this.#liesOf = random.chance(0.5) ? LIES : ['honest', random.pick(LIES), random.pick(LIES)];
     this.#hasReorganisations = random.chance(0.5);

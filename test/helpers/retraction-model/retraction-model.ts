@@ -9,6 +9,7 @@ import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
+import { answerAs, drawProgram } from '../chain/other-nodes';
 import { giveChainBack, takeChain } from '../chain/prepared-chain';
 import { startRpcProxy } from '../chain/rpc-proxy';
 import { unusualLogs } from '../chain/unusual-logs';
@@ -72,6 +73,19 @@ async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain)
     run.note(times === 1 ? what : `${what}: ${times}`);
   };
   const startBlock = (await client.getBlockNumber()) + 1;
+  await using node = await startRpcProxy(rpcUrl);
+  const programs = nextRandom();
+  const answerOf = unusualLogs(rpcUrl, nextRandom());
+  /** Another program, or another node of the same chain. */
+  const changeNode = (): void => {
+    const program = drawProgram(programs);
+    run.note(`node: ${JSON.stringify(program)}`);
+    run.count(`nodes whose logs of hashes are silent: ${program.silentHashes}`);
+    node.answer((method, params, forward) =>
+      answerAs(program, { method, params }, () => answerOf(method, params, forward)),
+    );
+  };
+  changeNode();
   const { privateKey } = generateKeyPairSync('ed25519');
   const lives = await BranchingChain.begin({
     client,
@@ -85,7 +99,6 @@ async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain)
     const file = join(folder.path, `${name}.jsonl`);
     receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom()));
   }
-  await using node = await startRpcProxy(rpcUrl, unusualLogs(rpcUrl, nextRandom()));
   const service = new MortalService({
     state,
     rpcUrl: node.url,
@@ -109,6 +122,7 @@ async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain)
       } else if (kind < 0.93) {
         await service.kill();
         note('kills of the service');
+        changeNode();
         if (random.chance(0.5)) await lives.reorganise();
         await service.start();
       } else {
