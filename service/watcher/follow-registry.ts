@@ -304,10 +304,10 @@ type FeedNaming = Pick<FeedFollowing, 'client' | 'startBlock'> & {
 /**
  * The name of the registry's feed. A restarted local chain gives the same addresses to other contracts, so
  * the name contains the hash of the chain's origin or, on a node without it, of the first block to read. A
- * feed that was named by another block goes on if its oldest block is on the chain.
+ * feed that was named by another block of the chain goes on.
  *
  * @throws ChainError HISTORY_MISSING (retryable) if the node does not have the first block that a new feed
- *   reads, or the block that tells whether an earlier feed goes on.
+ *   reads.
  */
 export async function nameFeed(
   { client, startBlock, identity: { chainId, registryAddress }, database: { db } }: FeedNaming,
@@ -318,15 +318,20 @@ export async function nameFeed(
   const feeds = await findAllFeeds(db, registry);
   if (origin !== undefined && feeds.includes(nameBy(origin))) return nameBy(origin);
   const newest = feeds.at(-1);
-  const kept = newest === undefined ? undefined : await oldestKept(db, newest);
-  const there = kept && (await blockIfThere(client, kept.number));
-  if (newest !== undefined && there !== undefined && there.hash === kept?.hash) return newest;
-  // With block 0, an earlier feed is known to be of another chain.
-  if (kept && !there && origin?.number !== 0) throw historyMissing(kept.number);
+  // A local chain that was restarted has block 0.
+  if (newest !== undefined && (origin?.number !== 0 || (await isContinued(newest)))) return newest;
   const number = startBlock ?? genesisBlock;
   const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
   if (first === undefined) throw historyMissing(number);
   return nameBy(origin ?? first);
+
+  /** Whether a feed that was named by another block is of this chain. */
+  async function isContinued(feed: string): Promise<boolean> {
+    const registryFirst = await blockIfThere(client, genesisBlock);
+    if (registryFirst !== undefined && nameBy(registryFirst) === feed) return true;
+    const kept = await oldestKept(db, feed);
+    return kept !== undefined && (await blockIfThere(client, kept.number))?.hash === kept.hash;
+  }
 }
 
 function historyMissing(block: number): ChainError {
