@@ -142,7 +142,7 @@ export function classifyOutcome(result: PostResult, now: number): Outcome {
 const LEAST_ATTEMPTS = 50;
 
 /** Longest pause that a receiver may ask for. */
-const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
+export const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** A failed attempt. Times are in epoch milliseconds. */
 interface FailedAttempt {

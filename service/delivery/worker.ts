@@ -3,7 +3,7 @@ import type { Database } from '../database/database';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
-import { attemptQueue, type AttemptOptions } from './attempt-delivery';
+import { attemptQueue, LONGEST_RETRY_AFTER_MS, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
 import { createWakeableSleep } from '../base/waiting';
 
@@ -167,7 +167,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
       const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs) + CLOCKS_DIFFER_MS;
-      await makeDue(database.db, { channel, now: clock.now(), longestWaitMs });
+      const longestAskedMs = LONGEST_RETRY_AFTER_MS + CLOCKS_DIFFER_MS;
+      await makeDue(database.db, { channel, now: clock.now(), longestWaitMs, longestAskedMs });
       checkedClockAt = performance.now();
       mayBeDue = true;
     }

@@ -237,14 +237,25 @@ export async function releaseLease(
  *
  * @param longestWaitMs the longest lease or pause of the schedule. A longer pause remains if the clock was
  *   not set back since the attempt before it: the receiver asked for it.
+ * @param longestAskedMs the longest pause that a receiver may ask for.
  */
 export async function makeDue(
   db: Kysely<Schema>,
-  { channel, now, longestWaitMs }: { channel: number; now: number; longestWaitMs: number },
+  {
+    channel,
+    now,
+    longestWaitMs,
+    longestAskedMs,
+  }: { channel: number; now: number; longestWaitMs: number; longestAskedMs: number },
 ): Promise<void> {
   await withoutLease(db, channel, now)
     .where('next_attempt_at', '>', now + longestWaitMs)
-    .where((eb) => eb(eb.fn.coalesce(lastAttemptAt(eb), eb.val(Number.MAX_SAFE_INTEGER)), '>', now))
+    .where((eb) =>
+      eb.or([
+        eb('next_attempt_at', '>', now + longestAskedMs),
+        eb(eb.fn.coalesce(lastAttemptAt(eb), eb.val(Number.MAX_SAFE_INTEGER)), '>', now),
+      ]),
+    )
     .execute();
 }
 

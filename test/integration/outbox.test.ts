@@ -121,7 +121,12 @@ describeOnEngines('the outbox', (on, engine) => {
     expect(others).to.deep.equal({});
     await fail(nine, 500);
     const { channel, now } = outbox;
-    await makeDue(outbox.database.db, { channel, now, longestWaitMs: LEASE_MS });
+    await makeDue(outbox.database.db, {
+      channel,
+      now,
+      longestWaitMs: LEASE_MS,
+      longestAskedMs: 24 * 3_600_000,
+    });
     expect(Object.keys(await headsOf())).to.have.members(['6', '7', '8', '10', '11']);
     outbox.now += 500;
     expect(Object.keys(await headsOf())).to.deep.equal(['9']);
