@@ -17,7 +17,8 @@ import { definedBySettings } from '../../service/subscriptions/subscription';
 import type { Answer } from '../answer';
 import { maskSecrets } from '../errors';
 import { compareDid } from '../keys/check-did';
-import { checkChain, found, type CheckedNode, type Finding } from './check-chain';
+import { checkChain } from './check-chain';
+import { found, type CheckedNode, type Finding } from './check-node';
 
 /**
  * Checks everything that the service needs, and changes nothing. The answer is no if there is a fault. It is
