@@ -237,7 +237,7 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
 
 /** How long answers count as given at the same time. */
 const TOGETHER_MS = 5_000;
-/** Requests with the same unknown error that tell of a rate. */
+/** Requests that get the same unknown error, and requests that are answered, which tell of a rate. */
 const MOST_ALIKE = 3;
 
 /**
@@ -246,25 +246,31 @@ const MOST_ALIKE = 3;
  */
 class RateSuspicion {
   readonly #answeredAt = new Map<string, number>();
+  /** The times of the last answers. */
+  #answers: number[] = [];
   #alike = { words: '', ids: new Set<number>(), since: 0 };
 
   /**
-   * `unsure`: the request is repeated. A transaction is not, unless reads get the same error: its sender
-   * decides about refusals.
+   * `unsure`: the request is repeated. A transaction and a range of logs are not, unless other requests get
+   * the same error: those who send them know more refusals.
    */
   judge({ id, method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
     if (isThrottled(answer)) return 'rate';
     const now = performance.now();
     const isRecent = (at = -Infinity): boolean => now - at < TOGETHER_MS;
-    if (nodeErrorOf(answer) === undefined) this.#answeredAt.set(method, now);
-    if (!isUnknown(answer) || ![...this.#answeredAt.values()].some(isRecent)) return 'known';
+    if (nodeErrorOf(answer) === undefined) {
+      this.#answeredAt.set(method, now);
+      this.#answers = [...this.#answers, now].slice(-MOST_ALIKE);
+    }
+    const isBusy = this.#answers.length === MOST_ALIKE && isRecent(this.#answers[0]);
+    if (!isUnknown(answer) || !isBusy) return 'known';
     const words = String(nodeErrorOf(answer)).replace(/0x[\da-f]+|\d+/gi, '');
     if (words !== this.#alike.words || !isRecent(this.#alike.since))
       this.#alike = { words, ids: new Set(), since: now };
-    const isSend = method === 'eth_sendRawTransaction';
-    if (!isSend) this.#alike.ids.add(id);
+    const isOwn = method === 'eth_sendRawTransaction' || method === 'eth_getLogs';
+    if (!isOwn) this.#alike.ids.add(id);
     const isRate = this.#alike.ids.size >= MOST_ALIKE && isRecent(this.#answeredAt.get(method));
-    return isRate ? 'rate' : isSend ? 'known' : 'unsure';
+    return isRate ? 'rate' : isOwn ? 'known' : 'unsure';
   }
 }
 
