@@ -265,10 +265,12 @@ async function submit(
     if (outcome.state === 'taken') return keccak256(raw);
     if (outcome.state === 'open') return submitAgain(client, raw);
     const { cause } = outcome;
-    const isForNonce = classifyRefusal(cause).startsWith('nonce');
-    const more = isForNonce || attempt === ATTEMPTS ? undefined : feesAfter(reasonOf(cause), fees);
+    const refusal = classifyRefusal(cause);
+    const isForNonce = refusal.startsWith('nonce');
+    const isTooLow = refusal === 'fee too low';
+    const more = isTooLow && attempt < ATTEMPTS ? feesAfter(reasonOf(cause), fees) : undefined;
     if (!(isForNonce || more) || attempt === ATTEMPTS) {
-      const remedy = classifyRefusal(cause) === 'fee too low' ? `${LEAST_FEE_REMEDY}.` : undefined;
+      const remedy = isTooLow ? `${LEAST_FEE_REMEDY}.` : undefined;
       const message = [`The transaction was not accepted: ${reasonOf(cause)}`, remedy]
         .filter(Boolean)
         .join('. ');

@@ -13,22 +13,25 @@ const RANGE_REFUSALS = [
   /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
   /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
   /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
-  /query timeout|timed out|took too long/i,
+  /query timeout|timed out|took too long|deadline exceeded/i,
 ];
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
 const RATE_WORDS =
   /rate[- ]?limit|throttl|too many requests|slow down|per (second|minute|hour|day)|\d ?\/ ?s(ec|econd)?\b/i;
-/** A pause that the provider asks for, in seconds or milliseconds. */
-const PAUSE_ASKED = /(?:\bagain|\bretry|\bwait|backoff)[^\d.]{0,20}(\d+(?:\.\d+)?) ?(ms|milli)?/i;
+/** A pause that the provider asks for. Without a unit, a number may be anything. */
+const PAUSE_ASKED =
+  /(?:\bagain|\bretry|\bwait|backoff)[^\d.]{0,20}(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?)\b/i;
+/** Infura's pause, in the data of its error. */
+const BACKOFF_SECONDS = /backoff_seconds\W{1,3}(\d+(?:\.\d+)?)/;
 /** Both together are a limit of requests, unless the next words say that it is another limit. */
 const RATED =
   /\b(requests?|calls?|rate|rps|capacity|throughput|quota|usage|plan|credits?|units|concurrent)\b/i;
 const LIMITED = /limit|exceed|reached|exhaust|too many|used up/i;
 /** Fewer blocks, or another transaction, may help there. Besu uses codes of rates for such refusals. */
 const OTHER_LIMITS =
-  /\b(blocks?|ranges?|logs|results|quer(y|ies)|address(es)?|topics?|size|batch|bytes|gas|fees?|nonce|transactions?|tx|sender|signatures?|pool|depth|memory)\b|revert/i;
+  /\b(blocks?|ranges?|logs|results|quer(y|ies)|address(es)?|topics?|size|batch|bytes|gas|fees?|nonce|transactions?|tx|sender|signatures?|pool|depth|memory|exception|time ?out)\b|timed out|revert/i;
 
 /** Whether a provider refused a read, or answered too much, but may answer it for fewer blocks. */
 export function isRangeRefused(error: unknown): boolean {
@@ -42,9 +45,10 @@ export function isThrottled(error: unknown): boolean {
   if (isError(error, 'SERVER_ERROR') && error.response?.statusCode === 429) return true;
   const words = nodeErrorOf(error) ?? '';
   if (EXECUTION_FAILURES.test(words)) return false;
-  if ([RATE_WORDS, PAUSE_ASKED].some((pattern) => pattern.test(textOf(error)))) return true;
+  if (RATE_WORDS.test(textOf(error))) return true;
   const isCoded = RATE_CODES.includes(Number(nodeAnswerOf(error)?.code));
-  return (isCoded || (RATED.test(words) && LIMITED.test(words))) && !OTHER_LIMITS.test(words);
+  const isWorded = PAUSE_ASKED.test(words) || (RATED.test(words) && LIMITED.test(words));
+  return (isCoded || isWorded) && !OTHER_LIMITS.test(words);
 }
 
 /** The longest pause that a provider may ask for: a caller waits. */
@@ -53,8 +57,10 @@ const LONGEST_ASKED_MS = 10_000;
 /** The pause that a provider asks for, by the header Retry-After or its words; 0 if it asks for none. */
 export function askedPauseMs(error: unknown): number {
   const header = isError(error, 'SERVER_ERROR') ? error.response?.headers['retry-after'] : undefined;
-  const [, number = 0, unit] = PAUSE_ASKED.exec(textOf(error)) ?? [];
-  const askedMs = retryAfterMsOf(header, systemClock.now()) ?? Number(number) * (unit ? 1 : 1_000);
+  const said = textOf(error);
+  const [, number = 0, unit = 's'] = BACKOFF_SECONDS.exec(said) ?? PAUSE_ASKED.exec(said) ?? [];
+  const askedMs =
+    retryAfterMsOf(header, systemClock.now()) ?? Number(number) * (unit.startsWith('m') ? 1 : 1_000);
   return Math.min(askedMs, LONGEST_ASKED_MS);
 }
 
@@ -149,8 +155,7 @@ const ABSENT_BLOCKS =
  * not have it any more.
  */
 export function isBlockAbsent(thrown: unknown): boolean {
-  const answer = nodeAnswerOf(thrown);
-  const isPruned = answer !== undefined && 'code' in answer && Number(answer.code) === PRUNED_HISTORY;
+  const isPruned = Number(nodeAnswerOf(thrown)?.code) === PRUNED_HISTORY;
   return isPruned || ABSENT_BLOCKS.test(nodeErrorOf(thrown) ?? '');
 }
 
@@ -168,7 +173,7 @@ export function isDefinite(thrown: unknown): boolean {
 }
 
 /** Codes of JSON-RPC and geth that say what is wrong with a request. */
-const KNOWN_CODES = [-32700, -32600, -32601, INVALID_PARAMETERS, 3, 4444];
+const KNOWN_CODES = [-32700, -32600, -32601, INVALID_PARAMETERS, 3, PRUNED_HISTORY];
 
 /** Whether a node answered with an error that says nothing that is known here. */
 export function isUnknown(thrown: unknown): boolean {

@@ -202,7 +202,7 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
   }
 
   override async _send(payload: Payload): Promise<JsonRpcResult[]> {
-    // A repeated send may fail although the first one was accepted. broadcast.ts handles that case.
+    // A repeated send may fail although the first one was accepted. `broadcast` handles that case.
     const isSend = [payload].flat().some(({ method }) => method === 'eth_sendRawTransaction');
     const attempts = isSend ? 1 : ATTEMPTS;
     for (let attempt = 1; ; attempt++) {

@@ -1,5 +1,5 @@
 import { broadcast, highestGasPrice, knows } from '../chain/transactions';
-import { nodeErrorOf, isDefinite } from '../chain/node-errors';
+import { classifyRefusal, isDefinite, nodeErrorOf } from '../chain/node-errors';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { type PendingTransaction } from './mint';
 import { SignerError } from '../base/errors';
@@ -169,8 +169,9 @@ export function createMintResending(
     signed.mayBeTaken = signed.wasSent = true;
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;
-    const refusal = outcome.state === 'taken' ? undefined : nodeErrorOf(outcome.cause);
-    if (refusal !== undefined) terms.forgetFees(refusal);
+    const cause = outcome.state === 'taken' ? undefined : outcome.cause;
+    const refusal = nodeErrorOf(cause);
+    if (classifyRefusal(cause) === 'fee too low') terms.forgetFees(refusal);
     const { tokenId } = signed;
     logger.warn(
       { tokenId, nonce, replaced, txHash: signed.hash, outcome: outcome.state, refusal },

@@ -83,7 +83,7 @@ export function createRegistryFinder(client: RpcClient, address: string): () => 
   return async () => {
     const { number, hash } = found?.origin ?? { number: 0, hash: undefined };
     const there = await blockIfThere(client, number);
-    if (found?.origin && (there?.hash ?? hash) === hash) return found;
+    if (found && (there?.hash ?? hash) === hash) return found;
     const registry = await findRegistry(client, address);
     const block0 = number === 0 ? there : await blockIfThere(client, 0);
     found = { ...registry, origin: block0 ?? (await blockIfThere(client, registry.genesisBlock)) };

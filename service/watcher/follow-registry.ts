@@ -335,8 +335,7 @@ export async function nameFeed(
 }
 
 function historyMissing(block: number): ChainError {
-  const remedy =
-    `Set RPC_URL to a node that has all blocks from block ${block} on, ` + 'or START_BLOCK to a later one.';
+  const remedy = `Set RPC_URL to a node that has all blocks from it on, or START_BLOCK to a later one.`;
   const message = `The node does not have block ${block}, so no events can be read. ${remedy}`;
   return new ChainError('HISTORY_MISSING', message, { retryable: true, remedy });
 }

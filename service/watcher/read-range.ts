@@ -15,7 +15,7 @@ import {
 import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError, codeOf } from '../base/errors';
-import { isThrottled, nodeErrorOf } from '../chain/node-errors';
+import { isBlockAbsent, isParameterRefused, isThrottled, nodeErrorOf } from '../chain/node-errors';
 import { type RegistryContracts } from '../registry/registry-contracts';
 import {
   ESCROW_TOPICS,
@@ -191,10 +191,11 @@ export async function refusesUnknownBlocks(client: RpcClient): Promise<boolean> 
     refusing.set(client, false);
     return false;
   } catch (error) {
-    // Of nodes that differ, one refuses. An error of HTTP may be of a gateway.
-    const isRefusal = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
-    if (isThrottled(error) || !(isRefusal || isError(error, 'SERVER_ERROR'))) throw error;
-    if (isRefusal) refusing.set(client, true);
+    const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
+    if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
+    // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
+    if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
+      refusing.set(client, true);
     return true;
   }
 }

@@ -86,6 +86,11 @@ describe('a provider that is asked too often', () => {
     [-32000, 'transaction underpriced: tip needed 25000000000, tip permitted 1000000000'],
     [3, 'execution reverted: too many requests'],
     [-32000, 'header not found'],
+    [-32000, 'nonce too low, fetch it and try again'],
+    [-32000, 'nonce too high: wait for nonce 5'],
+    [-32000, 'replacement transaction underpriced: retry with 10% more'],
+    [-32000, 'block range too large, retry with at most 1000'],
+    [-32016, 'Request was canceled due to enabled timeout.'],
   ] as const)
     it(`does not say so by ${code} "${message}"`, () =>
       expect(isThrottled(answered(message, code))).to.equal(false));
@@ -94,6 +99,7 @@ describe('a provider that is asked too often', () => {
     ['Too many requests, retry in 7s', 7_000],
     ['try again in 547ms', 547],
     ['slow down', 0],
+    ['too many requests, please try again', 0],
     ['rate limit: retry after 3600 seconds', 10_000],
   ] as const)
     it(`asks for ${ms} ms by "${message}"`, () => expect(askedPauseMs(answered(message))).to.equal(ms));
