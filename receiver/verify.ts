@@ -113,6 +113,8 @@ async function fetchJwks(url: string): Promise<Map<string, KeyObject>> {
     const agent = new Agent(CONNECTING);
     const headers = { accept: 'application/json', 'accept-encoding': 'identity' };
     const request = get(url, { agent, headers, signal: AbortSignal.timeout(FETCH_WITHIN_MS) });
+    // After the response, an error of the request is one of the answer too.
+    request.on('error', () => undefined);
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
     const text = await readText(answer);
     const { statusCode: status = 0 } = answer;
