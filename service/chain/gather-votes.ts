@@ -1,9 +1,8 @@
-import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import { checked, GET_LOGS, type Params } from './compare-answers';
 import type { Node, NodeStates, Vote } from './node-states';
+import { sendEach } from './read-chain';
 import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
-import type { RpcClient } from './rpc-client';
 
 // Asks several nodes the same, until there are enough answers. Which answer counts is decided elsewhere.
 
@@ -28,19 +27,28 @@ interface Gathering {
   isLong?: boolean;
 }
 
+interface Asking extends Gathering {
+  isLong: boolean;
+  /** Whether nodes that come back meanwhile are asked too. */
+  mayJoin: boolean;
+  method?: string;
+}
+
 /** The answers of nodes to one question. */
 export function gather(
   states: NodeStates,
   nodes: readonly Node[],
   method: string,
   params: Params,
-  { isLong = method === GET_LOGS || method === GET_BLOCK_RECEIPTS, ...gathering }: Gathering,
+  { isLong, ...gathering }: Gathering,
 ): Promise<Vote[]> {
-  const ask = (client: RpcClient): Promise<unknown> =>
+  const isReading = method === GET_LOGS || method === GET_BLOCK_RECEIPTS;
+  const ask = ({ client }: Node): Promise<unknown> =>
     method === GET_BLOCK_RECEIPTS
       ? blockReceiptsOf(client, String(params[0]), (receipts) => receipts)
       : client.send(method, [...params]);
-  return gatherWith(states, nodes, ask, { ...gathering, isLong, method });
+  const mayJoin = isReading && nodes.length > 1;
+  return gatherWith(states, nodes, ask, { ...gathering, isLong: isLong ?? isReading, mayJoin, method });
 }
 
 /** The answer of one node. */
@@ -53,51 +61,63 @@ export async function askOne(
   return (await gather(states, [node], method, params, { wanted: (votes) => 1 - votes.length })).at(0);
 }
 
-/** The answers of one node to several questions. There are none if their batch failed. */
-export async function askTogether(
+/**
+ * The answers of nodes to several questions, by node. Each is asked those that `questionsOf` gives for it,
+ * all at once. Two nodes are asked, and another one if one of them is late.
+ */
+export async function gatherTogether(
   states: NodeStates,
-  node: Node,
+  nodes: readonly Node[],
   method: string,
-  params: readonly Params[],
-): Promise<Vote[]> {
-  if (params.length < 2 || !('sendBatches' in node.client)) {
-    const each = await pMap(params, (one) => askOne(states, node, method, one), {
-      concurrency: CONCURRENT_CALLS,
-    });
-    return each.map((vote) => vote ?? { node, kind: 'failure', error: undefined });
-  }
-  const ask = (client: RpcClient): Promise<unknown> =>
-    client.sendBatches?.(method, params) ?? Promise.reject(new Error('no batches'));
-  const [vote] = await gatherWith(states, [node], ask, { isLong: true, wanted: (votes) => 1 - votes.length });
-  if (vote?.kind !== 'value' || !Array.isArray(vote.value)) return [];
-  return vote.value.map((value: unknown): Vote => ({ node, kind: 'value', value }));
+  questionsOf: (node: Node) => readonly Params[],
+): Promise<ReadonlyMap<Node, readonly unknown[]>> {
+  const ask = (node: Node): Promise<unknown> =>
+    sendEach(
+      node.client,
+      method,
+      questionsOf(node).map((params) => [...params]),
+    );
+  const isLong = nodes.some((node) => questionsOf(node).length > 1);
+  const mayJoin = nodes.length > 1;
+  const votes = await gatherWith(states, nodes, ask, { isLong, mayJoin, wanted: enough(2) });
+  return new Map(
+    votes.flatMap(({ node, ...vote }) => ('value' in vote ? [[node, vote.value as unknown[]]] : [])),
+  );
 }
 
 /**
  * Asks nodes one after the other until there are enough answers, or none is left. As many are asked at the
- * same time as answers are wanted. A node that is late is waited for, but another one is asked too.
+ * same time as answers are wanted. A node that is late is waited for, but another one is asked too, also one
+ * that comes back meanwhile: a question to a node that was away unnoticed is answered only by its time-out.
  */
 function gatherWith(
   states: NodeStates,
   nodes: readonly Node[],
-  ask: (client: RpcClient) => Promise<unknown>,
-  { wanted, isLong, given = [], graceMs = 0, method = '' }: Gathering & { isLong: boolean; method?: string },
+  ask: (node: Node) => Promise<unknown>,
+  { wanted, isLong, mayJoin, given = [], graceMs = 0, method = '' }: Asking,
 ): Promise<Vote[]> {
   return new Promise((resolve) => {
     const votes = [...given];
-    const left = nodes.filter((node) => given.every((vote) => vote.node !== node));
+    const asked = new Set(given.map(({ node }) => node));
+    const nextNode = (): Node | undefined =>
+      [...nodes, ...(mayJoin ? states.up() : [])].find((node) => !asked.has(node));
     const open = new Set<Node>();
     const late = new Set<Node>();
     let grace: ReturnType<typeof setTimeout> | undefined;
+    let stopListening: (() => void) | undefined;
+    let isOver = false;
     const end = (): void => {
+      isOver = true;
       clearTimeout(grace);
+      stopListening?.();
       resolve(votes);
     };
     const look = (): void => {
+      if (isOver) return;
       const more = wanted(votes);
       if (more > 0 || graceMs > 0)
         while (open.size - late.size < (graceMs > 0 ? Infinity : more)) {
-          const next = left.shift();
+          const next = nextNode();
           if (next === undefined) break;
           start(next);
         }
@@ -105,8 +125,9 @@ function gatherWith(
       else if (more <= 0) grace ??= setTimeout(end, graceMs);
     };
     const start = (node: Node): void => {
+      asked.add(node);
       open.add(node);
-      states.ask(node, ask, {
+      states.ask(node, () => ask(node), {
         isLong,
         onVote: (vote) => {
           if (!open.delete(node)) return;
@@ -115,10 +136,11 @@ function gatherWith(
           look();
         },
         onLate: (isGivenUp) => {
-          if (!open.has(node)) return;
+          if (isOver || !open.has(node)) return;
           if (isGivenUp) open.delete(node);
           if (isGivenUp) late.delete(node);
           else late.add(node);
+          if (mayJoin) stopListening ??= states.onChange(look);
           look();
         },
       });

@@ -138,7 +138,7 @@ export class NodeStates {
   async usable(): Promise<Node[]> {
     if (this.nodes.some((node) => this.#of(node).failedFrom === -Infinity && !this.isUp(node)))
       await this.#firstAnswers();
-    if (this.#up().length === 0) await this.#probeAll(this.nodes);
+    if (this.up().length === 0) await this.#probeAll(this.nodes);
     while (this.#aloneSince !== undefined) {
       const aloneSince = this.#aloneSince;
       const unsure = this.nodes.filter((node) => {
@@ -148,7 +148,7 @@ export class NodeStates {
       if (unsure.length === 0) break;
       await this.#probeAll(unsure);
     }
-    const up = this.#up();
+    const up = this.up();
     if (up.length > 0) return up;
     const reasons = this.nodes.map((node) => `${node.name}: ${this.#of(node).reason}`);
     throw new ChainError('RPC_UNREACHABLE', `No node of RPC_URL answers (${reasons.join('; ')}).`, {
@@ -183,7 +183,7 @@ export class NodeStates {
    */
   ask(
     node: Node,
-    question: (client: RpcClient) => Promise<unknown>,
+    question: () => Promise<unknown>,
     {
       isLong,
       onVote,
@@ -199,7 +199,7 @@ export class NodeStates {
       onLate(!mayAnswer);
       if (mayAnswer) void this.#probe(node).then(() => this.isUp(node) || onLate(true));
     }, LATE_MS);
-    question(node.client)
+    question()
       .then(
         (value): Vote => ({ node, kind: 'value', value }),
         (error: unknown): Vote => {
@@ -281,8 +281,8 @@ export class NodeStates {
     return state;
   }
 
-  /** A node that gave no reason to doubt it is first, in the order of the setting. */
-  #up(): Node[] {
+  /** The nodes that are up. One that gave no reason to doubt it is first, in the order of the setting. */
+  up(): Node[] {
     const now = performance.now();
     const doubtOf = (node: Node): number => {
       const { troubledAt, behindSince } = this.#of(node);
@@ -298,7 +298,7 @@ export class NodeStates {
       let left = probes.length;
       for (const probe of probes)
         void probe.then(() => {
-          if (--left === 0 || this.#up().length >= 2) resolve();
+          if (--left === 0 || this.up().length >= 2) resolve();
         });
     });
   }
@@ -370,7 +370,7 @@ export class NodeStates {
   }
 
   #changed(now: number): void {
-    const up = this.#up();
+    const up = this.up();
     this.#aloneSince = up.length === 1 ? now : undefined;
     const [left] = up;
     const wasAskedAll = this.nodes.every((node) => this.#of(node).awaySince > -Infinity || this.isUp(node));

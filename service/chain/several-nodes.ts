@@ -23,10 +23,10 @@ import {
 } from './compare-answers';
 import {
   askOne,
-  askTogether,
   CONCURRENT_CALLS,
   enough,
   gather,
+  gatherTogether,
   GRACE_MS,
   PAUSE_MS,
   READINGS,
@@ -136,33 +136,22 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   async sendBatches(method: string, params: readonly Params[]): Promise<unknown[]> {
     const nodes = await this.states.usable();
     const given = params.map((one) => this.#takeUnconfirmed(method, one, nodes));
-    const pair = nodes.slice(0, 2);
+    const earlier = given.map(([vote]) => vote?.node);
+    const [first, second] = nodes;
     // Each call goes to two nodes. One that another node answered before goes to one.
-    const asked = pair.map((node, place) =>
-      params.flatMap((_, index) => {
-        const [{ node: earlier } = { node: undefined }] = given[index] ?? [];
-        const isFirst = place === 0 || earlier === pair[0];
-        return earlier === node || (earlier !== undefined && !isFirst) ? [] : index;
-      }),
+    const isAsked = (node: Node, by: Node | undefined): boolean =>
+      by !== node && (by === undefined || by === first || node !== second);
+    const askedOf = (node: Node): number[] =>
+      [...params.keys()].filter((index) => isAsked(node, earlier[index]));
+    const answers = await gatherTogether(this.states, nodes, method, (node) =>
+      askedOf(node).map((index) => params[index] ?? []),
     );
-    const votes = await Promise.all(
-      pair.map((node, place) =>
-        askTogether(
-          this.states,
-          node,
-          method,
-          (asked[place] ?? []).map((at) => params[at] ?? []),
-        ),
-      ),
-    );
-    return pMap(
-      params,
-      (one, index) => {
-        const own = votes.flatMap((ofNode, place) => ofNode[asked[place]?.indexOf(index) ?? -1] ?? []);
-        return this.#agreeOn(method, one, [...(given[index] ?? []), ...own]);
-      },
-      { concurrency: CONCURRENT_CALLS },
-    );
+    for (const [node, values] of answers)
+      for (const [place, index] of askedOf(node).entries())
+        given[index]?.push({ node, kind: 'value', value: values[place] });
+    return pMap(params, (one, index) => this.#agreeOn(method, one, given[index]), {
+      concurrency: CONCURRENT_CALLS,
+    });
   }
 
   /**

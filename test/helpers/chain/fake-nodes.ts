@@ -33,8 +33,10 @@ export class FakeNode implements Node {
   ) {}
 
   get client(): RpcClient {
-    const client: Pick<RpcClient, 'send' | 'destroy'> = {
+    const client: Pick<RpcClient, 'send' | 'sendBatches' | 'destroy'> = {
       send: (method: string, params: readonly unknown[]) => this.#answer(method, params),
+      sendBatches: (method: string, params: readonly (readonly unknown[])[]) =>
+        Promise.all(params.map((one) => this.#answer(method, one))),
       destroy: () => undefined,
     };
     return client as RpcClient;

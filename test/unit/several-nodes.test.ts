@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { createFinalBlockReading, type FinalBlockReading } from '../../service/chain/finality';
+import { LATE_MS } from '../../service/chain/node-states';
+import { blocksAt } from '../../service/chain/read-chain';
 import { connectClients } from '../../service/chain/several-nodes';
 import { AMOY, type FakeNode, type TagAnswer, withFakeNodes } from '../helpers/chain/fake-nodes';
 
@@ -152,3 +154,17 @@ function described(answers: readonly TagAnswer[]): string {
     .map((answer) => (answer instanceof Error ? 'an error' : (answer?.toString() ?? 'none')))
     .join(', ');
 }
+
+describe('several questions to several nodes', () => {
+  it('go to a third node when one is late, although it answers others', () =>
+    withFakeNodes(3, async (nodes, time) => {
+      const { client, checkChain } = connectClients(nodes, AMOY);
+      await checkChain();
+      Object.assign(nodes[0]!, { hangs: ['eth_getBlockByNumber'] });
+      const startedAt = time.now();
+      const blocks = await blocksAt(client, [10, 11, 12]);
+      expect(blocks.map((block) => block?.number)).to.deep.equal([10, 11, 12]);
+      expect(time.now() - startedAt).to.be.below(LATE_MS + 1_000);
+      client.destroy();
+    }));
+});
