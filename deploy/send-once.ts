@@ -8,7 +8,7 @@ import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
 import type { Network } from '../service/chain/networks';
-import { ALREADY_KNOWN } from '../service/chain/node-errors';
+import { ALREADY_KNOWN, isBlockAbsent } from '../service/chain/node-errors';
 import { LEAST_FEE_REMEDY, type TransactionFees } from '../service/chain/transactions';
 import type { TransactionSigner } from '../service/keys/transaction-signer';
 
@@ -239,7 +239,11 @@ function createdBy({ contractAddress, to, logs }: TransactionReceipt): string {
 
 /** Hash of block 0. Undefined if the node does not have it: it is pruned, or began with a snapshot. */
 export async function originHash({ provider }: Pick<Sender, 'provider'>): Promise<string | undefined> {
-  const block = await provider.getBlock(0).catch(() => null);
+  const block = await provider.getBlock(0).catch((error: unknown) => {
+    // Hardhat throws the node's error itself.
+    if (isBlockAbsent({ error })) return null;
+    throw error;
+  });
   return block?.hash ?? undefined;
 }
 

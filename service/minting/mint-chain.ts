@@ -1,7 +1,7 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import type { FinalBlockReading } from '../chain/finality';
 import { blockAt, blockIfThere, headNumberOf, readBackwards } from '../chain/read-chain';
-import { isReverted } from '../chain/node-errors';
+import { isNotImplemented, isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
@@ -73,9 +73,12 @@ export class MintChain {
   async originHash(): Promise<string | undefined> {
     const block0 = await blockIfThere(this.client, 0);
     if (block0 !== undefined) return block0.hash;
-    const first = this.#genesis().then((number) => blockIfThere(this.client, number));
+    const first = await this.#genesis().catch((error: unknown) => {
+      if (isNotImplemented(error)) return NaN;
+      throw error;
+    });
     // There may be no registry.
-    return first.then((block) => block?.hash).catch(() => undefined);
+    return Number.isNaN(first) ? undefined : (await blockIfThere(this.client, first))?.hash;
   }
 
   /**

@@ -4,6 +4,7 @@ import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName } from '../base/registry-name';
+import { networkOfChain } from '../chain/networks';
 import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -330,7 +331,10 @@ export async function nameFeed(
     const registryFirst = await blockIfThere(client, genesisBlock);
     if (registryFirst !== undefined && nameBy(registryFirst) === feed) return true;
     const kept = await oldestKept(db, feed);
-    return kept !== undefined && (await blockIfThere(client, kept.number))?.hash === kept.hash;
+    if (kept === undefined) return false;
+    const there = await blockIfThere(client, kept.number);
+    // A node that is behind may not have it yet. A local chain that was restarted is shorter.
+    return there === undefined ? !networkOfChain(chainId).local : there.hash === kept.hash;
   }
 }
 

@@ -104,6 +104,14 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
         expect(output).to.contain('does not have block 0').and.contain('Set RPC_URL to a node that has it');
         expect(await transactions()).to.equal(1);
       }
+      proxy.answer((method, [block]) =>
+        method === 'eth_getBlockByNumber' && block === '0x0'
+          ? { error: { code: -32603, message: 'upstream gone' } }
+          : 'none',
+      );
+      const output = await amoy.refuse([], { RPC_URL: proxy.url });
+      expect(output).to.contain('upstream gone').and.not.contain('does not have block 0');
+      expect(await transactions()).to.equal(1);
     });
 
     it('has a code, and prints no key, when the key is refused or an answer is no JSON', async () => {
