@@ -8,7 +8,7 @@ import {
   type TransactionRequest,
 } from 'ethers';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
-import { broadcast, LEAST_FEE_REMEDY, type TransactionFees } from '../../service/chain/transactions';
+import { broadcast, notAccepted, type TransactionFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
 import type { Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
@@ -267,15 +267,9 @@ async function submit(
     const { cause } = outcome;
     const refusal = classifyRefusal(cause);
     const isForNonce = refusal.startsWith('nonce');
-    const isTooLow = refusal === 'fee too low';
-    const more = isTooLow && attempt < ATTEMPTS ? feesAfter(reasonOf(cause), fees) : undefined;
-    if (!(isForNonce || more) || attempt === ATTEMPTS) {
-      const remedy = isTooLow ? `${LEAST_FEE_REMEDY}.` : undefined;
-      const message = [`The transaction was not accepted: ${reasonOf(cause)}`, remedy]
-        .filter(Boolean)
-        .join('. ');
-      throw new ChainError('TRANSACTION_REJECTED', message, { cause, remedy, retryable: isForNonce });
-    }
+    const more =
+      refusal === 'fee too low' && attempt < ATTEMPTS ? feesAfter(reasonOf(cause), fees) : undefined;
+    if (!(isForNonce || more) || attempt === ATTEMPTS) throw notAccepted(reasonOf(cause), cause, isForNonce);
     if (more) requireFunds({ ...cost, fees: more }, network);
     fees = more ?? fees;
     await sleep(PAUSE_MS);

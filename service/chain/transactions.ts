@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { ChainError } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import type { GasPricing } from './networks';
-import { ALREADY_KNOWN, nodeErrorOf } from './node-errors';
+import { ALREADY_KNOWN, classifyRefusal, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
 
 /**
@@ -82,6 +82,13 @@ export function namedTip(refusal: string): bigint {
 
 /** What helps when a node goes on refusing fees. */
 export const LEAST_FEE_REMEDY = 'Set LEAST_PRIORITY_FEE_GWEI to what the node asks for, in gwei';
+
+/** The error of a refused transaction. `reason`: the node's words, without secrets. */
+export function notAccepted(reason: string, cause: unknown, retryable = false): ChainError {
+  const remedy = classifyRefusal(cause) === 'fee too low' ? `${LEAST_FEE_REMEDY}.` : undefined;
+  const message = `The transaction was not accepted: ${reason}${remedy ? `. ${remedy}` : ''}`;
+  return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy, retryable });
+}
 
 /** A node without a base fee uses a legacy gas price, whatever the network table says. */
 function estimatedFees(gasPricing: GasPricing, estimate: FeeData): TransactionFees {

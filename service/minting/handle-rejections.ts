@@ -1,4 +1,4 @@
-import { LEAST_FEE_REMEDY, type Broadcast } from '../chain/transactions';
+import { notAccepted, type Broadcast } from '../chain/transactions';
 import { nodeErrorOf, type Refusal, classifyRefusal, isDefinite } from '../chain/node-errors';
 import { ChainError, messageOf, SignerError } from '../base/errors';
 import { type PendingTransaction, type SignedMint, type Mint } from './mint';
@@ -232,10 +232,7 @@ async function apply(
  */
 async function refuse(parts: QueueParts, pending: PendingTransaction, cause: unknown): Promise<void> {
   const { mint } = pending;
-  const remedy = classifyRefusal(cause) === 'fee too low' ? `${LEAST_FEE_REMEDY}.` : undefined;
-  const said = nodeErrorOf(cause) ?? messageOf(cause);
-  const message = `The transaction was not accepted: ${said}${remedy ? `. ${remedy}` : ''}`;
-  mint.refusal = new ChainError('TRANSACTION_REJECTED', message, { cause, remedy });
+  mint.refusal = notAccepted(nodeErrorOf(cause) ?? messageOf(cause), cause);
   release(parts, pending);
   await giveUp(parts, mint, mint.refusal);
 }
