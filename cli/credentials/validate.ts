@@ -1,3 +1,4 @@
+import { shownOf } from '../../service/validation/problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
@@ -18,15 +19,16 @@ const TAKEN_FOR = {
 export async function validateFile(path: string): Promise<Answer> {
   const { takenFor, pointer, subject } = findSubject(await readJsonInput(path));
   const found = await validateBillOfLading(subject);
-  const problems = found.map((problem) => ({ ...problem, pointer: pointer + problem.pointer }));
+  const problems = shownOf(found.map((problem) => ({ ...problem, pointer: pointer + problem.pointer })));
   const isValid = problems.length === 0;
   const lines = problems.map(
     (problem) => `${problem.pointer || '(the whole)'}  ${problem.message} [${problem.code}]`,
   );
-  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
+  const count = found.length === 1 ? '1 problem' : `${found.length} problems`;
+  const hidden = found.length > problems.length ? `, of which ${problems.length} are shown` : '';
   return {
-    lines: [`taken for ${TAKEN_FOR[takenFor]}`, ...lines, isValid ? 'valid' : `not valid: ${count}`],
-    json: { valid: isValid, takenFor, problems },
+    lines: [`taken for ${TAKEN_FOR[takenFor]}`, ...lines, isValid ? 'valid' : `not valid: ${count}${hidden}`],
+    json: { valid: isValid, takenFor, count: found.length, problems },
     isYes: isValid,
   };
 }

@@ -8,7 +8,6 @@ import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
-import { membersIn } from './signed-content';
 
 /** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
@@ -52,28 +51,9 @@ export async function createCredentialSigner(
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
     } catch (cause) {
-      throw tooEscaped(cause, credential) ?? signingFailed(cause);
+      throw signingFailed(cause);
     }
   };
-}
-
-/** Half of what the regular expression of rdf-canonize 5 for a statement takes. */
-const MOST_ESCAPED = 2_000_000;
-
-/** The reason for a RangeError: the text that no library could read. Undefined if it is another one. */
-function tooEscaped(cause: unknown, credential: UnsignedCredential): RequestError | undefined {
-  if (!(cause instanceof RangeError)) return undefined;
-  for (const { at, member } of membersIn(credential, '')) {
-    // eslint-disable-next-line no-control-regex
-    const escaped = /[\u0000-\u001f"\\\u007f]/g;
-    let count = 0;
-    while (typeof member === 'string' && count <= MOST_ESCAPED && escaped.test(member)) count += 1;
-    if (count <= MOST_ESCAPED) continue;
-    const remedy = 'Attach it in base64.';
-    const problem = `has more than ${MOST_ESCAPED} line ends, quotation marks and the like`;
-    return new RequestError('BODY_TOO_COMPLEX', `${at} ${problem}. ${remedy}`, { cause, remedy });
-  }
-  return undefined;
 }
 
 /**

@@ -180,6 +180,12 @@ const LONG_LISTS = {
   problem:
     'is a list of texts, and the lists have too many and too long ones; join them, or write shorter ones',
 };
+/** The regular expression of rdf-canonize 5 takes all memory, or fails, for a few million in one text. */
+const MOST_ESCAPED = 2_000_000;
+const MANY_ESCAPED = {
+  code: 'BODY_TOO_COMPLEX' as const,
+  problem: `has more than ${MOST_ESCAPED} line ends, quotation marks and the like; attach it in base64`,
+};
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
 
 /** JSON-LD writes a number as an integer or with 16 significant digits. */
@@ -201,7 +207,17 @@ export function isExact(value: number): boolean {
 function problemOfText(text: string): Problem | undefined {
   if (text.includes('_:')) return BLANK_NODE;
   if (text.includes('urn:bnid:')) return SKOLEM_NAME;
-  return isWellFormed(text) ? undefined : LONE_SURROGATE;
+  if (!isWellFormed(text)) return LONE_SURROGATE;
+  return text.length > MOST_ESCAPED && hasManyEscaped(text) ? MANY_ESCAPED : undefined;
+}
+
+/** Whether a statement about the text has more escapes than are signed (N-Quads, canonical form of ECHAR). */
+function hasManyEscaped(text: string): boolean {
+  // eslint-disable-next-line no-control-regex
+  const escaped = /[\u0000-\u001f"\\\u007f]/g;
+  let count = 0;
+  while (count <= MOST_ESCAPED && escaped.test(text)) count += 1;
+  return count > MOST_ESCAPED;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { cut, LONGEST_MESSAGE } from '../base/errors';
+
 /** A problem of a credentialSubject, described for its author. */
 export interface SubjectProblem {
   /** JSON pointer (RFC 6901) into the subject; empty for the whole. */
@@ -31,6 +33,18 @@ export interface Validation {
   problems: RequestProblem[];
   remarkBytes: number;
   mostRemarkBytes: number;
+}
+
+/** More than an author reads at once. */
+const MOST_SHOWN = 100;
+
+/** The first problems, without the middle of long names. */
+export function shownOf<P extends Pick<SubjectProblem, 'pointer' | 'message'>>(problems: readonly P[]): P[] {
+  return problems.slice(0, MOST_SHOWN).map((problem) => ({
+    ...problem,
+    pointer: cut(problem.pointer, LONGEST_MESSAGE),
+    message: cut(problem.message, LONGEST_MESSAGE),
+  }));
 }
 
 /** The beginning of a sentence as a message. */

@@ -3,7 +3,7 @@ import { CREATE_REQUEST } from '../issuance/create-request';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { MOST_REMARK_BYTES } from '../issuance/remarks';
 import { jsonLdProblems } from './json-ld-problems';
-import type { RequestProblem, SubjectProblem, Validation } from './problems';
+import { shownOf, type RequestProblem, type SubjectProblem, type Validation } from './problems';
 import { validateBillOfLading } from './validate-bill-of-lading';
 
 const SUBJECT = '/credentialSubject';
@@ -23,7 +23,8 @@ export async function validateRequest(body: JsonObject): Promise<Validation> {
     const message = `Has ${remarkBytes} bytes in UTF-8. The contract takes at most ${MOST_REMARK_BYTES}.`;
     problems.push({ pointer: '/remarks', code: 'REMARK_TOO_LONG', message, isRefused: true });
   }
-  return { problems: [...shapeProblems(body), ...problems], remarkBytes, mostRemarkBytes: MOST_REMARK_BYTES };
+  const shown = shownOf([...shapeProblems(body), ...problems]);
+  return { problems: shown, remarkBytes, mostRemarkBytes: MOST_REMARK_BYTES };
 }
 
 function shapeProblems(body: JsonObject): RequestProblem[] {

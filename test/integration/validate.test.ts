@@ -46,6 +46,7 @@ describe('npx tdoc validate', () => {
     expect(JSON.parse(stdout)).to.deep.equal({
       valid: false,
       takenFor: 'credentialSubject',
+      count: 1,
       problems: [
         {
           pointer: '/blNumber',
@@ -55,6 +56,18 @@ describe('npx tdoc validate', () => {
       ],
     });
     expect(code).to.equal(1);
+  });
+
+  it('shows the first hundred problems, without the middle of a long name', async () => {
+    const vessel = Array.from({ length: 5_000 }, () => '_:');
+    const subject = { ...minimal.credentialSubject, vessel, ['n'.repeat(1_000_000)]: 1 };
+    writeFileSync(file, JSON.stringify(subject));
+    const { stdout } = await askTdocInProcess(['validate', file, '--json'], {});
+    const { count, problems } = JSON.parse(stdout) as { count: number; problems: object[] };
+    expect([count, problems.length]).to.deep.equal([5_002, 100]);
+    expect(stdout.length).to.be.below(100_000);
+    const lines = await askTdocInProcess(['validate', file], {});
+    expect(lines.stdout).to.match(/\nnot valid: 5002 problems, of which 100 are shown\n$/);
   });
 
   it('exits with 2 when it cannot read JSON from the file, and explains why without a stack', async () => {
