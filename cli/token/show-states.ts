@@ -1,9 +1,12 @@
-import { isKnown, States, type ShownState } from '../../client/events';
+import { Ajv2020 } from 'ajv/dist/2020';
+import { EVENT_SCHEMAS, isKnown, States, type ShownState } from '../../client/events';
 import { parseEvent } from '../../receiver/store';
-import { messageOf } from '../../service/base/errors';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
 import { bytesOf } from '../files/user-file';
+
+// A file, unlike a webhook, has no signature that vouches for the members of its events.
+const ajv = new Ajv2020({ meta: false, validateSchema: false, validateFormats: false });
 
 /**
  * The states that a file of events leads to: those of tokens, and of registries that were paused.
@@ -21,7 +24,7 @@ export async function showStates(path: string): Promise<Answer> {
   }
   const all = states.all();
   if (all.length === 0 && remarks.length > 0)
-    throw invalid(`${path} has no events: give a file of JSON Lines.`);
+    throw invalid(`${path} has no events: give a file of JSON Lines. ${remarks[0]}`);
   return { lines: all.map(lineOf), json: all, isJsonLines: true, isYes: true, remarks };
 }
 
@@ -29,12 +32,10 @@ function addTo(states: States, line: string): string | undefined {
   const event = parseEvent(Buffer.from(line));
   if (event === undefined) return 'it is no event';
   if (!isKnown(event)) return 'it is of no known type';
-  try {
-    states.add(event);
-    return undefined;
-  } catch (error) {
-    return `the event is not as its schema says: ${messageOf(error)}`;
-  }
+  if (!ajv.validate(EVENT_SCHEMAS[event.type], event))
+    return `the event is not as its schema says: ${ajv.errorsText(ajv.errors, { dataVar: '' })}`;
+  states.add(event);
+  return undefined;
 }
 
 function lineOf(state: ShownState): string {

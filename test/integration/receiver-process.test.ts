@@ -81,12 +81,16 @@ describe('receiver as a process', () => {
     const lines = [{ type: 'com.service.etr.split' }, incomplete].map((other) =>
       JSON.stringify({ ...event, id: '1', ...other }),
     );
+    // Deeper than a program that prints it again has stack.
+    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
+    lines.push(JSON.stringify(event).replace(JSON.stringify(data.payload.toHolder), deep));
     appendFileSync(file, `rubbish\nnull\n${lines.join('\n')}\n`);
     const { stdout, stderr } = await askTdocInProcess(['states', file], {});
     const { toHolder } = data.payload;
     expect(stdout).to.equal(`${source}  token ${data.tokenId}  not minted  holder ${String(toHolder)}\n`);
     expect(stderr).to.match(/^Line 4 was left out: it is no event\.\nLine 5 .*: it is no event\.\n/);
     expect(stderr).to.match(/Line 6 .*: it is of no known type\.\nLine 7 .*: .* not as its schema says/);
+    expect(stderr).to.match(/Line 8 .* not as its schema says: \/data\/payload\/toHolder must be string/);
     writeFileSync(file, 'rubbish');
     expect(await askTdocInProcess(['states', file], {})).to.include({ code: 2, stdout: '' });
   });
