@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isError } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf } from '../base/errors';
-import { isBlockAbsent, isRangeRefused } from './node-errors';
+import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
 
@@ -79,14 +79,16 @@ export async function blockAt(
 
 /**
  * A block that a node need not have: it may have pruned its first blocks, or have begun with a snapshot.
- * Undefined if it does not have it, whether it says so with null or an error.
+ * Undefined if it does not have it, whether it says so with null or an error: for a number, in any words.
  */
 export async function blockIfThere(
   client: RpcClient,
   block: number | 'finalized' | 'safe',
 ): Promise<ChainBlock | undefined> {
   return blockAt(client, block).catch((cause: unknown) => {
-    if (isBlockAbsent(cause)) return undefined;
+    const isAnswer = nodeErrorOf(cause) !== undefined || codeOf(cause) === 'NODES_DIFFER';
+    if (isBlockAbsent(cause) || (typeof block === 'number' && isAnswer && !isThrottled(cause)))
+      return undefined;
     throw cause;
   });
 }

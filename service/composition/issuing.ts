@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock';
-import { codeOf } from '../base/errors';
+import { codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { shared } from '../base/shared-answers';
@@ -23,7 +23,7 @@ import type { MintTiming } from '../minting/mint';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
 import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
 import { createRegistryFinder } from '../registry/registry-contracts';
-import { createMintSimulation } from '../registry/simulate-mint';
+import { createMintSimulation, simulationFailed } from '../registry/simulate-mint';
 import { nameFeed } from '../watcher/follow-registry';
 
 /** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
@@ -94,16 +94,14 @@ export async function startIssuing(
   let isReadable = false;
   /** A document whose events could never be read must not be issued. */
   const checkHistory = async (): Promise<void> => {
-    const naming = { client, startBlock, identity: scope, database };
-    await findRegistry()
-      .then((found) => nameFeed(naming, found))
-      .then(
-        () => (isReadable = true),
-        (error: unknown) => {
-          // Other errors are those of the steps that follow.
-          if (codeOf(error) === 'HISTORY_MISSING') throw error;
-        },
-      );
+    try {
+      await nameFeed({ client, startBlock, identity: scope, database }, await findRegistry());
+      isReadable = true;
+    } catch (error) {
+      // The simulation says what is wrong with the registry.
+      if (codeOf(error)?.startsWith('REGISTRY_')) return;
+      throw error instanceof ServiceError ? error : simulationFailed(error);
+    }
   };
   const queue = await startSharedMintQueue({
     database,

@@ -108,8 +108,7 @@ export function createRegistries(parts: RegistriesParts) {
       if (before === undefined) {
         const feeds = await findFeeds(db, name);
         if (feeds.length === 0 || (await readGivenUp(db)).includes(name)) throw unknown(name);
-        for (const feed of feeds)
-          if (await database.isRightTaken(feed)) throw ofSettings(name, 'of another service ');
+        if (await database.isRightTaken(name)) throw ofSettings(name, 'of another service ');
       }
       const { chainId } = key;
       const network = before?.network ?? findNetwork(String(chainId))?.name ?? String(chainId);

@@ -1,7 +1,7 @@
 import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
 import type { FinalBlockReading } from '../chain/finality';
 import { blockAt, blockIfThere, headNumberOf, readBackwards } from '../chain/read-chain';
-import { isNotImplemented, isReverted } from '../chain/node-errors';
+import { isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
 import type { RpcClient } from '../chain/rpc-client';
 import { ChainError } from '../base/errors';
@@ -66,19 +66,9 @@ export class MintChain {
     return (await blockAt(this.client, number))?.hash;
   }
 
-  /**
-   * Hash of block 0 or, if the node does not have it, of the registry's first block. A local chain that is
-   * started anew has another one. Undefined if the node has neither.
-   */
+  /** Hash of block 0: a local chain that is started anew has another one. Undefined if the node lacks it. */
   async originHash(): Promise<string | undefined> {
-    const block0 = await blockIfThere(this.client, 0);
-    if (block0 !== undefined) return block0.hash;
-    const first = await this.#genesis().catch((error: unknown) => {
-      if (isNotImplemented(error)) return NaN;
-      throw error;
-    });
-    // There may be no registry.
-    return Number.isNaN(first) ? undefined : (await blockIfThere(this.client, first))?.hash;
+    return (await blockIfThere(this.client, 0))?.hash;
   }
 
   /**

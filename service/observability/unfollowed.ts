@@ -38,8 +38,10 @@ export async function unfollowedOf(
     return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
   const deliveries: { registry: RegistryName; undelivered: number; nextBlock: number }[] = [];
-  for (const { feed, ...figures } of await feedFiguresOf(db, feeds))
-    if (!(await isRightTaken(feed))) deliveries.push({ registry: registryOfFeed(feed), ...figures });
+  for (const { feed, ...figures } of await feedFiguresOf(db, feeds)) {
+    const registry = registryOfFeed(feed);
+    if (!(await isRightTaken(registry))) deliveries.push({ registry, ...figures });
+  }
   const issuances: { registry: RegistryName; issuer: string; unfinished: number }[] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);

@@ -52,19 +52,6 @@ export interface KeptBlock {
   hash: string | undefined;
 }
 
-/** The oldest block of a feed whose hash is kept. */
-export async function oldestKept(db: Kysely<Schema>, feed: string): Promise<KeptBlock | undefined> {
-  const row = await db
-    .selectFrom('blocks')
-    .innerJoin('feeds', 'feeds.id', 'blocks.feed')
-    .select(['number', 'hash'])
-    .where('feeds.feed', '=', feed)
-    .where('hash', 'is not', null)
-    .orderBy('number')
-    .executeTakeFirst();
-  return row && { number: row.number, hash: row.hash ?? undefined };
-}
-
 /** The position of a feed, and the blocks by which a reorganisation is recognised. */
 export interface FeedCursor {
   /** The first block that has not been read. */

@@ -3,21 +3,13 @@ import type { Clock } from '../base/clock';
 import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
-import { registryName } from '../base/registry-name';
+import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
-import {
-  findAllFeeds,
-  findFeeds,
-  oldestKept,
-  openFeed,
-  setHeld,
-  type KeptBlock,
-  type OpenFeed,
-} from '../outbox/feeds';
+import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
@@ -67,6 +59,7 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
 export class RegistryFollower {
   readonly status: FeedStatus;
   readonly #options: FeedFollowing;
+  readonly #name: RegistryName;
   readonly #findRegistry: () => Promise<RegistryOnChain>;
   readonly #span = createBlockSpan(MOST_BLOCKS);
   /** A catch-up goes on when the node fails. */
@@ -84,6 +77,8 @@ export class RegistryFollower {
 
   constructor(options: FeedFollowing) {
     this.#options = options;
+    const { chainId, registryAddress } = options.identity;
+    this.#name = registryName(chainId, registryAddress);
     this.status = newFeedStatus(options.clock.now());
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
     this.#catchUp = reportCatchUp(this.status, options);
@@ -93,9 +88,7 @@ export class RegistryFollower {
   /** Whether this process reads the feed, or no process does. */
   async isReader(): Promise<boolean> {
     if (this.#hasRight || this.status.state === 'standby') return this.#hasRight;
-    const { database, identity } = this.#options;
-    const [feed] = await findFeeds(database.db, registryName(identity.chainId, identity.registryAddress));
-    return feed === undefined || !(await database.isRightTaken(feed));
+    return !(await this.#options.database.isRightTaken(this.#name));
   }
 
   /** Reads a block again after it has been read, because an event of its transactions is missing. */
@@ -148,32 +141,36 @@ export class RegistryFollower {
     const { client, clock, database, pauses, startBlock, checkChain, onOpened } = this.#options;
     await untilAborted(stop, checkChain());
     const registry = await untilAborted(stop, this.#findRegistry());
-    const feed = await untilAborted(stop, nameFeed(this.#options, registry));
-    const right = await database.takeRight(feed);
-    // Another process reads the feed, or the chain was replaced.
-    if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
-    this.#feed = feed;
-    if (right === undefined) {
-      await onOpened(feed);
-      return 'standby';
-    }
-    const signal = AbortSignal.any([stop, right.lost]);
-    const alarm = createBlockAlarm(client, pauses);
-    this.#wake = alarm.wake;
-    this.#hasRight = true;
+    // Nodes with other blocks name the feed of a registry differently.
+    const right = await database.takeRight(this.#name);
     try {
-      const first = startBlock ?? registry.genesisBlock;
-      const { cursor, ...open } = await openFeed(database.db, feed, first, clock.now());
-      // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
-      await onOpened(feed);
-      const { contracts, origin } = registry;
-      const chain = { ...this.#options, contracts, origin, span: this.#span };
-      await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
-      return 'ended';
+      const feed = await untilAborted(stop, nameFeed(this.#options, registry));
+      // Another process reads the feed, or the chain was replaced.
+      if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
+      this.#feed = feed;
+      if (right === undefined) {
+        await onOpened(feed);
+        return 'standby';
+      }
+      const signal = AbortSignal.any([stop, right.lost]);
+      const alarm = createBlockAlarm(client, pauses);
+      this.#wake = alarm.wake;
+      this.#hasRight = true;
+      try {
+        const first = startBlock ?? registry.genesisBlock;
+        const { cursor, ...open } = await openFeed(database.db, feed, first, clock.now());
+        // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
+        await onOpened(feed);
+        const { contracts, origin } = registry;
+        const chain = { ...this.#options, contracts, origin, span: this.#span };
+        await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
+        return 'ended';
+      } finally {
+        alarm.stop();
+        this.#hasRight = false;
+      }
     } finally {
-      alarm.stop();
-      this.#hasRight = false;
-      await right.release();
+      await right?.release();
     }
   }
 
@@ -303,9 +300,9 @@ type FeedNaming = Pick<FeedFollowing, 'client' | 'startBlock'> & {
 };
 
 /**
- * The name of the registry's feed. A restarted local chain gives the same addresses to other contracts, so
- * the name contains the hash of the chain's origin or, on a node without it, of the first block to read. A
- * feed that was named by another block of the chain goes on.
+ * The name of the registry's feed: it has the hash of block 0 or, if the node does not have that, of the
+ * registry's first block, or of the first block to read. A feed that was named by another of these goes on. A
+ * local chain that was restarted has the same addresses and other blocks: it gets another feed.
  *
  * @throws ChainError HISTORY_MISSING (retryable) if the node does not have the first block that a new feed
  *   reads.
@@ -317,25 +314,19 @@ export async function nameFeed(
   const registry = registryName(chainId, registryAddress);
   const nameBy = ({ hash }: ChainOrigin): string => `${registry}:${hash.slice(2, 18)}`;
   const feeds = await findAllFeeds(db, registry);
-  if (origin !== undefined && feeds.includes(nameBy(origin))) return nameBy(origin);
+  const named = (block: ChainOrigin | undefined): string | undefined =>
+    feeds.find((feed) => block !== undefined && feed === nameBy(block));
+  const known = named(origin);
+  if (known !== undefined) return known;
   const newest = feeds.at(-1);
-  // A local chain that was restarted has block 0.
-  if (newest !== undefined && (origin?.number !== 0 || (await isContinued(newest)))) return newest;
+  const mayBeAnother = networkOfChain(chainId).local && origin?.number === 0;
+  if (newest !== undefined && !mayBeAnother) return newest;
   const number = startBlock ?? genesisBlock;
   const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
+  const again = named(first) ?? named(await blockIfThere(client, genesisBlock));
+  if (again !== undefined) return again;
   if (first === undefined) throw historyMissing(number);
   return nameBy(origin ?? first);
-
-  /** Whether a feed that was named by another block is of this chain. */
-  async function isContinued(feed: string): Promise<boolean> {
-    const registryFirst = await blockIfThere(client, genesisBlock);
-    if (registryFirst !== undefined && nameBy(registryFirst) === feed) return true;
-    const kept = await oldestKept(db, feed);
-    if (kept === undefined) return false;
-    const there = await blockIfThere(client, kept.number);
-    // A node that is behind may not have it yet. A local chain that was restarted is shorter.
-    return there === undefined ? !networkOfChain(chainId).local : there.hash === kept.hash;
-  }
 }
 
 function historyMissing(block: number): ChainError {

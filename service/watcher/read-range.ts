@@ -67,8 +67,14 @@ export async function readRange(
 ): Promise<RangeRead> {
   const isSingle = first.number === last.number;
   if (isSingle && (bloomOf(last).saysMuch || (await refusesUnknownBlocks(client)))) {
-    const read = await readLogs(client, contracts, first, last, { blockHash: last.hash });
-    if (!('lacking' in read)) return read;
+    const read = await readLogs(client, contracts, first, last, { blockHash: last.hash }).catch(
+      (error: unknown) => {
+        // Some nodes know no logs of a block's hash.
+        if (isParameterRefused(error)) return undefined;
+        throw error;
+      },
+    );
+    if (read && !('lacking' in read)) return read;
   }
   const read = await readLogs(client, contracts, first, last, {
     fromBlock: first.number,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mintDirectly, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { startRpcProxy, type Answerer } from '../helpers/chain/rpc-proxy';
+import { startRpcProxy, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
@@ -33,12 +33,14 @@ const withBloom =
       : answer;
   };
 
-/** Answers a request for the logs of a block's hash with none. */
+const UNKNOWN_FIELD: RpcAnswer = { error: { code: -32602, message: 'unknown field blockHash' } };
+
+/** Answers a request for the logs of a block's hash with none, or with an error. */
 const withoutLogsByHash =
-  (bloom: string | undefined): Answerer =>
+  (bloom: string | undefined, answer: RpcAnswer = { result: [] }): Answerer =>
   (method, params, forward) =>
     method === 'eth_getLogs' && hashIn(params) !== undefined
-      ? { result: [] }
+      ? answer
       : withBloom(bloom)(method, params, forward);
 
 describe('the logs of a block that is read alone', () => {
@@ -75,6 +77,15 @@ describe('the logs of a block that is read alone', () => {
       await whileFollowing(local, { settings: { RPC_URL: `${one.url} ${two.url}` } }, expectAll);
     });
   }
+
+  it('are found by number, without a failure, if the node knows no logs of a hash', () => {
+    const answerer = withoutLogsByHash(undefined, UNKNOWN_FIELD);
+    return whileFollowingThroughProxy(local, { answerer }, async (proxy, followed) => {
+      await expectAll(followed);
+      // Else the block would be read from its receipts.
+      expect(proxy.requests.map(({ method }) => method)).not.to.include('eth_getBlockByHash');
+    });
+  });
 
   it('cost no call more on a busy chain, whose blooms are full, if the node refuses unknown blocks', () =>
     whileFollowingThroughProxy(local, { answerer: withBloom(BLOOMS.full) }, async (proxy, followed) => {

@@ -21,6 +21,7 @@ const ABSENCES: Record<string, RpcAnswer> = {
   'code 4444': { error: { code: 4444, message: 'pruned history unavailable' } },
   'a missing trie node': { error: { code: -32000, message: 'missing trie node 0xd7f8 (path ) <nil>' } },
   'a header not found': { error: { code: -32000, message: 'header not found' } },
+  'words of its own': { error: { code: -32000, message: 'the archive is not part of your plan' } },
   'a pruned block': { error: { code: -32001, message: 'Block has been pruned' } },
 };
 
@@ -91,10 +92,11 @@ describe('a node without block 0', () => {
       await followed.allDeliveredOnce();
     }));
 
-  it('begins a feed, which a node with block 0 continues', () =>
-    whileFollowingThroughProxy(
+  it('begins a feed, which a node with block 0 continues', async () => {
+    const fromBlock = await local.client.getBlockNumber();
+    await whileFollowingThroughProxy(
       local,
-      { answerer: prunedTo(firstBlock + 1), settings: issuing() },
+      { answerer: prunedTo(firstBlock + 1), settings: issuing(), fromBlock },
       async (proxy, followed) => {
         await issue(followed);
         for (const answerer of [prunedTo(1), THROUGH]) {
@@ -103,7 +105,8 @@ describe('a node without block 0', () => {
           await followed.allDeliveredOnce();
         }
       },
-    ));
+    );
+  });
 
   it('issues nothing, and says so, if it lacks the first block to read', () =>
     whileFollowingThroughProxy(

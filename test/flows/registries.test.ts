@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import type { Engine } from '../helpers/database/engines';
+import { openState, type Engine } from '../helpers/database/engines';
 import { eventually, hastenSuite } from '../helpers/eventually';
 import { accept } from '../helpers/receiver/recording-receiver';
 import { healthOf } from '../helpers/processes/health-and-metrics';
@@ -293,5 +293,17 @@ describe('registries that two services on one PostgreSQL follow', () => {
     await eventually('it is gone there', async () => (await entry(other)) === undefined);
     for (const { url } of [service, other])
       await eventually('nobody reads it', async () => (await healthOf(url)).feeds.length === 1);
+  });
+
+  it('are read by the process that has the right, which the names of their feeds do not decide', async () => {
+    const { subscribed, added, add, entry } = place as Place;
+    const { DATA_DIR = '', DATABASE_URL = '' } = subscribed.settings;
+    await using database = await openState({ settings: { DATA_DIR, DATABASE_URL } });
+    const right = await database.takeRight(`31337:${added}`);
+    expect((await add()).status).to.equal(201);
+    const state = async () => (await entry())?.feed.state;
+    await eventually('it stands by', async () => (await state()) === 'standby');
+    await right?.release();
+    await eventually('it is read', async () => (await state()) === 'following');
   });
 });

@@ -43,25 +43,19 @@ describeOnEngines('the feed of a registry', (on) => {
     return feed;
   }
 
-  for (const chainId of [31337, 80002]) {
+  for (const chainId of [31337, 80002])
     it(`of chain ${chainId} goes on with a node that has block 0`, async () => {
       const feed = await begun(chainId);
       expect(await named(chainId, 'a', 0, 12)).to.equal(feed);
     });
 
-    it(`of chain ${chainId} is a new one on another chain`, async () => {
-      const feed = await begun(chainId);
-      expect(await named(chainId, 'b', 0, 12)).not.to.equal(feed);
-    });
-  }
-
   it('of a public chain goes on with a node that lacks the blocks that were read', async () => {
     const feed = await begun(80002);
-    expect(await named(80002, 'a', 0, 9)).to.equal(feed);
+    expect(await named(80002, 'a', 0, 5)).to.equal(feed);
   });
 
-  it('of a local chain that was restarted and is shorter is a new one', async () => {
+  it('of a local chain is a new one after the chain was restarted', async () => {
     const feed = await begun(31337);
-    expect(await named(31337, 'b', 0, 9)).not.to.equal(feed);
+    expect(await named(31337, 'b', 0, 12)).not.to.equal(feed);
   });
 });

@@ -5,7 +5,7 @@ import { createDatabaseJournal } from '../../service/journal/journal';
 import { mintingRightOf } from '../../service/journal/issuance';
 import { createMetrics } from '../../service/observability/metrics';
 import { unfollowedOf, type Followed } from '../../service/observability/unfollowed';
-import { openFeed } from '../../service/outbox/feeds';
+import { openFeed, registryOfFeed } from '../../service/outbox/feeds';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { describeOnEngines, openState } from '../helpers/database/engines';
 import { preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
@@ -80,7 +80,10 @@ describeOnEngines(
 
     it('has nothing that another process works on', async () => {
       const other = await openState(on.state);
-      const held = [await other.takeRight(SAMPLE_FEED), await other.takeRight(mintingRightOf(SCOPE))];
+      const held = [
+        await other.takeRight(registryOfFeed(SAMPLE_FEED)),
+        await other.takeRight(mintingRightOf(SCOPE)),
+      ];
       const { deliveries, issuances } = await unfollowedOf(on.database, NONE);
       expect([deliveries.map(({ registry }) => registry), issuances]).to.deep.equal([[DELIVERED], []]);
       for (const right of held) await right?.release();

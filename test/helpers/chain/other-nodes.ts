@@ -3,8 +3,11 @@ import type { RpcAnswer, RpcCall } from './rpc-proxy';
 
 /** How nodes in the field answer otherwise than Hardhat's node, in ways that are no lies. */
 export interface NodeProgram {
-  /** The hashes for which `eth_getLogs` gives no logs and no error: of blocks that it lacks, or all. */
-  silentHashes: 'none' | 'unknown' | 'all';
+  /**
+   * The hashes for which `eth_getLogs` gives no logs and no error: of blocks that it lacks, or all.
+   * `refused`: it knows no logs of hashes.
+   */
+  silentHashes: 'none' | 'unknown' | 'all' | 'refused';
   /** Undefined: its blooms are right. */
   bloom: string | undefined;
   /** The answer for block 0. Undefined: it has it. */
@@ -17,11 +20,13 @@ const PRUNED: (RpcAnswer | undefined)[] = [
   { result: null },
   { error: { code: 4444, message: 'pruned history unavailable' } },
   { error: { code: -32000, message: 'missing trie node' } },
+  { error: { code: -32000, message: 'the archive is not part of your plan' } },
 ];
+const UNKNOWN_FIELD: RpcAnswer = { error: { code: -32602, message: 'unknown field blockHash' } };
 
 export function drawProgram(random: SeededRandom): NodeProgram {
   return {
-    silentHashes: random.pick(['none', 'unknown', 'all'] as const),
+    silentHashes: random.pick(['none', 'unknown', 'all', 'refused'] as const),
     bloom: random.pick(BLOOMS),
     block0: random.pick(PRUNED),
   };
@@ -35,6 +40,7 @@ export async function answerAs(
 ): Promise<RpcAnswer> {
   if (method === 'eth_getBlockByNumber' && first === '0x0' && block0 !== undefined) return block0;
   if (method === 'eth_getLogs' && typeof (first as { blockHash?: string }).blockHash === 'string') {
+    if (silentHashes === 'refused') return UNKNOWN_FIELD;
     const answer = silentHashes === 'all' ? { result: [] } : await ask();
     return 'error' in answer && silentHashes === 'unknown' ? { result: [] } : answer;
   }
