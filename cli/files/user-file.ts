@@ -8,6 +8,9 @@ import { scanJson } from '../../service/base/scan-json';
 /** Stands for standard input in place of a file name. */
 const STANDARD_INPUT = '-';
 
+/** Deeper than any document, and far from where programs run out of stack. */
+const DEEPEST = 1_000;
+
 /**
  * Reads the JSON that a user names: a file, or `-` for standard input. Relative paths start at the user's
  * working directory.
@@ -20,7 +23,12 @@ export async function readJsonInput(path: string): Promise<unknown> {
   const bytes = await bytesOf(path);
   const text = decode(bytes, name);
   const value = parse(text, name);
-  const { repeated } = scanJson(bytes);
+  const { repeated, depth } = scanJson(bytes);
+  if (depth > DEEPEST)
+    throw new ConfigurationError(
+      'FILE_UNREADABLE',
+      `${name} cannot be read: it is nested deeper than ${DEEPEST} levels.`,
+    );
   if (repeated === undefined) return value;
   const remedy = 'Keep one of them: programs disagree about which one counts.';
   const message = `${name}: ${JSON.stringify(repeated)} occurs twice in its object. ${remedy}`;

@@ -7,6 +7,8 @@ export interface JsonScan {
    * length of the text.
    */
   values: number;
+  /** How deep objects and lists are nested. */
+  depth: number;
   /** JSON pointer of the second member of an object with the same name. Undefined: there is none. */
   repeated: string | undefined;
 }
@@ -33,7 +35,7 @@ type Open = { names: Set<string>; latest: string | undefined } | { index: number
 export function scanJson(json: Uint8Array, mostValues = Infinity): JsonScan {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const open: Open[] = [];
-  const scan: JsonScan = { values: 0, repeated: undefined };
+  const scan: JsonScan = { values: 0, depth: 0, repeated: undefined };
   for (let at = 0; at < text.length && scan.values <= mostValues; at++) {
     const byte = text[at];
     if (byte === QUOTE) {
@@ -47,6 +49,7 @@ export function scanJson(json: Uint8Array, mostValues = Infinity): JsonScan {
     } else if (byte === OBJECT || byte === LIST) {
       scan.values += 1;
       open.push(byte === LIST ? { index: 0 } : { names: new Set(), latest: undefined });
+      scan.depth = Math.max(scan.depth, open.length);
     } else if (byte === COMMA) {
       scan.values += 1;
       const within = open.at(-1);

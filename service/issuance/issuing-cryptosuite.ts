@@ -16,7 +16,7 @@ import { newP256Key, P256_BYTES, P256_PUBLIC_PREFIX } from '../base/did-key-pair
 import type * as proofValues from '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js';
 import type { JsonObject } from './credential';
 import { PreparedContexts } from './prepared-contexts';
-import { selectParts } from './select-parts';
+import { isPart, selectParts } from './select-parts';
 import { markObjects, unsignedContentIn } from './signed-content';
 
 /**
@@ -53,8 +53,12 @@ export function createIssuingCryptosuite(
         labelMapFactoryFunction: createHmacIdLabelMapFunction({ hmac }),
         options,
       });
+      const missing = mandatoryPointers.find((pointer) => !isPart(marked, pointer));
+      if (missing !== undefined) throw new Error(`The mandatory pointer ${missing} matches nothing.`);
+      // The types of the objects on the way to a mandatory part are mandatory too.
       const parts = selectParts(marked, mandatoryPointers);
-      const selected = await toDeskolemizedNQuads({ document: parts, options });
+      const isAny = mandatoryPointers.length > 0;
+      const selected = isAny ? await toDeskolemizedNQuads({ document: parts, options }) : [];
       const mandatory = new Set(relabelBlankNodes({ nquads: selected, labelMap }));
       return {
         proofHash: await proofHash,

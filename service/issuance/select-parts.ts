@@ -6,6 +6,14 @@ export function tokensOf(pointer: string): string[] {
   return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** Whether a pointer matches a part of the document that is signed: null is not. */
+export function isPart(document: JsonObject, pointer: string): boolean {
+  let part: unknown = document;
+  for (const name of tokensOf(pointer))
+    part = typeof part === 'object' && part !== null ? new Map(Object.entries(part)).get(name) : undefined;
+  return part !== undefined && part !== null;
+}
+
 /** The disclosed parts of a document, by names and indexes. */
 type Selection = 'all' | Map<string, Selection>;
 

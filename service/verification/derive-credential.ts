@@ -32,7 +32,8 @@ export async function deriveCredential(
   if ('problem' in proof) throw new RequestError('PROOF_UNSUPPORTED', `The credential ${proof.problem}.`);
   for (const pointer of pointers) checkPointer(credential, pointer);
   try {
-    return await disclose(credential, pointers, documentLoader);
+    const [only] = [credential.proof].flat();
+    return await disclose({ ...credential, proof: only }, pointers, documentLoader);
   } catch (cause) {
     if (cause instanceof RequestError) throw cause;
     const { problem, isProven } = proofProblemOf(cause);

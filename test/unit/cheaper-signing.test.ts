@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
+import { createSignCryptosuite, type Cryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import { expect } from 'chai';
 import { encodeBase58 } from 'ethers';
 import type { ActiveContext, ProcessedContext } from 'jsonld/lib/ContextResolver.js';
@@ -50,17 +51,18 @@ describe('cheaper signing', () => {
   let documentLoader: DocumentLoader;
   /** One for all documents, as in the service: data cached for one must not affect the next. */
   let ours: ReturnType<typeof createIssuingCryptosuite>;
+  let statementKey: StatementKey;
 
   before(async () => {
     const { keyPair } = await createTestIssuer();
     documentLoader = createDocumentLoader(CONTEXT_URL);
     plain = await createPlainSign(keyPair, documentLoader);
-    const statementKey = await fixRandomness();
+    statementKey = await fixRandomness();
     ours = createIssuingCryptosuite(MANDATORY_POINTERS, () => statementKey);
   });
 
   /** The signed document as text, or the whole refusal. */
-  async function outcomeOf(credential: object, cryptosuite?: typeof ours): Promise<string> {
+  async function outcomeOf(credential: object, cryptosuite?: Cryptosuite): Promise<string> {
     try {
       return JSON.stringify(await plain(structuredClone(credential), DATE, cryptosuite));
     } catch (thrown) {
@@ -103,6 +105,20 @@ describe('cheaper signing', () => {
       { ...FULL, name: 'a term of the base context', description: '说明' },
     ];
     expect(await isTheSame(subjects.map(credentialWith))).to.equal(subjects.length);
+  });
+
+  it('makes that proof without mandatory pointers too, and none if one matches nothing', async () => {
+    const oursWith = (pointers: string[]) =>
+      outcomeOf(
+        credentialWith(FULL),
+        createIssuingCryptosuite(pointers, () => statementKey),
+      );
+    const suite = createSignCryptosuite({ mandatoryPointers: [] });
+    expect(await oursWith([])).to.equal(await outcomeOf(credentialWith(FULL), suite));
+    for (const pointer of ['/nothing', '/credentialSubject/links/0/x'])
+      expect(await oursWith(['/issuer', pointer])).to.contain(
+        `The mandatory pointer ${pointer} matches nothing.`,
+      );
   });
 
   it('agrees with the library on random subjects of every shape that the vocabulary allows', async () => {

@@ -86,6 +86,13 @@ describe('deriving a credential', () => {
     expect((await verifyWithLibrary(derived, issuer.didDocument)).verified).to.equal(true);
   });
 
+  it('takes a proof that is a list of one', async () => {
+    const derived = await derive(['/credentialSubject/blNumber'], { ...base, proof: [base.proof] });
+    expect((await verifyWithLibrary(derived, issuer.didDocument)).verified).to.equal(true);
+    const listed = { ...base, proof: [base.proof] };
+    expect((await verifyCredential(listed, fakeSources(issuer))).outcome).to.equal('valid');
+  });
+
   it('keeps mandatory members, and the result does not verify once one is removed', async () => {
     const derived = await derive(['/credentialSubject/scac']);
     for (const mandatory of ['issuer', 'validFrom', 'validUntil', 'credentialStatus']) {
