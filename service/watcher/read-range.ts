@@ -187,7 +187,7 @@ const refusing = new WeakMap<RpcClient, boolean>();
 
 /**
  * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
- * until it has answered once. If a node does not refuse, an answer without logs may mean that it is behind.
+ * until its answer is clear. If a node does not refuse, an answer without logs may mean that it is behind.
  */
 export async function refusesUnknownBlocks(client: RpcClient): Promise<boolean> {
   const known = refusing.get(client);
@@ -259,8 +259,8 @@ function leftOut({ index, blockNumber, transactionHash }: ChainLog): ChainError 
 
 /**
  * Combines decoded logs with their blocks and their places, in chain order. A log is found in its transaction
- * by its content. Its index is its place in its block, unless the node counts otherwise: then the logs of the
- * whole block are counted, so that events have the same places whichever node gave them.
+ * by its content. Its index is its place in its block. If indexes contradict each other, the logs of the
+ * whole block are counted instead, so that events are in the order of the chain.
  *
  * @param logs all logs of every transaction with a decoded log, in order within each transaction.
  */
