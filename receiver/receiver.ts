@@ -6,7 +6,7 @@ import { isGenuine, type FindKey } from './verify';
 
 /** Longest accepted body in bytes. An event has about one kilobyte. */
 const LONGEST_BODY = 1024 * 1024;
-/** Memory of a body that is always read. Only so many larger ones are read at once, in LONGEST_BODY each. */
+/** Memory of a body that is always read. Only so many larger ones are held at once, in LONGEST_BODY each. */
 const SMALL_BODY = 32 * 1024;
 export const MOST_LARGE = 32;
 /** The service has at most 1,000 deliveries of a registry to a subscription under way. */
@@ -56,13 +56,15 @@ export function createReceiver({ findKey, store, onProblem, refusal }: AnswerOpt
     } catch (cause) {
       if (!ctx.req.complete) return answer(ctx, 400, 'Body not complete');
       answer(ctx, 500, 'Not stored, send again', cause);
+    } finally {
+      large.delete(ctx.req);
     }
   });
   return app;
 }
 
-/** The large bodies that this process is reading. */
-let large = 0;
+/** The requests whose large bodies this process holds. */
+const large = new Set<IncomingMessage>();
 
 /**
  * Reads the bytes as they arrived, because the signature covers those; or the status and the text of a
@@ -76,10 +78,10 @@ async function readBody(request: IncomingMessage): Promise<Buffer | [413 | 503, 
     if (refusal) continue;
     if (length + chunk.length > LONGEST_BODY) refusal = [413, 'Body too large'];
     else if (length + chunk.length <= bytes.length) length += chunk.copy(bytes, length);
-    else if (large === MOST_LARGE) refusal = [503, 'Too many large bodies, send again'];
+    else if (!large.has(request) && large.size === MOST_LARGE)
+      refusal = [503, 'Too many large bodies, send again'];
     else {
-      large++;
-      request.once('close', () => large--);
+      large.add(request);
       bytes = Buffer.concat([bytes.subarray(0, length), chunk], LONGEST_BODY);
       length += chunk.length;
     }
@@ -104,7 +106,7 @@ export async function startReceiver(
   const { eventsFile, host, port } = options;
   const server = createServer(PATIENCE, (request, response) => {
     handler.then(
-      (handle) => handle(request, response),
+      (handle) => (request.socket.destroyed ? undefined : handle(request, response)),
       () => response.destroy(),
     );
   });
@@ -128,11 +130,21 @@ export async function startReceiver(
   };
 }
 
-/** A new connection takes the place of the one whose last answer, or beginning, is the longest ago. */
+/**
+ * A new connection takes the place of the one whose last answer, or beginning, is the longest ago. A sender
+ * that does not wait for an answer is cut off: its requests could take memory without end.
+ */
 function boundConnections(server: Server): void {
   const connections = new Set<Socket>();
-  const renew = (socket: Socket): unknown => connections.delete(socket) && connections.add(socket);
-  server.on('request', ({ socket }, response) => response.once('finish', () => renew(socket)));
+  const answering = new Set<Socket>();
+  server.on('request', ({ socket }, response) => {
+    if (answering.has(socket)) return void socket.destroy();
+    answering.add(socket);
+    response.once('close', () => {
+      answering.delete(socket);
+      if (connections.delete(socket)) connections.add(socket);
+    });
+  });
   server.on('connection', (socket: Socket) => {
     socket.once('close', () => connections.delete(socket));
     const [oldest] = connections.add(socket);

@@ -281,6 +281,41 @@ describe('receiver over HTTP', () => {
     for (const { socket } of others) socket.destroy();
   });
 
+  /** Keys come only after `release`. `asked` counts the requests that wait for one. */
+  function slowKeys(): { release: () => void; asked: () => number } {
+    const { promise, resolve } = newDeferred<void>();
+    const quick = findKey;
+    let asked = 0;
+    findKey = async (keyId) => {
+      asked += 1;
+      await promise;
+      return quick(keyId);
+    };
+    return { release: resolve, asked: () => asked };
+  }
+
+  it(`holds ${MOST_LARGE} large bodies at once while keys are fetched, and answers 503 to more`, async () => {
+    const { release, asked } = slowKeys();
+    const large = (number: number) => signed({ ...sampleEvent(number), padding: 'x'.repeat(100_000) });
+    const held = Array.from({ length: MOST_LARGE }, (_, index) => post(receiver.url, large(index + 1)));
+    await eventually('all have arrived', () => asked() === MOST_LARGE);
+    expect((await post(receiver.url, large(100))).status).to.equal(503);
+    release();
+    for (const { status } of await Promise.all(held)) expect(status).to.equal(200);
+    expect((await post(receiver.url, large(100))).status).to.equal(200);
+  });
+
+  it('cuts off a sender that does not wait for an answer', async () => {
+    const { release, asked } = slowKeys();
+    const one = textOf('POST /', { 'Content-Length': 1, 'X-Service-Signature': 'x' }, 'x');
+    const two = await rawRequest(receiver.url, one + one);
+    await two.ended();
+    expect(two.answer()).to.equal('');
+    release();
+    expect(asked()).to.be.at.most(1);
+    await send(event);
+  });
+
   it('gives the place of the connection that is the longest without an answer to a new one', async () => {
     const [oldest, active] = [await rawRequest(receiver.url, 'POST'), await rawRequest(receiver.url, '')];
     const others: RawRequest[] = [];
