@@ -40,9 +40,10 @@ const SHORTEST_SLEEP_MS = 100;
 const PROMPT_MS = 2_000;
 const PAUSE_AFTER_DATABASE_ERROR_MS = 1_000;
 const CHECK_CLOCK_EVERY_MS = 60_000;
-/** The clocks of processes that share a database may differ by so much. */
-const CLOCKS_DIFFER_MS = 60_000;
-/** A clock that is set back by less delays nothing by more. */
+/**
+ * A clock that is set back by less is corrected. While the worker sleeps, it does not see a clock that is set
+ * back by less than it sleeps. Both delay a retry by at most as much: a minute.
+ */
 const SET_BACK_MS = 1_000;
 /**
  * Requests still under way this long after the stop are aborted, so that they are settled before the process
@@ -166,22 +167,22 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     // Deliveries that end in the same tick are settled together.
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
-      const longestWaitMs = Math.max(leaseMs, options.schedule.maxDelayMs) + CLOCKS_DIFFER_MS;
-      const longestAskedMs = LONGEST_RETRY_AFTER_MS + CLOCKS_DIFFER_MS;
-      await makeDue(database.db, { channel, now: clock.now(), longestWaitMs, longestAskedMs });
+      const longestPauseMs = Math.max(LONGEST_RETRY_AFTER_MS, options.schedule.maxDelayMs);
+      await makeDue(database.db, { channel, now: clock.now(), leaseMs, longestPauseMs });
       checkedClockAt = performance.now();
       mayBeDue = true;
     }
     await turn();
     if (isOver()) return;
     const now = clock.now();
-    const isSetBack = now < lastNow - SET_BACK_MS;
-    lastNow = now;
-    if (isSetBack) {
+    if (now < lastNow - SET_BACK_MS) {
+      // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
       await endPauses(database, database.db, { channel, now });
+      lastNow = now;
       mayBeDue = true;
       return;
     }
+    lastNow = now;
     if (mayBackOff && !stopped && claimed.length === 0) {
       dueAt = await nextDueAt(database.db, channel);
       mayBackOff = dueAt !== undefined;

@@ -231,40 +231,45 @@ export async function releaseLease(
     .execute();
 }
 
+/** The clocks of processes that share a database may differ by so much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
 /**
- * Makes queues due that wait longer than possible. Their time was set before the system clock was set back;
- * without this they would not be sent until the clock reaches that time.
+ * Makes queues due whose wait begins in the future, by the clock of now, or is longer than possible. The
+ * system clock was set back since; without this they would not be sent until it reaches that time.
  *
- * @param longestWaitMs the longest lease or pause of the schedule. A longer pause remains if the clock was
- *   not set back since the attempt before it: the receiver asked for it.
- * @param longestAskedMs the longest pause that a receiver may ask for.
+ * @param leaseMs the length of a lease.
+ * @param longestPauseMs the longest pause of the schedule, or that a receiver may ask for.
  */
 export async function makeDue(
   db: Kysely<Schema>,
   {
     channel,
     now,
-    longestWaitMs,
-    longestAskedMs,
-  }: { channel: number; now: number; longestWaitMs: number; longestAskedMs: number },
+    leaseMs,
+    longestPauseMs,
+  }: Pick<Claim, 'channel' | 'now' | 'leaseMs'> & { longestPauseMs: number },
 ): Promise<void> {
+  const latest = now + CLOCKS_DIFFER_MS;
   await withoutLease(db, channel, now)
-    .where('next_attempt_at', '>', now + longestWaitMs)
+    // An index finds these.
+    .where('next_attempt_at', '>', latest)
     .where((eb) =>
       eb.or([
-        eb('next_attempt_at', '>', now + longestAskedMs),
-        eb(eb.fn.coalesce(lastAttemptAt(eb), eb.val(Number.MAX_SAFE_INTEGER)), '>', now),
+        eb('next_attempt_at', '>', latest + longestPauseMs),
+        eb(eb.fn.coalesce(lastAttemptAt(eb), eb('next_attempt_at', '-', leaseMs)), '>', latest),
       ]),
     )
     .execute();
 }
 
-/** Null if no attempt was recorded since the claim: none began, or its process has died. */
+/** The last attempt of a queue that waits after it; null for a lease, and if nothing was attempted. */
 function lastAttemptAt(eb: ExpressionBuilder<Schema, 'queues'>) {
   return eb
     .selectFrom('deliveries')
     .innerJoin('attempts', 'attempts.event', 'deliveries.event')
     .select(({ fn }) => fn.max('attempts.attempted_at').as('at'))
+    .where('queues.lease', 'is', null)
     .whereRef('deliveries.channel', '=', 'queues.channel')
     .whereRef('deliveries.token', '=', 'queues.token')
     .whereRef('deliveries.position', '=', 'queues.head')

@@ -95,6 +95,12 @@ describeOnEngines('the outbox', (on, engine) => {
     expect(next.eventId).not.to.equal(again.eventId);
   });
 
+  const DAY_MS = 24 * 3_600_000;
+  const makeAllDue = (): Promise<void> => {
+    const { database, channel, now } = outbox;
+    return makeDue(database.db, { channel, now, leaseMs: LEASE_MS, longestPauseMs: DAY_MS });
+  };
+
   it('makes only those deliveries due that a clock postponed before it was set back', async () => {
     const HOUR_MS = 3_600_000;
     const fail = (head: ClaimedHead | undefined, pauseMs: number): unknown =>
@@ -120,18 +126,31 @@ describeOnEngines('the outbox', (on, engine) => {
     const { 9: nine, ...others } = await headsOf();
     expect(others).to.deep.equal({});
     await fail(nine, 500);
-    const { channel, now } = outbox;
-    await makeDue(outbox.database.db, {
-      channel,
-      now,
-      longestWaitMs: LEASE_MS,
-      longestAskedMs: 24 * 3_600_000,
-    });
+    await makeAllDue();
     expect(Object.keys(await headsOf())).to.have.members(['6', '7', '8', '10', '11']);
     outbox.now += 500;
     expect(Object.keys(await headsOf())).to.deep.equal(['9']);
     outbox.now = before + 2 * HOUR_MS;
     expect(Object.keys(await headsOf())).to.include('5');
+  });
+
+  it('makes no delivery due that another process postponed or claimed by a clock 5 s ahead', async () => {
+    await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
+    const [first] = (await claim(1)) as [ClaimedHead];
+    await settle(failed(first, outbox.now, outbox.now + 12 * 3_600_000));
+    expect(await claim(1)).to.have.length(1);
+    outbox.now -= 5_000;
+    await makeAllDue();
+    expect(await claim()).to.deep.equal([]);
+  });
+
+  it('makes a delivery due whose pause is longer than any, although its attempt is past', async () => {
+    await store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
+    const [first, second] = (await claim()) as [ClaimedHead, ClaimedHead];
+    await settle(failed(first, outbox.now, outbox.now + DAY_MS));
+    await settle(failed(second, outbox.now, outbox.now + 2 * DAY_MS));
+    await makeAllDue();
+    expect((await claim()).map(({ eventId }) => eventId)).to.deep.equal([second.eventId]);
   });
 
   it('dates the first failure of a channel anew when the clock is set back', async () => {

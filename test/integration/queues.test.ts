@@ -194,10 +194,20 @@ describeOnEngines('delivery by queue', (on, engine) => {
     expect(await stateOf(8)).to.deep.equal(['delivered', 200]);
   });
 
-  it('tries again in time when the clock is set back by an hour while it waits', async () => {
-    const { database, channel } = outbox;
+  it('tries again in time when the clock is set back by an hour, also after an error', async () => {
+    const { channel } = outbox;
     outbox.now = systemClock.now();
     await store(1, 2);
+    // The first statement that ends the pauses fails.
+    let statements = 0;
+    const failing: KyselyPlugin = {
+      transformQuery({ node }) {
+        if (JSON.stringify(node).includes('"paused"') && ++statements === 1) throw new Error('no connection');
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    };
+    const database: Database = { ...outbox.database, db: outbox.database.db.withPlugin(failing) };
     let setBackMs = 0;
     const sent: number[] = [];
     const post = (body: string): number => {
@@ -211,22 +221,41 @@ describeOnEngines('delivery by queue', (on, engine) => {
       return queue?.attempts === 1 && queue.lease === null;
     });
     setBackMs = 3_600_000;
+    await eventually('the pauses are ended', () => statements === 2);
     await eventually('both are delivered', () => sent.length === 3);
     await worker.stop();
     expect(sent).to.deep.equal([1, 1, 2]);
   });
 
-  it('tries again at the start when the clock was set back by an hour before it', async () => {
+  for (const minutes of [5, 60])
+    it(`tries again at the start when the clock was set back by ${minutes} minutes before it`, async () => {
+      const { database, channel } = outbox;
+      outbox.now = systemClock.now();
+      await store(1, 1);
+      const [head] = await outbox.claim();
+      if (head) await outbox.settle(failed(head, outbox.now, outbox.now + 2_000));
+      const sent: string[] = [];
+      const clock = { now: () => systemClock.now() - minutes * 60_000 };
+      const worker = startWorker(database, channel, (body) => (sent.push(body), 200), { clock });
+      await eventually('it is delivered', () => sent.length === 1);
+      await worker.stop();
+    });
+
+  it('keeps a pause of three days if the schedule has such pauses', async () => {
     const { database, channel } = outbox;
     outbox.now = systemClock.now();
+    const DAY_MS = 24 * 3_600_000;
     await store(1, 1);
     const [head] = await outbox.claim();
-    if (head) await outbox.settle(failed(head, outbox.now, outbox.now + 2_000));
-    const sent: string[] = [];
-    const clock = { now: () => systemClock.now() - 3_600_000 };
-    const worker = startWorker(database, channel, (body) => (sent.push(body), 200), { clock });
-    await eventually('it is delivered', () => sent.length === 1);
+    if (head) await outbox.settle(failed(head, outbox.now, outbox.now + 3 * DAY_MS));
+    await outbox.store(2, [eventIn(2, 8n)]);
+    const sent: number[] = [];
+    const post = (body: string): number => (sent.push(...blocksOf([{ body }])), 200);
+    const schedule = { ...realisedOptions({}).retry, maxDelayMs: 5 * DAY_MS };
+    await using worker = startWorker(database, channel, post, { schedule });
+    await eventually('the other token is delivered', () => sent.includes(2));
     await worker.stop();
+    expect(sent).to.deep.equal([2]);
   });
 
   it('stops after the delivery under way when a feed is held, and goes on after the release', async () => {

@@ -1,19 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import { systemClock, type Clock } from '../../../service/base/clock';
+import { systemClock } from '../../../service/base/clock';
 import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import type { WebhookClient } from '../../../service/delivery/attempt-delivery';
 import { owned } from '../resources';
-import { startDeliveryWorker, type DeliveryWorker } from '../../../service/delivery/worker';
+import {
+  startDeliveryWorker,
+  type DeliveryWorker,
+  type DeliveryWorkerOptions,
+} from '../../../service/delivery/worker';
 
 /** Starts the worker of a channel whose requests are answered by `post`, with a status. */
 export function startWorker(
   database: Database,
   channel: number,
   post: (body: string) => number | Promise<number>,
-  { clock = systemClock, concurrency = 2 }: { clock?: Clock; concurrency?: number } = {},
+  {
+    clock = systemClock,
+    concurrency = 2,
+    schedule = realisedOptions({}).retry,
+  }: Partial<Pick<DeliveryWorkerOptions, 'clock' | 'concurrency' | 'schedule'>> = {},
 ): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
   const worker = startDeliveryWorker({
@@ -21,7 +29,7 @@ export function startWorker(
     channel,
     sentTo: { changedAt: 1, sinkHash: 'a sink' },
     client: clientOf(post),
-    schedule: realisedOptions({}).retry,
+    schedule,
     concurrency,
     timeoutMs: 1_000,
     clock,
