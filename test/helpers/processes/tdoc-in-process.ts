@@ -13,7 +13,9 @@ export function askTdocInProcess(
   settings: Record<string, string>,
   surroundings?: { cwd?: string },
 ): Promise<CommandAnswer> {
-  return answerOf(() => runTdoc(args), settings, surroundings);
+  // A process gets its arguments in UTF-8, which has no half of a surrogate pair.
+  const received = args.map((argument) => Buffer.from(argument).toString());
+  return answerOf(() => runTdoc(received), settings, surroundings);
 }
 
 /** The answer of what runs commands in this process with these settings. */

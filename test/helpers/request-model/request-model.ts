@@ -265,9 +265,10 @@ export async function createRequestPlace(engine: Engine): Promise<Place | undefi
     await eventually('/health is as before', async () => {
       const { status, conditions } = (await askJson(pool, 'GET', '/health')) as {
         status: string;
-        conditions: [];
+        /** Undefined while the database is busy. */
+        conditions?: [];
       };
-      return status === 'ok' && conditions.length === 0;
+      return status === 'ok' && conditions?.length === 0;
     });
     await issue(processes, local.accounts);
     // An answer of a large document is held until its connection has sent it.
