@@ -191,10 +191,10 @@ async function exchange(
 ): Promise<{ outcome: CheckingOutcome; parts: JsonParts }> {
   const parts: JsonParts = [];
   const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Uint8Array | CheckingOutcome]>;
-  sendPieces(child, bytes).then(
-    () => child.send(task),
-    () => child.kill('SIGKILL'),
-  );
+  // A process that could not be started has no channel.
+  sendPieces(child, bytes)
+    .then(() => child.send(task))
+    .catch(() => child.kill('SIGKILL'));
   for await (const [message] of messages) {
     if (!(message instanceof Uint8Array)) return { outcome: message, parts };
     parts.push(message);

@@ -12,7 +12,8 @@ export const UNWANTED =
  * a terminal, and direction marks could change how the line reads.
  */
 export function printable(text: string): string {
-  return cut(escaped(text), LONGEST_MESSAGE);
+  // The cost grows with the text, which may be of any length.
+  return cut(escaped(cut(text, LONGEST_MESSAGE)), LONGEST_MESSAGE);
 }
 
 /** A text with these characters as JSON escapes them. */

@@ -170,7 +170,9 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
       for (const value of values.filter(isJsonObject)) {
         if (typeof value['@id'] === 'string') {
           const named = objects.get(value['@id']);
-          const isAlone = filledIn(named?.object) === '1';
+          // Another name of such an object is not looked for, also if it has no value.
+          const names = Object.keys({ ...named?.object }).filter((name) => name !== '@context');
+          const isAlone = names.length === 1 && filledIn(named?.object) === '1';
           if (isNode(value) || (isAlone && unseen.has(value['@id']))) yield* inNode(value);
           else if (named && !isAlone) yield { pointer: `${named.pointer}/id`, ...SAME_ID };
           continue;

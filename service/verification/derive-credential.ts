@@ -1,5 +1,5 @@
 import type { JsonLdEvent } from 'jsonld';
-import { messageOf, RequestError } from '../base/errors';
+import { cut, messageOf, RequestError } from '../base/errors';
 import { pointerStep } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
 import { PreparedContexts } from '../issuance/prepared-contexts';
@@ -80,13 +80,14 @@ function membersOf(value: unknown): Map<string, unknown> {
 }
 
 function matchesNothing(pointer: string, parent: string, names: string[], wanted: string): RequestError {
-  const near = names.sort((a, b) => unlike(a, wanted) - unlike(b, wanted)).slice(0, MOST_SHOWN);
+  const like = cut(wanted);
+  const near = names.sort((a, b) => unlike(a, like) - unlike(b, like)).slice(0, MOST_SHOWN);
   const more = names.length > near.length ? `, and ${names.length - near.length} more` : '';
   const remedy =
     near.length === 0
       ? `There is nothing inside "${parent}".`
       : `Its members: ${near.map((name) => parent + pointerStep(name)).join(', ')}${more}.`;
-  const message = `The pointer ${pointer} matches nothing in the credential. ${remedy}`;
+  const message = `The pointer ${cut(pointer)} matches nothing in the credential. ${remedy}`;
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
 }
 
@@ -103,7 +104,10 @@ function pairsOf(name: string): Set<string> {
 }
 
 function invalid(pointer: string, problem: string): RequestError {
-  return new RequestError('POINTER_INVALID', `The pointer "${pointer}" cannot be disclosed: ${problem}.`);
+  return new RequestError(
+    'POINTER_INVALID',
+    `The pointer "${cut(pointer)}" cannot be disclosed: ${problem}.`,
+  );
 }
 
 /** A problem of a proof. `isProven`: the content is another one than was signed. */

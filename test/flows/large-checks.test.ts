@@ -28,7 +28,7 @@ describe('checks of the largest documents', () => {
 
   it('verify and derive a document of 50 MB with a character beyond Latin 1, as it was issued', async () => {
     // A line end is two characters in JSON.
-    const line = 'freight prepaid\n';
+    const line = 'freight prepaid, shipped on board\n';
     const lines = `中${line.repeat((LIMIT_BYTES - 1_000) / (line.length + 1))}`;
     const attachments = [{ data: lines, filename: 'a.txt', mimeType: 'text/plain' }];
     const body = bodyWith({ vessel: '长荣', attachments });

@@ -60,6 +60,12 @@ describe('content that the contexts of a document leave unsigned', () => {
       { a: { T: { id: 'urn:x:2' } } },
       '/a',
     ],
+    [
+      'a name without a value, beside the id in a map by id',
+      { a: { '@id': x('a'), '@container': '@id', '@type': '@id' } },
+      { a: { id: 'urn:x:1', 'SEAL-EVIL': [], 'released to Mallory': null } },
+      '/a',
+    ],
     ['a map by type', { a: { '@id': x('a'), '@container': '@type' } }, { a: { T: { b: 'x' } } }, '/a'],
     ['a graph', { a: { '@id': x('a'), '@container': '@graph' } }, { a: { b: 'x' } }, '/a'],
     ['a list in order', { a: { '@id': x('a'), '@container': '@list' } }, { a: ['x', 'y'] }, '/a'],

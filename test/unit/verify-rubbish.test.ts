@@ -84,11 +84,11 @@ describe('rubbish in place of a credential', () => {
     ['null', 'null', 'CREDENTIAL_INVALID'],
     ['a failure of POST /create', '{"error": {"message": "x"}}', 'CREDENTIAL_INVALID'],
     ['an answer without its credential', '{"signedW3CDocument": null}', 'CREDENTIAL_INVALID'],
-    ['100,000 levels of arrays', withX('['.repeat(100_000) + ']'.repeat(100_000)), 'CREDENTIAL_INVALID'],
+    ['100,000 levels of arrays', withX('['.repeat(100_000) + ']'.repeat(100_000)), 'FILE_UNREADABLE'],
     [
       '100,000 levels of objects',
       withX('{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000)),
-      'CREDENTIAL_INVALID',
+      'FILE_UNREADABLE',
     ],
     ['10,000 contexts', withContexts, 'CREDENTIAL_INVALID'],
   ] as const)
