@@ -170,9 +170,9 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
       for (const value of values.filter(isJsonObject)) {
         if (typeof value['@id'] === 'string') {
           const named = objects.get(value['@id']);
-          // Another name of such an object is not looked for, also if it has no value.
+          // Beside an id of the document's own, no name is looked for: none without a value may be there.
           const names = Object.keys({ ...named?.object }).filter((name) => name !== '@context');
-          const isAlone = names.length === 1 && filledIn(named?.object) === '1';
+          const isAlone = filledIn(named?.object) === '1' && (names.length === 1 || !names.includes('id'));
           if (isNode(value) || (isAlone && unseen.has(value['@id']))) yield* inNode(value);
           else if (named && !isAlone) yield { pointer: `${named.pointer}/id`, ...SAME_ID };
           continue;
