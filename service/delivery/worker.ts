@@ -168,21 +168,19 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     await setImmediate();
     if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
       const longestPauseMs = Math.max(LONGEST_RETRY_AFTER_MS, options.schedule.maxDelayMs);
-      await makeDue(database.db, { channel, now: clock.now(), leaseMs, longestPauseMs });
+      await makeDue(database.db, { channel, now: clock.now(), leaseMs }, longestPauseMs);
       checkedClockAt = performance.now();
       mayBeDue = true;
     }
     await turn();
     if (isOver()) return;
     const now = clock.now();
-    if (now < lastNow - SET_BACK_MS) {
-      // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
-      await endPauses(database, database.db, { channel, now });
-      lastNow = now;
-      mayBeDue = true;
-      return;
-    }
+    const isSetBack = now < lastNow - SET_BACK_MS;
+    // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
+    if (isSetBack) await endPauses(database, database.db, { channel, now });
+    mayBeDue ||= isSetBack;
     lastNow = now;
+    if (isSetBack) return;
     if (mayBackOff && !stopped && claimed.length === 0) {
       dueAt = await nextDueAt(database.db, channel);
       mayBackOff = dueAt !== undefined;

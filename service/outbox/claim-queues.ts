@@ -238,17 +238,12 @@ const CLOCKS_DIFFER_MS = 60_000;
  * Makes queues due whose wait begins in the future, by the clock of now, or is longer than possible. The
  * system clock was set back since; without this they would not be sent until it reaches that time.
  *
- * @param leaseMs the length of a lease.
  * @param longestPauseMs the longest pause of the schedule, or that a receiver may ask for.
  */
 export async function makeDue(
   db: Kysely<Schema>,
-  {
-    channel,
-    now,
-    leaseMs,
-    longestPauseMs,
-  }: Pick<Claim, 'channel' | 'now' | 'leaseMs'> & { longestPauseMs: number },
+  { channel, now, leaseMs }: Pick<Claim, 'channel' | 'now' | 'leaseMs'>,
+  longestPauseMs: number,
 ): Promise<void> {
   const latest = now + CLOCKS_DIFFER_MS;
   await withoutLease(db, channel, now)

@@ -98,7 +98,7 @@ describeOnEngines('the outbox', (on, engine) => {
   const DAY_MS = 24 * 3_600_000;
   const makeAllDue = (): Promise<void> => {
     const { database, channel, now } = outbox;
-    return makeDue(database.db, { channel, now, leaseMs: LEASE_MS, longestPauseMs: DAY_MS });
+    return makeDue(database.db, { channel, now, leaseMs: LEASE_MS }, DAY_MS);
   };
 
   it('makes only those deliveries due that a clock postponed before it was set back', async () => {
