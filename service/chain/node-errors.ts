@@ -115,9 +115,10 @@ const WORDS: readonly [RegExp, Refusal][] = [
     'fee too low',
   ],
   [/(gas ?price|max ?fee|tip|priority fee).{0,40}(too low|below|at least|minimum)/i, 'fee too low'],
+  [/(gas ?price|tip|priority fee).{0,40}(need|requir|\bmin\b|must be|<)\D{0,30}\d/i, 'fee too low'],
   [/intrinsic gas|requires at least \d+ gas|block gas limit|gas cap|gas ?limit.*(exceed|too)/i, 'gas'],
   [/pool is full|tries to replace pending|too distant|too ?far ?in ?future|spammer/i, 'busy'],
-  [/rate limit|too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
+  [/too many|limit reached|limit exceeded|try again|timed? ?out|busy/i, 'busy'],
 ];
 
 /** Messages of nodes that have the transaction already. */

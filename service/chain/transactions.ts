@@ -69,11 +69,13 @@ export function withLeastTip(fees: TransactionFees, tip: bigint): TransactionFee
 const MOST_NAMED_TIP = 100_000_000_000n;
 /** A number of wei, unless it is one of gwei, that nodes and gateways ask for at least. */
 const NAMED_FEE = /(?:need|requir|minimum|\bmin\b|at least|must be|<)\D{0,30}?(\d+(?:\.\d+)?) ?(gwei)?/gi;
+/** A comma between thousands. */
+const THOUSANDS = /(?<=\d),(?=\d{3}(?!\d))/g;
 
 /** The least priority fee that a node's refusal names; 0 if it names none that is believed. */
 export function namedTip(refusal: string): bigint {
   if (!/\btip\b|priority|gas ?price/i.test(refusal)) return 0n;
-  const named = [...refusal.matchAll(NAMED_FEE)].map(([, number = '', unit]) =>
+  const named = [...refusal.replace(THOUSANDS, '').matchAll(NAMED_FEE)].map(([, number = '', unit]) =>
     unit || number.includes('.') ? weiOf(number) : BigInt(number),
   );
   const highest = named.reduce((most, fee) => (fee > most ? fee : most), 0n);

@@ -102,6 +102,8 @@ export class Nonces {
 
 const KEEP_GAS_MS = 5 * 60_000;
 const SHORTEST_FEE_AGE_MS = 1_000;
+/** A node may ask for less later, and may have named more than it needs. */
+const KEEP_TIP_MS = 3_600_000;
 /**
  * Percent of the estimate. Ids and addresses with more zero bytes cost up to 864 gas less than others, a
  * fiftieth of this margin.
@@ -111,10 +113,10 @@ const MARGIN = 115n;
 /** Signs mint transactions. Gas limits and fees are read once and kept for a while for all mints. */
 export class TransactionTerms {
   /** Gas limits by the length of the remark. */
-  readonly #limits = new Map<number, Kept<bigint>>();
-  #fees: Kept<TransactionFees> | undefined;
-  /** The highest that a refusal has named. */
-  #leastTip = 0n;
+  readonly #limits = new Map<number, Kept<Promise<bigint>>>();
+  #fees: Kept<Promise<TransactionFees>> | undefined;
+  /** The priority fee that a refusal has named last. */
+  #leastTip: Kept<bigint> | undefined;
 
   readonly #registry: TradeTrustTokenStandard;
 
@@ -153,7 +155,8 @@ export class TransactionTerms {
   fees(): Promise<TransactionFees> {
     const { network, readFees } = this.options;
     if (isFresh(this.#fees, Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS))) return this.#fees.value;
-    const value = readFees().then((fees) => withLeastTip(fees, this.#leastTip));
+    const leastTip = isFresh(this.#leastTip, KEEP_TIP_MS) ? this.#leastTip.value : 0n;
+    const value = readFees().then((fees) => withLeastTip(fees, leastTip));
     this.#fees = { value, at: performance.now() };
     value.catch(() => this.forgetFees());
     return value;
@@ -161,7 +164,8 @@ export class TransactionTerms {
 
   /** Drops the kept fees because they were too low; the next call reads them anew. */
   forgetFees(refusal = ''): void {
-    this.#leastTip = highest(this.#leastTip, namedTip(refusal));
+    const tip = namedTip(refusal);
+    if (tip > 0n) this.#leastTip = { value: tip, at: performance.now() };
     this.#fees = undefined;
   }
 
@@ -202,7 +206,7 @@ export class TransactionTerms {
 }
 
 interface Kept<T> {
-  value: Promise<T>;
+  value: T;
   at: number;
 }
 

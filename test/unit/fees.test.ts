@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FeeData, parseUnits } from 'ethers';
+import { FeeData, parseUnits, ZeroAddress } from 'ethers';
 import {
   highestGasPrice,
   namedTip,
@@ -7,7 +7,10 @@ import {
   type FeeReading,
   type TransactionFees,
 } from '../../service/chain/transactions';
+import type { MintQueueOptions } from '../../service/minting/mint';
+import { TransactionTerms } from '../../service/minting/transaction-terms';
 import { errorOf } from '../helpers/error-of';
+import { stopLater } from '../helpers/resources';
 
 const reading = (parts: Partial<FeeReading>): FeeReading => ({
   gasPricing: 'eip-1559',
@@ -80,6 +83,9 @@ describe('the fees of a transaction', () => {
     ['FeeTooLow, EffectivePriorityFeePerGas too low 1000000000 < 31000000000, BaseFee: 7', 31],
     ['gas price must be at least 27.5 gwei', 27.5],
     ['max priority fee per gas is below the minimum of 26 Gwei', 26],
+    ['gas price too low: it must be at least 25,000,000,000 wei', 25],
+    ['gas price: min 30,000,000,001, got 1', 30.000000001],
+    ['tip too low: at least 26000000000,123456789', 26],
     ['Gas price below configured minimum gas price', 0],
     ['max fee per gas less than block base fee: address 0x12, maxFeePerGas: 1, baseFee: 7', 0],
     ['transaction underpriced: tip needed 99000000000000, tip permitted 1', 0],
@@ -87,6 +93,30 @@ describe('the fees of a transaction', () => {
   ] as const)
     it(`names ${tip} gwei by "${refusal}"`, () =>
       expect(namedTip(refusal)).to.equal(parseUnits(String(tip), 'gwei')));
+
+  it('are raised for an hour to the priority fee that a refusal names', async () => {
+    const real = performance.now.bind(performance);
+    stopLater('the time of the test', () => void (performance.now = real));
+    let now = 1_000_000;
+    performance.now = () => now;
+    const terms = new TransactionTerms({
+      registryAddress: ZeroAddress,
+      network: { blockTimeMs: 2_000 },
+      readFees: () => readFees(reading({})),
+    } as MintQueueOptions);
+    const tip = async (): Promise<unknown> => {
+      const fees = await terms.fees();
+      return fees.type === 2 && fees.maxPriorityFeePerGas;
+    };
+    terms.forgetFees('transaction underpriced: tip needed 90000000000, tip permitted 1000000000');
+    now += 59 * 60_000;
+    expect(await tip()).to.equal(90_000_000_000n);
+    terms.forgetFees('replacement transaction underpriced');
+    now += 60_000;
+    expect(await tip()).to.equal(2n);
+    terms.forgetFees('transaction underpriced: tip needed 30000000000, tip permitted 1000000000');
+    expect(await tip()).to.equal(30_000_000_000n);
+  });
 
   it('are unknown when the node reports none, which is a retryable error', async () => {
     const none = reading({ gasPricing: 'legacy', readNode: async () => new FeeData(null, null, null) });

@@ -84,6 +84,10 @@ describe('the decisions of the mint queue', () => {
         'Transaction maxFeePerGas (1) is too low for the next block, which has a baseFeePerGas of 9',
         'FeeTooLow, MaxFeePerGas too low.',
         'Gas price below configured minimum gas price',
+        'tip cap 1500000000 < 30000000000',
+        'gas tip must be 30 gwei',
+        'priority fee: 1 gwei, required: 30 gwei',
+        'gas price needed: 25,000,000,000',
       ],
       gas: [
         'GasLimitExceeded, Gas limit: 1, gas limit of rejected tx: 2',
