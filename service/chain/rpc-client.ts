@@ -221,7 +221,7 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
   protected async sendOnce(payload: Payload): Promise<JsonRpcResult[]> {
     for (let attempt = 1; ; attempt++) {
       const answers = await this.transport.send(payload);
-      const verdicts = [payload].flat().map((call, index) => this.#suspicion.judge(call, answers[index]));
+      const verdicts = [payload].flat().map((call, at) => this.#suspicion.judge(payload, call, answers[at]));
       const refused = answers[verdicts.indexOf('rate')];
       if (refused && 'error' in refused) throw noAnswer('too many requests', refused.error, 429);
       if (!verdicts.includes('unsure') || attempt === ATTEMPTS) return answers as JsonRpcResult[];
@@ -248,13 +248,13 @@ class RateSuspicion {
   readonly #answeredAt = new Map<string, number>();
   /** The times of the last answers. */
   #answers: number[] = [];
-  #alike = { words: '', ids: new Set<number>(), since: 0 };
+  #alike = { words: '', requests: new Set<Payload>(), since: 0 };
 
   /**
    * `unsure`: the request is repeated. A transaction and a range of logs are not, unless other requests get
    * the same error: those who send them know more refusals.
    */
-  judge({ id, method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
+  judge(request: Payload, { method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
     if (isThrottled(answer)) return 'rate';
     const now = performance.now();
     const isRecent = (at = -Infinity): boolean => now - at < TOGETHER_MS;
@@ -266,10 +266,10 @@ class RateSuspicion {
     if (!isUnknown(answer) || !isBusy) return 'known';
     const words = String(nodeErrorOf(answer)).replace(/0x[\da-f]+|\d+/gi, '');
     if (words !== this.#alike.words || !isRecent(this.#alike.since))
-      this.#alike = { words, ids: new Set(), since: now };
+      this.#alike = { words, requests: new Set(), since: now };
     const isOwn = method === 'eth_sendRawTransaction' || method === 'eth_getLogs';
-    if (!isOwn) this.#alike.ids.add(id);
-    const isRate = this.#alike.ids.size >= MOST_ALIKE && isRecent(this.#answeredAt.get(method));
+    if (!isOwn) this.#alike.requests.add(request);
+    const isRate = this.#alike.requests.size >= MOST_ALIKE && isRecent(this.#answeredAt.get(method));
     return isRate ? 'rate' : isOwn ? 'known' : 'unsure';
   }
 }

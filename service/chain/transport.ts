@@ -212,7 +212,7 @@ export function createSocketTransport(url: string, timeoutMs: number): SocketTra
   };
 }
 
-/** Requests have lower ids. Nodes use 0 for errors about a request whose id they do not know. */
+/** Requests have lower ids. A node gives an error about an unreadable request another id, such as 0 or -1. */
 const SUBSCRIPTION_ID = 2 ** 31 - 1;
 
 /** Requests and answers over one WebSocket. */
@@ -253,9 +253,9 @@ function openSocket(
   function take(message: unknown): void {
     const { id, method, params, error } = isObject(message) ? message : {};
     if (method === 'eth_subscription') onNewHead(isObject(params) ? params.result : undefined);
-    else if (id) waiting.get(Number(id))?.resolve(message);
-    else if (isObject(error))
-      for (const { reject } of waiting.values()) reject(noAnswer('the node answers without an id', error));
+    else if (waiting.has(Number(id))) waiting.get(Number(id))?.resolve(message);
+    else if (isObject(error) && id !== SUBSCRIPTION_ID)
+      for (const { reject } of waiting.values()) reject(noAnswer('the node names no request', error));
   }
 
   /** Messages of one turn of the event loop go into one packet: each packet may wake the node's process. */

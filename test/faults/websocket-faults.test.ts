@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { messageOf } from '../../service/base/errors';
+import { newDeferred } from '../../service/base/waiting';
 import { headOf } from '../../service/chain/read-chain';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
@@ -108,6 +109,8 @@ describe('the service with a node over WebSocket', () => {
     ['no id', undefined],
     ['the id null', null],
     ['the id 0', 0],
+    ['the id -1', -1],
+    ['an id that is text', 'x'],
   ] as const) {
     const error = { code: -32000, message: 'the node has a headache' };
 
@@ -153,6 +156,20 @@ describe('the service with a node over WebSocket', () => {
       await told;
     });
   }
+
+  it('goes on waiting for its answers when the node refuses the subscription', async () => {
+    const answered = newDeferred<'none'>();
+    const proxy = await startRpcProxy(local.node.url, () => answered.promise);
+    const front = await startSocketFront(proxy.url);
+    const client = createRpcClient(front.url, findNetwork('31337') as Network);
+    stopLater('the client', () => client.destroy());
+    const head = client.getBlockNumber();
+    await eventually('it is asked', () => proxy.calls.includes('eth_blockNumber'));
+    front.say({ jsonrpc: '2.0', id: 2 ** 31 - 1, error: { code: -32601, message: 'no subscriptions' } });
+    answered.resolve('none');
+    expect(await head).to.equal(await local.client.getBlockNumber());
+    expect(proxy.counts().eth_blockNumber).to.equal(1);
+  });
 
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);

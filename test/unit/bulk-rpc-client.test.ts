@@ -117,6 +117,19 @@ describe('calls in batches', () => {
     expect(areTogether()).to.deep.equal([true, true, false, false, true]);
   });
 
+  it('are sent one by one when a batch is refused in words that are not known', async () => {
+    const unknown = { code: -32050, message: 'the hamster is tired' };
+    let batches = 0;
+    answer = (body) => {
+      if (!Array.isArray(body)) return { body: doubled(body) };
+      return ++batches === 1
+        ? { body: body.map(doubled) }
+        : { body: { jsonrpc: '2.0', id: null, error: unknown } };
+    };
+    expect(await callEach([1, 2, 3, 4], 2)).to.deep.equal([2, 4, 6, 8, 2, 4, 6, 8]);
+    expect(areTogether().slice(-4)).to.deep.equal(Array<boolean>(4).fill(false));
+  });
+
   it('are not sent one by one when the provider throttles the batch', async () => {
     answer = (body) => (Array.isArray(body) ? { status: 429, body: 'slower' } : { body: doubled(body) });
     const failure = await failureOf(callEach([1, 2, 3]));
