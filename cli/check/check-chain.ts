@@ -36,6 +36,7 @@ import {
 
 /** Fewer mints than this are a warning. */
 const FEW_MINTS = 100n;
+
 /** Checks the nodes of a chain side by side, then the registries and the wallet through those that answer. */
 export async function checkChain(
   checked: readonly CheckedNode[],
@@ -65,6 +66,7 @@ export async function checkChain(
     }
   }
 }
+
 /** The service leaves a node out that stays this many blocks behind. */
 const MOST_BEHIND = 3;
 

@@ -43,6 +43,7 @@ export interface OpenNode extends CheckedNode {
   client: RpcClient;
   bulkClient: RpcClient;
 }
+
 /** `usable`: the node, unless it does not answer or is of another chain. Nothing else is asked of it then. */
 export async function checkNode(
   node: OpenNode,
