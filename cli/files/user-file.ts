@@ -23,7 +23,7 @@ export async function readJsonInput(path: string): Promise<unknown> {
   const bytes = await bytesOf(path);
   const text = decode(bytes, name);
   const value = parse(text, name);
-  const { repeated, depth } = scanJson(bytes);
+  const { repeated, depth } = scanJson(bytes, { mostDepth: DEEPEST });
   if (depth > DEEPEST)
     throw new ConfigurationError(
       'FILE_UNREADABLE',

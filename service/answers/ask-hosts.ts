@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { Agent, fetch } from 'undici';
 import type { SinkRules } from '../base/sink-rules';
 import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
-import { createFetching, type Get } from '../did/fetch-json';
+import { createFetchingBytes, type Get } from '../did/fetch-json';
 import type { Found } from './checking-channel';
 
 const CONNECT_WITHIN_MS = 5_000;
@@ -11,7 +11,8 @@ const CONNECT_WITHIN_MS = 5_000;
 const FORBIDDEN = 'this service does not connect to addresses of its kind';
 
 /**
- * Fetches JSON from allowed addresses only, and adds it to what was found.
+ * Fetches from allowed addresses only, and adds the answers to what was found. They are not read here: a
+ * stranger chose them, and they would hold up all others.
  *
  * @param withinMs for all that a check fetches. `restMs`: what is left of it.
  * @param left aborts when nobody waits for the answers any more.
@@ -39,16 +40,13 @@ export async function askHosts(
       throw new Error(FORBIDDEN);
     });
   };
-  const fetchOne = createFetching(withinMs, get, restMs);
+  const fetchOne = createFetchingBytes(withinMs, get, restMs);
   try {
     await Promise.all(
       urls.map(async (href) => {
         const answer = await fetchOne(new URL(href));
         const mayComeLater = answer.kind === 'unavailable' && !forbidden.has(answer.url);
-        fetched.set(
-          href,
-          answer.kind === 'json' ? { ...answer, json: undefined } : { ...answer, mayComeLater },
-        );
+        fetched.set(href, { ...answer, mayComeLater });
       }),
     );
   } finally {

@@ -6,13 +6,14 @@ import { ServiceError } from '../base/errors';
 import { createSemaphore } from '../base/semaphore';
 import type { SinkRules } from '../base/sink-rules';
 import { untilAborted } from '../base/waiting';
+import { inheritedEnvironment } from '../config/config';
 import { LONGEST_FETCHING_MS } from '../did/fetch-json';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
 import type { NetworkNode } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
 import { askHosts } from './ask-hosts';
-import { sendPieces, type CheckingOutcome, type CheckingTask, type Found } from './checking-channel';
+import { send, sendPieces, type CheckingOutcome, type CheckingTask, type Found } from './checking-channel';
 
 /** JSON in UTF-8, as it is sent. */
 export type JsonParts = Uint8Array[];
@@ -69,6 +70,9 @@ const LONGEST_MS = 300_000;
  * objects with the 50 MB, line ends and a Chinese letter in each, were signed with 640 and verified with 896.
  */
 const HEAP_MEGABYTES = 1536;
+const LATE = `it took longer than ${LONGEST_MS / 1_000} s`;
+const LOST = 'its process was lost. It may need more memory than a check may have';
+const NOT_STARTED = 'its process could not be started';
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
 /** One process for checks of credentials, one for what is typed in the console, one that reads evidence. */
@@ -78,9 +82,10 @@ export function createCheckingPool({
   fetchMs = LONGEST_FETCHING_MS,
   heapMegabytes = HEAP_MEGABYTES,
 }: CheckingSettings): CheckingPool {
-  const credentials = createChecker(heapMegabytes);
-  const typed = createChecker(heapMegabytes);
-  const collected = createChecker(heapMegabytes);
+  const credentials = createChecker(heapMegabytes, {});
+  const typed = createChecker(heapMegabytes, {});
+  // It connects to nodes, with the certificates and proxies of this machine.
+  const collected = createChecker(heapMegabytes, inheritedEnvironment());
   const stopping = new AbortController();
 
   /** Asks others without a permit: the maker of a credential chooses how long that takes. */
@@ -91,28 +96,34 @@ export function createCheckingPool({
     left: AbortSignal,
     readToken?: ReadToken,
   ): Promise<JsonParts> {
-    const signal = AbortSignal.any([left, stopping.signal]);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(ended(LATE)), LONGEST_MS);
+    const signal = AbortSignal.any([left, stopping.signal, late.signal]);
     const found: Found = { fetched: new Map(), lookedUp: [] };
     let restMs = fetchMs;
-    for (;;) {
-      const { outcome, parts } = await checker.run({ ...task, contextUrl, found }, bytes, signal);
-      if ('error' in outcome) throw fromTransferredError(outcome.error);
-      if ('isDone' in outcome) return parts;
-      const { urls, token } = outcome.wanted;
-      const began = performance.now();
-      const nodes: string[] = [];
-      const asking = Promise.all([
-        askHosts(urls, found, { rules, withinMs: fetchMs, restMs }, signal).then(
-          () => (restMs -= performance.now() - began),
-        ),
-        token &&
-          readToken?.(token, nodes).then(
-            (state) => (found.token = { state }),
-            (error: unknown) => (found.token = { error: toTransferredError(error) }),
+    try {
+      for (;;) {
+        const { outcome, parts } = await checker.run({ ...task, contextUrl }, bytes, found, signal);
+        if ('error' in outcome) throw fromTransferredError(outcome.error);
+        if ('isDone' in outcome) return parts;
+        const { urls, token } = outcome.wanted;
+        const began = performance.now();
+        const nodes: string[] = [];
+        const asking = Promise.all([
+          askHosts(urls, found, { rules, withinMs: fetchMs, restMs }, signal).then(
+            () => (restMs -= performance.now() - began),
           ),
-      ]);
-      await untilAborted(signal, asking);
-      found.lookedUp.push(...nodes);
+          token &&
+            readToken?.(token, nodes).then(
+              (state) => (found.token = { state }),
+              (error: unknown) => (found.token = { error: toTransferredError(error) }),
+            ),
+        ]);
+        await untilAborted(signal, asking);
+        found.lookedUp.push(...nodes);
+      }
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -123,7 +134,7 @@ export function createCheckingPool({
     evidence: (node, location, left) =>
       check(collected, { kind: 'evidence', source: { node, location } }, new Uint8Array(), left),
     async stop() {
-      stopping.abort(ended(new Error('The service stops.'), false));
+      stopping.abort(ended('the service stops'));
       await Promise.all([credentials, typed, collected].map((checker) => checker.stop()));
     },
   };
@@ -131,11 +142,12 @@ export function createCheckingPool({
 
 /** A process that runs one task at a time. */
 interface Checker {
-  run(task: CheckingTask, bytes: Uint8Array, left: AbortSignal): ReturnType<typeof exchange>;
+  run(task: CheckingTask, bytes: Uint8Array, found: Found, left: AbortSignal): ReturnType<typeof exchange>;
   stop(): Promise<void>;
 }
 
-function createChecker(heapMegabytes: number): Checker {
+/** @param env has none of the secrets of the service. */
+function createChecker(heapMegabytes: number, env: Record<string, string>): Checker {
   const { hold } = createSemaphore(IN_TURN, BUSY);
   let child: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -144,8 +156,7 @@ function createChecker(heapMegabytes: number): Checker {
     const started = fork(PROCESS, {
       serialization: 'advanced',
       execArgv: [`--max-old-space-size=${heapMegabytes}`],
-      // Without the secrets of the service.
-      env: {},
+      env,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     const forget = (): void => void (child = child === started ? undefined : child);
@@ -160,17 +171,16 @@ function createChecker(heapMegabytes: number): Checker {
   }
 
   return {
-    run: (task, bytes, left) =>
+    run: (task, bytes, found, left) =>
       hold(left, async () => {
         clearTimeout(idle);
-        const late = AbortSignal.timeout(LONGEST_MS);
+        const used = (child ??= start());
         try {
-          child ??= start();
-          return await untilAborted(AbortSignal.any([left, late]), exchange(child, task, bytes));
+          return await untilAborted(left, exchange(used, task, bytes, found));
         } catch (cause) {
           kill();
           left.throwIfAborted();
-          throw ended(cause, late.aborted);
+          throw ended(used.pid === undefined ? NOT_STARTED : LOST, cause);
         } finally {
           idle = setTimeout(kill, IDLE_MS).unref();
         }
@@ -188,13 +198,17 @@ async function exchange(
   child: ChildProcess,
   task: CheckingTask,
   bytes: Uint8Array,
+  { fetched, ...found }: Found,
 ): Promise<{ outcome: CheckingOutcome; parts: JsonParts }> {
   const parts: JsonParts = [];
   const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Uint8Array | CheckingOutcome]>;
+  const sending = async (): Promise<void> => {
+    await sendPieces(child, bytes);
+    for (const [href, answer] of fetched) await send(child, { href, answer });
+    await send(child, { task, found });
+  };
   // A process that could not be started has no channel.
-  sendPieces(child, bytes)
-    .then(() => child.send(task))
-    .catch(() => child.kill('SIGKILL'));
+  sending().catch(() => child.kill('SIGKILL'));
   for await (const [message] of messages) {
     if (!(message instanceof Uint8Array)) return { outcome: message, parts };
     parts.push(message);
@@ -202,9 +216,6 @@ async function exchange(
   throw new Error(`Its process ended with ${child.signalCode ?? child.exitCode}.`);
 }
 
-function ended(cause: unknown, isLate: boolean): ServiceError {
-  const message = isLate
-    ? `The check took longer than ${LONGEST_MS / 1_000} s, and was ended.`
-    : 'The check ended early: its process was lost. It may need more memory than a check may have.';
-  return new ServiceError('CHECK_ENDED', message, { cause, remedy: REMEDY });
+function ended(reason: string, cause?: unknown): ServiceError {
+  return new ServiceError('CHECK_ENDED', `The check ended early: ${reason}.`, { cause, remedy: REMEDY });
 }

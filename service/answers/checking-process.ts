@@ -1,10 +1,12 @@
 import { systemClock } from '../base/clock';
+import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
 import { newDeferred } from '../base/waiting';
 import { validateRequest } from '../validation/validate-request';
 import { collectEvidence } from '../evidence/collect-evidence';
 import type { EvidenceFile } from '../evidence/evidence-file';
+import { jsonIn } from '../did/fetched-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
@@ -22,19 +24,32 @@ import {
   type CheckingOutcome,
   type CheckingTask,
   type Found,
+  type ToProcess,
   type Wanted,
 } from './checking-channel';
 import type { VerifiedView } from './views';
 
-const pieces: Uint8Array[] = [];
+reachDistantHosts();
 
-process.on('message', (message: Uint8Array | CheckingTask) => {
+let pieces: Uint8Array[] = [];
+let fetched: Found['fetched'] = new Map();
+
+process.on('message', (message: ToProcess) => {
   if (message instanceof Uint8Array) pieces.push(message);
-  else void check(message, Buffer.concat(pieces.splice(0))).then((outcome) => process.send?.(outcome));
+  else if ('href' in message) fetched.set(message.href, message.answer);
+  else {
+    const task = { ...message.task, found: { ...message.found, fetched } };
+    void check(task, Buffer.concat(pieces)).then((outcome) => process.send?.(outcome));
+    pieces = [];
+    fetched = new Map();
+  }
 });
 process.on('disconnect', () => process.exit());
 
-async function check(task: CheckingTask, bytes: Uint8Array): Promise<CheckingOutcome> {
+/** A task, and all answers of others. */
+type WholeTask = CheckingTask & { found: Found };
+
+async function check(task: WholeTask, bytes: Uint8Array): Promise<CheckingOutcome> {
   try {
     const body = task.source ? {} : parseBody(bytes, MOST_CHECKED_VALUES);
     const { others, wanting } = createOthers(task.found);
@@ -66,9 +81,9 @@ function createOthers({ fetched, token }: Found): { others: Others; wanting: Pro
   const others: Others = {
     async fetchJson({ href }) {
       const answer = fetched.get(href);
-      if (answer?.kind === 'json') return { ...answer, json: JSON.parse(answer.text) as unknown };
-      if (answer === undefined && !wanted.urls.includes(href)) wanted.urls.push(href);
-      return answer ?? stand();
+      if (answer) return jsonIn(answer);
+      if (!wanted.urls.includes(href)) wanted.urls.push(href);
+      return stand();
     },
     async readToken(location) {
       if (token && 'state' in token) return token.state;
@@ -80,7 +95,7 @@ function createOthers({ fetched, token }: Found): { others: Others; wanting: Pro
   return { others, wanting };
 }
 
-type Check = (body: JsonObject, task: CheckingTask, others: Others) => Promise<object>;
+type Check = (body: JsonObject, task: WholeTask, others: Others) => Promise<object>;
 
 const CHECKS: Readonly<Record<CheckingTask['kind'], Check>> = {
   validate: validateRequest,
@@ -103,7 +118,7 @@ async function evidenceOf(source: CheckingTask['source']): Promise<EvidenceFile>
   );
 }
 
-async function verify(body: JsonObject, task: CheckingTask, others: Others): Promise<VerifiedView> {
+async function verify(body: JsonObject, task: WholeTask, others: Others): Promise<VerifiedView> {
   const credential = credentialIn(parseVerifyRequest(body));
   const knownContexts = createDocumentLoader(task.contextUrl);
   // A verification loads them later: here they are asked for together with the issuer and the token.
@@ -141,7 +156,7 @@ async function verify(body: JsonObject, task: CheckingTask, others: Others): Pro
 /** @throws RequestError CONTEXT_UNAVAILABLE (retryable), or the errors of deriveCredential. */
 async function derive(
   body: JsonObject,
-  { contextUrl, found }: CheckingTask,
+  { contextUrl, found }: WholeTask,
   others: Others,
 ): Promise<{ verifiableCredential: JsonObject }> {
   const { verifiableCredential, options } = parseDeriveRequest(body);

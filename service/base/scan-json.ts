@@ -21,8 +21,8 @@ const END_OF_LIST = 0x5d;
 const OBJECT = 0x7b;
 const END_OF_OBJECT = 0x7d;
 
-/** The names of an object so far and its latest one, or the index in a list. */
-type Open = { names: Set<string>; latest: string | undefined } | { index: number };
+/** The latest name of an object and those before it, or the index in a list. */
+type Open = { latest?: string | undefined; before?: Set<string> } | { index: number };
 
 /**
  * Counts the values of a JSON text, and finds a name that an object has twice. RFC 8259 (section 4) leaves
@@ -30,13 +30,16 @@ type Open = { names: Set<string>; latest: string | undefined } | { index: number
  * takes. Long texts cost little, because the characters inside strings are skipped.
  *
  * @param json UTF-8. What is said of a text that is not JSON means nothing.
- * @param mostValues the scan ends when there are more.
+ * @param limits the scan ends when there are more values, or when they are nested more deeply.
  */
-export function scanJson(json: Uint8Array, mostValues = Infinity): JsonScan {
+export function scanJson(
+  json: Uint8Array,
+  { mostValues = Infinity, mostDepth = Infinity }: { mostValues?: number; mostDepth?: number } = {},
+): JsonScan {
   const text = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const open: Open[] = [];
   const scan: JsonScan = { values: 0, depth: 0, repeated: undefined };
-  for (let at = 0; at < text.length && scan.values <= mostValues; at++) {
+  for (let at = 0; at < text.length && scan.values <= mostValues && scan.depth <= mostDepth; at++) {
     const byte = text[at];
     if (byte === QUOTE) {
       const start = at;
@@ -44,17 +47,19 @@ export function scanJson(json: Uint8Array, mostValues = Infinity): JsonScan {
       const within = open.at(-1);
       if (within === undefined || 'index' in within || within.latest !== undefined) continue;
       within.latest = nameIn(text.subarray(start, at + 1));
-      if (within.names.has(within.latest)) scan.repeated ??= pointerTo(open);
-      within.names.add(within.latest);
+      if (within.before?.has(within.latest)) scan.repeated ??= pointerTo(open);
     } else if (byte === OBJECT || byte === LIST) {
       scan.values += 1;
-      open.push(byte === LIST ? { index: 0 } : { names: new Set(), latest: undefined });
+      open.push(byte === LIST ? { index: 0 } : {});
       scan.depth = Math.max(scan.depth, open.length);
     } else if (byte === COMMA) {
       scan.values += 1;
       const within = open.at(-1);
       if (within && 'index' in within) within.index += 1;
-      else if (within) within.latest = undefined;
+      else if (within?.latest !== undefined) {
+        (within.before ??= new Set()).add(within.latest);
+        within.latest = undefined;
+      }
     } else if (byte === END_OF_OBJECT || byte === END_OF_LIST) open.pop();
   }
   return scan;

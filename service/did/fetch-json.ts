@@ -1,18 +1,7 @@
 import { codeOf, messageOf } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
-import { scanJson } from '../base/scan-json';
 import { isThisMachine } from '../base/sink-rules';
-
-/**
- * The answer of a URL:
- *
- * - `json`: the document. `url`: its URL after redirects. `text`: the answer's body.
- * - `refused`: the host's answer is not such a document; asking again gives the same answer.
- * - `unavailable`: no answer, or one that says nothing about the document.
- */
-export type FetchedJson =
-  | { kind: 'json'; url: string; contentType: string; text: string; json: unknown }
-  | { kind: 'refused' | 'unavailable'; url: string; problem: string };
+import { jsonIn, type FetchedBytes, type FetchedJson } from './fetched-json';
 
 /** Fetches a JSON document. It never rejects. */
 export type FetchJson = (url: URL) => Promise<FetchedJson>;
@@ -31,20 +20,29 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
 /**
  * Makes a fetchJson whose calls share one time, from the first on. The author of a credential decides how
  * many contexts there are, and how slowly their hosts answer.
+ */
+export function createFetching(withinMs = LONGEST_FETCHING_MS): FetchJson {
+  const fetchOne = createFetchingBytes(withinMs);
+  return async (url) => jsonIn(await fetchOne(url));
+}
+
+/**
+ * Like createFetching, for one who reads the answers elsewhere.
  *
+ * @param get makes the requests: it may forbid some hosts.
  * @param restMs what is left of the time.
  */
-export function createFetching(
-  withinMs = LONGEST_FETCHING_MS,
+export function createFetchingBytes(
+  withinMs: number,
   get: Get = fetch,
   restMs = withinMs,
-): FetchJson {
+): (url: URL) => Promise<FetchedBytes> {
   const late = new AbortController();
   const reason = `it was not fetched within the ${withinMs / 1_000} s that a check may take for this`;
   let timer: NodeJS.Timeout | undefined;
   return (url) => {
     timer ??= setTimeout(() => late.abort(new Error(reason)), restMs).unref();
-    return fetchJson(url, withinMs, (at, options) =>
+    return fetchBytes(url, withinMs, (at, options) =>
       get(at, { ...options, signal: AbortSignal.any([options.signal, late.signal]) }),
     );
   };
@@ -55,13 +53,12 @@ export function createFetching(
  * (`localhost`) that does not speak HTTPS is asked over plain HTTP: no other machine can answer for it.
  *
  * @param timeoutMs timeout of each answer, in milliseconds.
- * @param get makes the requests: it may forbid some hosts.
  */
-export async function fetchJson(
-  url: URL,
-  timeoutMs = LONGEST_FETCHING_MS,
-  get: Get = fetch,
-): Promise<FetchedJson> {
+export async function fetchJson(url: URL, timeoutMs = LONGEST_FETCHING_MS): Promise<FetchedJson> {
+  return jsonIn(await fetchBytes(url, timeoutMs, fetch));
+}
+
+async function fetchBytes(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
     return { kind: 'refused', url: url.href, problem: 'is not https://' };
   const first = await follow(url, timeoutMs, get);
@@ -80,7 +77,7 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-async function follow(url: URL, timeoutMs: number, get: Get): Promise<FetchedJson> {
+async function follow(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
   let current = url;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
     const answer = await ask(current, timeoutMs, get);
@@ -101,13 +98,15 @@ function mayFollow(from: URL, to: URL): boolean {
   return to.protocol === 'https:' && !isThisMachine(to.hostname);
 }
 
-async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedJson | URL> {
+async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes | URL> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await get(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
     if (response.ok) {
       const body = await readBounded((response.body ?? []) as AsyncIterable<Uint8Array>, LARGEST_BYTES);
-      return parsed(url, response.headers.get('content-type') ?? '', body);
+      const contentType = response.headers.get('content-type') ?? '';
+      if (body !== undefined) return { kind: 'bytes', url: url.href, contentType, bytes: body };
+      return { kind: 'refused', url: url.href, problem: `is larger than ${LARGEST_BYTES} bytes` };
     }
     await response.body?.cancel();
     const { status } = response;
@@ -127,21 +126,6 @@ const NOT_ABOUT_THE_DOCUMENT = [401, 403, 407, 408, 421, 425, 429, 451];
 /** Whether a status says something about the document, rather than about the host or the moment. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && !NOT_ABOUT_THE_DOCUMENT.includes(status);
-}
-
-function parsed(url: URL, contentType: string, body: Buffer | undefined): FetchedJson {
-  if (body === undefined)
-    return { kind: 'refused', url: url.href, problem: `is larger than ${LARGEST_BYTES} bytes` };
-  try {
-    // TextDecoder drops the byte order mark, like `response.json()`.
-    const text = new TextDecoder().decode(body);
-    const json: unknown = JSON.parse(text);
-    const { repeated } = scanJson(body);
-    if (repeated === undefined) return { kind: 'json', url: url.href, contentType, text, json };
-    return { kind: 'refused', url: url.href, problem: `has ${repeated} twice in its object` };
-  } catch {
-    return { kind: 'refused', url: url.href, problem: 'is not JSON' };
-  }
 }
 
 /** `fetch` says "fetch failed" and keeps the reason (ECONNREFUSED, a wrong certificate) as the cause. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { orUndefined } from '../base/errors';
-import { fetchJson, type FetchedJson } from './fetch-json';
+import { fetchJson } from './fetch-json';
+import type { FetchedJson } from './fetched-json';
 
 /**
  * A published DID document (https://www.w3.org/TR/did-core/#core-properties). The fields that a verifier

@@ -1,6 +1,7 @@
 import { sha256 } from 'ethers';
 import { messageOf, orUndefined, ServiceError } from '../base/errors';
 import { sizeOf } from '../base/json';
+import { jsonIn } from '../did/fetched-json';
 import { scanJson } from '../base/scan-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../issuance/credential';
@@ -94,7 +95,6 @@ function checkToken(file: EvidenceFile, credential: JsonObject, { proven, refute
 }
 
 /** More than those of any context or DID document, and less than the libraries fail at. */
-const DEEPEST = 100;
 const MOST_VALUES = 20_000;
 
 function sourcesOf(
@@ -106,12 +106,10 @@ function sourcesOf(
     const found = documents.find(({ url }) => url === href);
     if (found === undefined) return { kind: 'unavailable', url: href, problem: 'is not in the file' };
     const { url, text } = found;
-    const json = jsonOf(text);
-    if (json === undefined) return { kind: 'refused', url, problem: 'is not JSON in the file' };
-    const { depth, values } = sizeOf(json);
-    if (depth > DEEPEST || values > MOST_VALUES)
-      return { kind: 'refused', url, problem: 'is larger in the file than this program reads' };
-    return { kind: 'json', url, contentType: '', text, json };
+    const read = jsonIn({ kind: 'bytes', url, contentType: '', bytes: Buffer.from(text) });
+    if (read.kind !== 'json') return { ...read, problem: `${read.problem} in the file` };
+    if (sizeOf(read.json).values <= MOST_VALUES) return read;
+    return { kind: 'refused', url, problem: 'is larger in the file than this program reads' };
   };
   return {
     knownContexts,

@@ -30,7 +30,7 @@ export function parseBody(body: Uint8Array, mostValues = MOST_VALUES): JsonObjec
  * @throws RequestError BODY_TOO_COMPLEX, BODY_AMBIGUOUS.
  */
 export function checkedBody<T>(body: Uint8Array, parseIt: () => T, mostValues = MOST_VALUES): T {
-  const { values, repeated } = scanJson(body, mostValues);
+  const { values, repeated } = scanJson(body, { mostValues });
   if (values > mostValues) {
     const remedy = 'Leave some out, or attach them as a file.';
     const message = `The body has more than ${mostValues} values. ${remedy}`;

@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from '../base/errors';
-import type { FetchedJson } from '../did/fetch-json';
+import type { FetchedJson } from '../did/fetched-json';
 import { didWebUrl } from '../did/resolve-did-web';
 import { isJsonObject } from '../issuance/credential';
 import type { DocumentLoader } from '../issuance/document-loader';

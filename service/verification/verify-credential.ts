@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock';
-import type { FetchedJson } from '../did/fetch-json';
+import type { FetchedJson } from '../did/fetched-json';
 import type { DidResolution } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import type { DocumentLoader } from '../issuance/document-loader';

@@ -20,6 +20,7 @@ import { startRecordingReceiver, type RecordingReceiver } from '../helpers/recei
 import { temporaryFolder } from '../helpers/temporary-folder';
 
 const AMOY = findNetwork('amoy') as Network;
+const ADMIN_API_KEY = 'key-of-the-operator-of-amoy';
 const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
 /** Amoy's blocks come every two seconds; shorter intervals keep the test fast. */
 const BLOCK_TIME_MS = 75;
@@ -94,7 +95,7 @@ function commandsOf(block: string): string[][] {
       await (program === 'tdoc' ? tdocInProcess : hardhat)(args, settings);
     registry = readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
     receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
-    service = await startServiceProcess({ ...settings, WEBHOOK_URL: receiver.url });
+    service = await startServiceProcess({ ...settings, ADMIN_API_KEY, WEBHOOK_URL: receiver.url });
   });
 
   const issue = () => {
@@ -140,6 +141,17 @@ function commandsOf(block: string): string[][] {
     expect(service.output()).not.to.contain('the chain cannot be read');
     // The rest would wait for credits.
     provider.lift();
+  });
+
+  it('collects evidence from a node whose certificate only NODE_EXTRA_CA_CERTS makes trusted', async () => {
+    const { tokenId } = issued.signedW3CDocument.credentialStatus;
+    const headers = { authorization: `Bearer ${ADMIN_API_KEY}` };
+    const answer = await fetch(`${service.url}/tokens/0x${tokenId}/evidence?registry=${registry}`, {
+      headers,
+    });
+    const { chainId, events } = (await answer.json()) as { chainId: number; events: object[] };
+    expect(chainId).to.equal(AMOY.chainId);
+    expect(events).not.to.be.empty;
   });
 
   it('serves the DID document at its URL, and verifiers find its credential valid', async () => {

@@ -1,3 +1,5 @@
+import childProcess, { type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
@@ -9,7 +11,7 @@ import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-i
 import { errorOf } from '../helpers/error-of';
 import { eventually } from '../helpers/eventually';
 import { serve } from '../helpers/http-server';
-import { owned } from '../helpers/resources';
+import { owned, stopLater } from '../helpers/resources';
 
 type Settings = Parameters<typeof createCheckingPool>[0];
 
@@ -42,6 +44,18 @@ describe('the checking pool', () => {
     const pool = createCheckingPool({ contextUrl: issuer.contextUrl, rules, ...settings });
     return owned('the checking pool', pool, 'stop');
   };
+  /** The processes that are started from now on, the latest last. */
+  function startedProcesses(): ChildProcess[] {
+    const { fork } = childProcess;
+    const processes: ChildProcess[] = [];
+    stopLater('the watch over processes', () => void (childProcess.fork = fork));
+    childProcess.fork = ((...args: Parameters<typeof fork>) => {
+      const started = fork(...args);
+      processes.push(started);
+      return started;
+    }) as typeof fork;
+    return processes;
+  }
   const stay = (): AbortSignal => new AbortController().signal;
 
   /** The bytes of a request about a credential that names these contexts besides its own. */
@@ -77,6 +91,32 @@ describe('the checking pool', () => {
       expect(refusal.message).to.contain('memory');
     }
     expect(await verify(pool, await bytesOf())).to.deep.include({ verified: true, outcome: 'valid' });
+  });
+
+  it('goes on after a process of it was killed, or could not be started, and leaves none behind', async () => {
+    await using pool = poolWith();
+    const processes = startedProcesses();
+    const bytes = await bytesOf();
+    const ending = errorOf(verify(pool, bytes));
+    await eventually('a process', () => processes.at(-1)?.kill('SIGKILL'));
+    expect(await ending).to.include({ code: 'CHECK_ENDED' });
+    expect((await ending).message).to.contain('its process was lost');
+    expect((await verify(pool, bytes)).outcome).to.equal('valid');
+    // Between two checks.
+    const [idle] = processes.slice(-1);
+    if (idle) await Promise.all([once(idle, 'exit'), idle.kill('SIGKILL')]);
+    expect((await verify(pool, bytes)).outcome).to.equal('valid');
+    processes.at(-1)?.kill('SIGKILL');
+    const { execPath } = process;
+    process.execPath = '/nowhere/node';
+    const unstarted = await errorOf(pool.validate(bytes)).finally(() => (process.execPath = execPath));
+    expect(unstarted).to.have.property('code', 'CHECK_ENDED');
+    expect(unstarted.message).to.contain('its process could not be started');
+    expect(await pool.validate(bytes)).not.to.be.empty;
+    await pool.stop();
+    const isOver = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
+      pid === undefined || exitCode !== null || signalCode !== null;
+    expect(processes.map(isOver)).to.deep.equal(processes.map(() => true));
   });
 
   it('passes on a text of millions of characters of any alphabet unchanged', async () => {

@@ -128,9 +128,15 @@ describe('did:web', () => {
   });
 
   it('reads JSON with or without a byte order mark, and refuses all else, and more than 1 MiB', async () => {
+    const nested = (levels: number): string => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
+    const depth = { kind: 'refused', problem: 'is nested deeper than 100 levels' };
     for (const [body, outcome] of [
       ['\ufeff{"a": 1}', { kind: 'json', json: { a: 1 } }],
       ['<html>', { kind: 'refused', problem: 'is not JSON' }],
+      [nested(100), { kind: 'json' }],
+      [nested(101), depth],
+      [`{"@context":${'{"a":'.repeat(170_000)}`, depth],
+      ['{"a":1,"b":{"c":1,"c":2}}', { kind: 'refused', problem: 'has /b/c twice in its object' }],
       [JSON.stringify('x'.repeat(1_048_576)), { kind: 'refused', problem: 'is larger than 1048576 bytes' }],
     ] as const) {
       answering(body);

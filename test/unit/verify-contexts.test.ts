@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { FetchedJson } from '../../service/did/fetch-json';
+import type { FetchedJson } from '../../service/did/fetched-json';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
 import { verifyCredential, type VerificationSources } from '../../service/verification/verify-credential';

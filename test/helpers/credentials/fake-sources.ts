@@ -1,5 +1,5 @@
 import { ChainError } from '../../../service/base/errors';
-import type { FetchedJson } from '../../../service/did/fetch-json';
+import type { FetchedJson } from '../../../service/did/fetched-json';
 import type { DidResolution, PublishedDidDocument } from '../../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 import type { TokenState } from '../../../service/registry/read-token-state';
