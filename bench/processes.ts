@@ -6,6 +6,7 @@ import { PROJECT_ROOT } from '../service/base/project-root';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';
 import { eventually } from '../test/helpers/eventually';
 import { create } from '../test/helpers/processes/create-call';
+import { whileProbing } from '../test/helpers/processes/prober';
 import { startServiceProcess, type ServiceProcess } from '../test/helpers/processes/service-process';
 import { owned } from '../test/helpers/resources';
 import { percentile, type Figures } from './measure';
@@ -90,17 +91,9 @@ export async function withService<Result>(
   });
 }
 
-/** How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). */
+/** How long `GET /` takes that is sent every 10 ms while the work lasts. */
 export async function whileProbed({ url }: ServiceProcess, work: () => Promise<unknown>): Promise<Figures> {
-  const prober = startChild('prober', join(PROJECT_ROOT, 'bench/prober.cjs'), [url], {});
-  try {
-    await prober.lineMatching(/^probing$/);
-    await work();
-  } finally {
-    await prober.stop();
-  }
-  const [, json = ''] = await prober.lineMatching(/^probed (.*)$/);
-  const { times, failures } = JSON.parse(json) as { times: number[]; failures: number };
+  const { times, failures } = await whileProbing(url, work);
   if (failures > 0) throw new Error(`${failures} requests failed`);
   const [median, p99, most] = [0.5, 0.99, 1].map((share) => percentile(times, share));
   return { 'GET /, median, ms': median ?? NaN, 'p99, ms': p99 ?? NaN, 'most, ms': most ?? NaN };

@@ -24,6 +24,13 @@ function megabytesOf(pid: number, name: string): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
+/** The processes that the main thread of a process has started, in the same way. */
+export function childrenOf(pid: number): number[] {
+  if (process.platform !== 'linux') return [];
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return children.split(' ').filter(Boolean).map(Number);
+}
+
 /** Forgets the peak so far. */
 export function forgetPeak(pid: number): void {
   if (process.platform === 'linux') writeFileSync(`/proc/${pid}/clear_refs`, '5');

@@ -185,8 +185,9 @@ export function mutated(value: unknown): fc.Arbitrary<unknown> {
 /** JSON in which one of the texts, chosen by `at`, is another value. */
 export function withValue(json: string, at: number, valueFor: (room: number) => string): string {
   const texts = [...json.matchAll(/([:[,])"([^"\\]*)"(?=[,\]}])/g)];
-  const [found = '', before = ''] = texts[at % texts.length] ?? [];
-  const index = texts[at % texts.length]?.index ?? 0;
+  const chosen = texts.at(at % texts.length);
+  const [found = '', before = ''] = chosen ?? [];
+  const index = chosen?.index ?? 0;
   return `${json.slice(0, index)}${before}${valueFor(json.length)}${json.slice(index + found.length)}`;
 }
 
