@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { differing, GET_BLOCK, isDeepAlike, isNone, missingHead, type Params } from './compare-answers';
+import { toQuantity } from 'ethers';
+import { differing, GET_BLOCK, isDeepAlike, isNone, type Params } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
 import { isBlockAbsent, isParameterRefused } from './node-errors';
 import { MOST_BEHIND, type Node, type NodeStates, type Vote } from './node-states';
 import { blockOf, type ChainBlock } from './read-chain';
+import { malformed } from './transport';
 
 // The block that several nodes have under a tag. Each node may be ahead of the others, or on another branch.
 
@@ -57,7 +59,7 @@ export async function agreeOnTag(
       if (answers.length === 0) valueOf(votes.at(-1), GET_BLOCK);
       const areAlike = new Set(answers.map(isTagRefused)).size === 1;
       if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
-      throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : missingHead();
+      throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : malformed(GET_BLOCK);
     }
     if (isComplete && answers.length > 1) await sleep(PAUSE_MS);
   }
@@ -88,7 +90,7 @@ async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise
 }
 
 async function blockAt(states: NodeStates, node: Node, number: number): Promise<FoundBlock | undefined> {
-  const vote = await askOne(states, node, GET_BLOCK, [`0x${number.toString(16)}`, false]);
+  const vote = await askOne(states, node, GET_BLOCK, [toQuantity(number), false]);
   const head = vote && headIn(vote);
   return head?.block.number === number ? head : undefined;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isError } from 'ethers';
+import { isError, toQuantity } from 'ethers';
 import pMap from 'p-map';
-import { ChainError, codeOf } from '../base/errors';
+import { ChainError, codeOf, orUndefined } from '../base/errors';
 import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
@@ -56,17 +56,9 @@ export async function headNumberOf(client: RpcClient): Promise<number> {
 
 /** The newest block. A node that has just reported one is not asked for it. */
 export async function headOf(client: RpcClient): Promise<ChainBlock> {
-  const head = reportedHead(client) ?? (await blockAt(client, 'latest'));
+  const head = orUndefined(() => blockOf(client.takeReportedHead?.())) ?? (await blockAt(client, 'latest'));
   if (head) return head;
   throw malformed(GET_BLOCK);
-}
-
-function reportedHead(client: RpcClient): ChainBlock | undefined {
-  try {
-    return blockOf(client.takeReportedHead?.());
-  } catch {
-    return undefined;
-  }
 }
 
 /** A block by its number or its tag; undefined when the node does not have it. */
@@ -74,7 +66,9 @@ export async function blockAt(
   client: RpcClient,
   block: number | 'latest' | 'finalized' | 'safe',
 ): Promise<ChainBlock | undefined> {
-  return blockOf(await client.send(GET_BLOCK, [typeof block === 'number' ? hex(block) : block, false]));
+  return blockOf(
+    await client.send(GET_BLOCK, [typeof block === 'number' ? toQuantity(block) : block, false]),
+  );
 }
 
 /**
@@ -98,7 +92,7 @@ export async function blocksAt(
   client: RpcClient,
   numbers: readonly number[],
 ): Promise<(ChainBlock | undefined)[]> {
-  const params = numbers.map((number) => [hex(number), false]);
+  const params = numbers.map((number) => [toQuantity(number), false]);
   return (await sendEach(client, GET_BLOCK, params)).map(blockOf);
 }
 
@@ -142,7 +136,7 @@ export async function existingBlock(client: RpcClient, number: number): Promise<
  * @throws ChainError BLOCK_MISSING (retryable).
  */
 export async function unconfirmedBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const params = [hex(number), false];
+  const params = [toQuantity(number), false];
   const answer: unknown = await (client.sendUnconfirmed?.(GET_BLOCK, params) ??
     client.send(GET_BLOCK, params));
   return existing(number, blockOf(answer));
@@ -207,7 +201,7 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
   const blocks =
     'blockHash' in filter
       ? { blockHash: filter.blockHash }
-      : { fromBlock: hex(filter.fromBlock), toBlock: hex(filter.toBlock) };
+      : { fromBlock: toQuantity(filter.fromBlock), toBlock: toQuantity(filter.toBlock) };
   const answer: unknown = await client.send('eth_getLogs', [
     {
       ...blocks,
@@ -289,7 +283,7 @@ async function transactionInBlock(
   const index = (await transactionsOf(client, blockHash)).indexOf(transactionHash);
   return index < 0
     ? undefined
-    : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, hex(index)]);
+    : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(index)]);
 }
 
 /** The hashes of a block's transactions. */
@@ -313,10 +307,6 @@ function logOf(answer: unknown, method: string): ChainLog {
     transactionIndex: numberOf(method, log.transactionIndex ?? '0x0'),
     index: numberOf(method, log.logIndex),
   };
-}
-
-function hex(number: number): string {
-  return `0x${number.toString(16)}`;
 }
 
 export function textOf(method: string, value: unknown): string {

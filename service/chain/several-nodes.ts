@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JsonRpcProvider } from 'ethers';
+import { JsonRpcProvider, toQuantity } from 'ethers';
 import pMap from 'p-map';
 import type { Logger } from '../base/logger';
 import { ChainError } from '../base/errors';
@@ -124,7 +124,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     const [first, second] = params;
     if (method === 'eth_sendRawTransaction') return this.#sendToAll(String(first));
     if (method === 'eth_blockNumber')
-      return this.#agreeOnTag('latest').then((found) => found && hex(found.block.number));
+      return this.#agreeOnTag('latest').then((found) => found && toQuantity(found.block.number));
     if (method === GET_BLOCK && !isNumber(first))
       return this.#agreeOnTag(String(first)).then((found) => found?.raw ?? null);
     if (method === 'eth_getTransactionCount' && !isNumber(second)) return this.#count(params);
@@ -288,7 +288,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
         .flatMap((vote) => (vote.kind === 'value' ? Number(vote.value) : []))
         .sort((one, other) => other - one);
       const believed = counts[1] ?? (nodes.length === 1 ? counts[0] : undefined);
-      if (believed !== undefined) return hex(believed);
+      if (believed !== undefined) return toQuantity(believed);
       if (reading === READINGS || votes.every(({ kind }) => kind === 'refusal'))
         return valueOf(votes.at(-1), method);
     }
@@ -366,8 +366,4 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
 
 function keyOf(method: string, params: Params): string {
   return `${method} ${JSON.stringify(params)}`;
-}
-
-function hex(number: number): string {
-  return `0x${number.toString(16)}`;
 }
