@@ -2,6 +2,7 @@ import { isError } from 'ethers';
 import { systemClock } from '../base/clock';
 import { ChainError, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
+import { untilAborted } from '../base/waiting';
 import type { Network } from './networks';
 import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import { type RpcClient, wrongChain } from './rpc-client';
@@ -383,15 +384,9 @@ export class NodeStates {
 const NO_ANSWER = `no answer within ${LATE_MS / 1_000} s`;
 
 async function inTime<T>(answer: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(NO_ANSWER)), LATE_MS);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(new Error(NO_ANSWER)), LATE_MS);
+  return untilAborted(late.signal, answer).finally(() => clearTimeout(timer));
 }
 
 /** Whether a node could not be reached, as opposed to an answer that is a refusal. */
