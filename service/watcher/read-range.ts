@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isError, keccak256 } from 'ethers';
 import pMap from 'p-map';
 import {
+  blockChanged,
   blocksAt,
   isOfSeveralNodes,
   logsOf,
@@ -336,11 +337,11 @@ async function blocksOf(
   const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
   const blocks = (await blocksAt(client, ascending)).flatMap((block) => block ?? []);
-  if (blocks[0]?.hash !== first.hash) throw changed(first.number);
-  if (blocks.at(-1)?.hash !== last.hash) throw changed(last.number);
+  if (blocks[0]?.hash !== first.hash) throw blockChanged(first.number);
+  if (blocks.at(-1)?.hash !== last.hash) throw blockChanged(last.number);
   const hashes = new Set(blocks.map(({ hash }) => hash));
   const gone = decoded.find(({ log }) => !hashes.has(log.blockHash));
-  if (gone) throw changed(gone.log.blockNumber);
+  if (gone) throw blockChanged(gone.log.blockNumber);
   return blocks;
 }
 
@@ -351,12 +352,7 @@ async function blocksOf(
 function timestampOf(blocks: ReadonlyMap<number, ChainBlock>, { blockNumber, blockHash }: ChainLog): number {
   const block = blocks.get(blockNumber);
   if (block?.hash === blockHash) return block.timestamp;
-  throw changed(blockNumber);
-}
-
-function changed(number: number): ChainError {
-  const message = `Block ${number} changed while it was being read.`;
-  return new ChainError('BLOCK_CHANGED', message, { retryable: true });
+  throw blockChanged(blockNumber);
 }
 
 function differing(message: string): ChainError {
