@@ -30,19 +30,17 @@ type ParsedLog<Contract extends { filters: object }, Name extends keyof Contract
   [Each in Name]: { name: Each; args: ArgumentsOf<Contract, Each> };
 }[Name];
 
-/** Returns undefined if the log is of another event, or does not decode: it is forged then. */
-type EventParser<Contract extends { filters: object }, Name extends keyof Contract['filters']> = (
-  log: ChainLog,
-) => ParsedLog<Contract, Name> | undefined;
-
 /**
  * Makes a parser of these events. It finds the event by its first topic, which is faster than ethers'
  * `parseLog`: that hashes event signatures for each log until one matches.
+ *
+ * @returns a function that gives undefined if the log is of another event, or does not decode: it is forged
+ *   then.
  */
 function parserOf<Contract extends { filters: object }, Name extends string & keyof Contract['filters']>(
   contract: Interface,
   names: readonly Name[],
-): EventParser<Contract, Name> {
+): (log: ChainLog) => ParsedLog<Contract, Name> | undefined {
   const fragments = names.map((name) => [name, contract.getEvent(name)] as const);
   const byTopic = new Map(fragments.map((one) => [one[1]?.topicHash, one]));
   return ({ topics, data }) => {
@@ -126,10 +124,9 @@ export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
  * genuine or the log is of no event type in docs/webhooks.md.
  */
 export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
-  const emitter = log.address.toLowerCase();
-  if (emitter === contracts.registry) return decodeRegistryLog(log, contracts);
-  if (emitter === contracts.titleEscrowFactory) return decodeFactoryLog(log, contracts);
-  return decodeEscrowLog(log, emitter, contracts);
+  if (log.address === contracts.registry) return decodeRegistryLog(log, contracts);
+  if (log.address === contracts.titleEscrowFactory) return decodeFactoryLog(log, contracts);
+  return decodeEscrowLog(log, contracts);
 }
 
 /** The genuine events among the logs, in chain order. */
@@ -146,7 +143,7 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
     case 'UnpauseWithRemark': {
       const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
       const { account, remark } = parsed.args;
-      return { type, tokenId: undefined, payload: payloadOf({ account, remark }), log };
+      return { type, tokenId: undefined, payload: { account, remark }, log };
     }
     default:
       return undefined;
@@ -159,11 +156,9 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
  */
 function decodeTransfer(
   log: ChainLog,
-  { tokenId, ...parties }: ArgumentsOf<TradeTrustTokenStandard, 'Transfer'>,
+  { tokenId, from, to }: ArgumentsOf<TradeTrustTokenStandard, 'Transfer'>,
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
-  const from = parties.from.toLowerCase();
-  const to = parties.to.toLowerCase();
   const token = { tokenId: tokenId.toString() };
   const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
   if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
@@ -176,9 +171,9 @@ function decodeTransfer(
 /** The factory serves every registry of its chain: only escrows of this registry count. */
 function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parseFactoryLog(log);
-  if (parsed?.args.tokenRegistry.toLowerCase() !== contracts.registry) return undefined;
+  if (parsed?.args.tokenRegistry !== contracts.registry) return undefined;
   const { titleEscrow: escrowAddress, tokenId } = parsed.args;
-  return { type: 'escrow_created', tokenId, payload: payloadOf({ escrowAddress }), log };
+  return { type: 'escrow_created', tokenId, payload: { escrowAddress }, log };
 }
 
 /** The events of title escrows that count. */
@@ -229,20 +224,16 @@ export const ESCROW_TOPICS = ESCROW_EVENT_NAMES.map((name) => escrowInterface.ge
 
 const parseEscrowLog = parserOf<TitleEscrow, EscrowEventName>(escrowInterface, ESCROW_EVENT_NAMES);
 
-function decodeEscrowLog(
-  log: ChainLog,
-  emitter: string,
-  contracts: RegistryContracts,
-): DecodedLog | undefined {
+function decodeEscrowLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parseEscrowLog(log);
-  if (parsed?.args.registry.toLowerCase() !== contracts.registry) return undefined;
+  if (parsed?.args.registry !== contracts.registry) return undefined;
   const { tokenId } = parsed.args;
-  if (titleEscrowAddress(contracts, tokenId) !== emitter) return undefined;
+  if (titleEscrowAddress(contracts, tokenId) !== log.address) return undefined;
   const { type, payload: names } = ESCROW_EVENTS[parsed.name];
-  const args = payloadOf(parsed.args);
+  const args = parsed.args as object as Payload;
   const payload = Object.fromEntries(names.map((name) => [name, args[name] ?? '']));
   if (type !== 'token_received') return { type, tokenId, payload, log };
-  return { type, tokenId, payload: { escrowAddress: emitter, ...payload }, log };
+  return { type, tokenId, payload: { escrowAddress: log.address, ...payload }, log };
 }
 
 /**
@@ -266,12 +257,4 @@ export function completeMints(decoded: readonly DecodedLog[]): DecodedLog[] {
 
 function mintKey({ log, tokenId }: DecodedLog): string {
   return `${log.transactionHash}:${tokenId}`;
-}
-
-/** A payload with these members. Addresses and hex are in lower case. */
-function payloadOf(args: object): Payload {
-  const members = Object.entries(args).map(([name, value]: [string, unknown]): [string, string | boolean] => {
-    return [name, typeof value === 'string' ? value.toLowerCase() : Boolean(value)];
-  });
-  return Object.fromEntries(members);
 }

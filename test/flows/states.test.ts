@@ -393,7 +393,8 @@ describe('docs/states.md', function () {
         (one) => one.log === name && (one.operation === undefined || one.operation === operation),
       );
       expect(emitterOf(log.address), name).to.equal(row?.emitter);
-      expect(decodeLog({ ...log, topics: [...log.topics] }, contracts)?.type, name).to.equal(row?.type);
+      const read = { ...log, address: log.address.toLowerCase(), topics: [...log.topics] };
+      expect(decodeLog(read, contracts)?.type, name).to.equal(row?.type);
     }
   }
 
