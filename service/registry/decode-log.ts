@@ -176,27 +176,16 @@ function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   return { type: 'escrow_created', tokenId, payload: { escrowAddress }, log };
 }
 
-/** The events of title escrows that count. */
-type EscrowEventName =
-  | 'TokenReceived'
-  | 'Nomination'
-  | 'BeneficiaryTransfer'
-  | 'HolderTransfer'
-  | 'ReturnToIssuer'
-  | 'Shred'
-  | 'RejectTransferBeneficiary'
-  | 'RejectTransferHolder'
-  | 'RejectTransferOwners';
-
 /** A type of event, and the log's arguments that its payload has: members of the published schema. */
-type EscrowEvent<Name extends EscrowEventName> = {
+type EscrowEvent<Name extends keyof TitleEscrow['filters']> = {
   [Type in ChainEventSuffix]: {
     type: Type;
     payload: (keyof ChainEventPayload<Type> & keyof ArgumentsOf<TitleEscrow, Name>)[];
   };
 }[ChainEventSuffix];
 
-const ESCROW_EVENTS: { [Name in EscrowEventName]: EscrowEvent<Name> } = {
+/** The events of title escrows that count. */
+const ESCROW_EVENTS = {
   TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
   Nomination: { type: 'nomination', payload: ['prevNominee', 'nominee', 'remark'] },
   BeneficiaryTransfer: {
@@ -215,14 +204,14 @@ const ESCROW_EVENTS: { [Name in EscrowEventName]: EscrowEvent<Name> } = {
     type: 'reject_transfer_owners',
     payload: ['fromBeneficiary', 'toBeneficiary', 'fromHolder', 'toHolder', 'remark'],
   },
-};
+} satisfies { [Name in keyof TitleEscrow['filters']]?: EscrowEvent<Name> };
 
-const ESCROW_EVENT_NAMES = Object.keys(ESCROW_EVENTS) as EscrowEventName[];
+const ESCROW_EVENT_NAMES = Object.keys(ESCROW_EVENTS) as (keyof typeof ESCROW_EVENTS)[];
 
 /** First topics of the logs of title escrows. */
 export const ESCROW_TOPICS = ESCROW_EVENT_NAMES.map((name) => escrowInterface.getEvent(name).topicHash);
 
-const parseEscrowLog = parserOf<TitleEscrow, EscrowEventName>(escrowInterface, ESCROW_EVENT_NAMES);
+const parseEscrowLog = parserOf<TitleEscrow, keyof typeof ESCROW_EVENTS>(escrowInterface, ESCROW_EVENT_NAMES);
 
 function decodeEscrowLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parseEscrowLog(log);
