@@ -100,9 +100,7 @@ export class MintChain {
     toBlock: number,
     tokenIds: readonly string[],
   ): Promise<Map<string, MinedMint>> {
-    const [transfer = '', from = ''] = mintTopics('');
-    const ids = tokenIds.map((tokenId) => `0x${tokenId}`);
-    const logs = await this.#mintLogs(fromBlock, toBlock, [transfer, from, null, ids]);
+    const logs = await this.#mintLogs(fromBlock, toBlock, tokenIds);
     return new Map(logs.map((log) => [String(log.topics[3]).slice(2), minedBy(log)]));
   }
 
@@ -138,11 +136,10 @@ export class MintChain {
   /** Searches from the newest block back to the registry's first: the mint was sent recently. */
   async #findLog(tokenId: string): Promise<MinedMint | undefined> {
     const [fromBlock, toBlock] = await Promise.all([this.#genesis(), this.head()]);
-    const [transfer = '', from = '', id = ''] = mintTopics(tokenId);
     let mined: MinedMint | undefined;
     await readBackwards(
       { fromBlock, toBlock },
-      (first, last) => this.#mintLogs(first, last, [transfer, from, null, id]),
+      (first, last) => this.#mintLogs(first, last, [tokenId]),
       ([log]) => {
         mined = log && minedBy(log);
         return mined !== undefined;
@@ -151,11 +148,8 @@ export class MintChain {
     return mined;
   }
 
-  async #mintLogs(
-    fromBlock: number,
-    toBlock: number,
-    topics: (string | string[] | null)[],
-  ): Promise<MintLog[]> {
+  async #mintLogs(fromBlock: number, toBlock: number, tokenIds: readonly string[]): Promise<MintLog[]> {
+    const topics = [TRANSFER, FROM_NOBODY, null, tokenIds.map((tokenId) => `0x${tokenId}`)];
     const filter = { address: getAddress(this.registry), topics, fromBlock, toBlock };
     // Some nodes also give the logs of blocks that a reorganisation removed.
     return (await this.client.getLogs(filter)).filter(({ removed }) => !removed);
