@@ -1,5 +1,4 @@
 import { keccak256 } from 'ethers';
-import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
@@ -118,11 +117,7 @@ export class TransactionTerms {
   /** The priority fee that a refusal has named last. */
   #leastTip: Kept<bigint> | undefined;
 
-  readonly #registry: TradeTrustTokenStandard;
-
-  constructor(private readonly options: MintQueueOptions) {
-    this.#registry = TradeTrustTokenStandard__factory.connect(options.registryAddress, options.client);
-  }
+  constructor(private readonly options: MintQueueOptions) {}
 
   /**
    * The gas limit of a mint. Its gas depends on the length of its remark, and slightly on the zero bytes of
@@ -194,13 +189,12 @@ export class TransactionTerms {
     return { ...signed, mayBeTaken: false, wasSent: false };
   }
 
-  async #estimate({ beneficiary, holder, tokenId, remark }: Issuance): Promise<bigint> {
+  async #estimate(issuance: Issuance): Promise<bigint> {
     const { client, registryAddress, wallet } = this.options;
     // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
     if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
-    const { mint } = this.#registry;
-    const from = wallet.address;
-    const gas = await mint.estimateGas(beneficiary, holder, `0x${tokenId}`, remark, { from });
+    const call = { from: wallet.address, to: registryAddress, data: mintData(issuance) };
+    const gas = await client.estimateGas(call);
     return (gas * MARGIN) / 100n;
   }
 }
