@@ -15,7 +15,7 @@ import {
 } from '../events/conditions';
 import { wantsOperation } from '../events/select-events';
 import { holdChanges } from './changes';
-import { channelKeysOf, DEFAULT_SUBSCRIPTION } from './channels';
+import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from './channels';
 import type { ClaimedDelivery } from './claim-queues';
 import { registryOfFeed } from './feeds';
 import { channelsWith } from './purge-events';
@@ -218,16 +218,10 @@ async function tell(
   const { subject } = condition;
   const event = operationalEventOf(suffix, condition, now);
   // Their rules are not cached: a transaction that changes subscriptions may read them before its end.
-  const channels = await db
-    .selectFrom('channels')
-    .innerJoin('feeds', 'feeds.id', 'channels.feed')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select(['channels.id', 'channels.feed', 'subscriptions.name', 'subscriptions.definition'])
-    .where('feeds.feed', '=', OPERATIONS)
-    .execute();
+  const channels = await channelsOf(db, OPERATIONS);
   const wanting = channels.filter(
-    ({ name, definition }) =>
-      subjectOfSubscription(name) !== subject && wantsOperation(definition ?? '{}', event.type),
+    ({ subscription, definition }) =>
+      subjectOfSubscription(subscription) !== subject && wantsOperation(definition ?? '{}', event.type),
   );
   const [first] = wanting;
   if (first === undefined) return;
@@ -238,7 +232,7 @@ async function tell(
   if (key === undefined) return;
   await enqueue(
     db,
-    wanting.map(({ id: channel }) => ({ channel, token, event: key })),
+    wanting.map(({ channel }) => ({ channel, token, event: key })),
     now,
   );
 }
