@@ -232,13 +232,8 @@ export async function stopChannel(
     .executeTakeFirst();
   if (row?.state !== 'active') return false;
   await noteChange(db);
+  if (changedAt !== undefined && (await isChanged(db, channel, changedAt))) return false;
   const { subscription, definition } = row;
-  const { changed_at } = await db
-    .selectFrom('subscriptions')
-    .select('changed_at')
-    .where('id', '=', subscription)
-    .executeTakeFirstOrThrow();
-  if (changedAt !== undefined && changed_at !== changedAt) return false;
   const isOfApi = definition !== null;
   if (isOfApi)
     await db
@@ -254,4 +249,15 @@ export async function stopChannel(
     .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
     .execute();
   return true;
+}
+
+/** Whether the subscription of a channel was changed at another time than this, or is being deleted. */
+export async function isChanged(db: Kysely<Schema>, channel: number, changedAt: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('channels')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select('changed_at')
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
+  return row?.changed_at !== changedAt;
 }

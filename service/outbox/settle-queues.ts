@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 import { compiled } from '../database/compiled';
 import type { AttemptsTable, Schema } from '../database/schema';
 import { holdChanges } from './changes';
-import { stopChannel } from './channels';
+import { isChanged, stopChannel } from './channels';
 import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
 import { tellOfChannel } from './conditions';
 
@@ -66,7 +66,7 @@ async function settleQueues(
   const mine = settlements.filter(isMine);
   const hasFailed = settlements.some(({ failed }) => failed);
   // An answer of a former sink says nothing of the present one.
-  const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo));
+  const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo.changedAt));
   const letters: Attempted[] = [];
   let areDue = await moveOn(db, channel, mine, now);
   for (const settled of mine) {
@@ -262,16 +262,6 @@ const noteRecovery = compiled((db, { channel }: { channel: number }) =>
     .where('id', '=', channel)
     .where('failing_since', 'is not', null),
 );
-
-async function isChanged(db: Transaction<Schema>, channel: number, { changedAt }: SentTo): Promise<boolean> {
-  const row = await db
-    .selectFrom('channels')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
-    .select('changed_at')
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
-  return row?.changed_at !== changedAt;
-}
 
 /** The outcomes to record and the queues to claim. */
 interface Turn {
