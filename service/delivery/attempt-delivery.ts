@@ -72,66 +72,55 @@ async function attemptDelivery(
   const start = performance.now();
   const result = await client.post(delivery.body, eventId);
   const now = clock.now();
-  const outcome = classifyOutcome(result, now);
-  const milliseconds = Math.round(performance.now() - start);
-  const sent = { attemptedAt, milliseconds, status: outcome.status };
-  if (outcome.delivered) {
+  const { delivered, status, error, retryAfterMs, gone } = classifyOutcome(result, now);
+  const ms = Math.round(performance.now() - start);
+  const record = { attemptedAt, milliseconds: ms, status, error };
+  if (delivered) {
     options.onAttempt('delivered');
-    return { delivery, attempt: { ...sent, error: undefined } };
+    return { delivery, attempt: record };
   }
   const { tokenId, transactionHash } = aboutOf(delivery.body);
-  const line = { eventId, type, tokenId, transactionHash, attempt, status: outcome.status, ms: milliseconds };
-  const { error, retryAfterMs } = outcome;
-  const record = { ...sent, error };
-  if (outcome.gone) {
+  const line = { eventId, type, tokenId, transactionHash, attempt, status, ms, reason: error };
+  if (gone) {
     options.onAttempt('failed');
-    logger.error(
-      { ...line, reason: error },
-      'the receiver is gone: nothing more is sent until it is resumed',
-    );
+    logger.error(line, 'the receiver is gone: nothing more is sent until it is resumed');
     // The event is due as soon as the channel is resumed.
     return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
   }
   const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
   const dueAt = nextAttemptAt(failed, options.schedule, options.random());
   options.onAttempt(dueAt === undefined ? 'dead' : 'failed');
-  if (dueAt === undefined) logger.error({ ...line, reason: error }, 'dead letter');
-  else logger.warn({ ...line, reason: error, retryInMs: dueAt - now }, 'delivery failed');
+  if (dueAt === undefined) logger.error(line, 'dead letter');
+  else logger.warn({ ...line, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };
 }
 
 /** The outcome of an attempt. */
-type Outcome =
-  | { delivered: true; status: number }
-  | {
-      delivered: false;
-      status: number | undefined;
-      error: string;
-      retryAfterMs: number | undefined;
-      /** The receiver wants no further deliveries (410). */
-      gone: boolean;
-    };
+interface Outcome {
+  delivered: boolean;
+  status: number | undefined;
+  /** Undefined on success. */
+  error: string | undefined;
+  retryAfterMs: number | undefined;
+  /** The receiver wants no further deliveries (410). */
+  gone: boolean;
+}
 
 const GONE = 410;
 
 /**
  * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
  */
-export function classifyOutcome(result: PostResult, now: number): Outcome {
-  if (result.status === undefined) {
-    return {
-      delivered: false,
-      status: undefined,
-      error: result.failure,
-      retryAfterMs: undefined,
-      gone: false,
-    };
-  }
-  const { status, retryAfter } = result;
-  if (status >= 200 && status < 300) return { delivered: true, status };
-  const error = status >= 300 && status < 400 ? `redirected (${status})` : `answered ${status}`;
-  const retryAfterMs = retryAfterMsOf(retryAfter, now);
-  return { delivered: false, status, error, retryAfterMs, gone: status === GONE };
+export function classifyOutcome({ status, retryAfter, failure }: PostResult, now: number): Outcome {
+  const hundreds = Math.floor((status ?? 0) / 100);
+  const answer = hundreds === 3 ? `redirected (${status})` : `answered ${status}`;
+  return {
+    delivered: hundreds === 2,
+    status,
+    error: hundreds === 2 ? undefined : (failure ?? answer),
+    retryAfterMs: retryAfterMsOf(retryAfter, now),
+    gone: status === GONE,
+  };
 }
 
 /**
@@ -202,8 +191,11 @@ function leastAttempts(schedule: RetrySchedule): number {
 }
 
 /** The receiver's answer, or the reason why there was none. */
-export type PostResult =
-  { status: number; retryAfter: string | undefined } | { status: undefined; failure: string };
+export interface PostResult {
+  status: number | undefined;
+  retryAfter?: string | undefined;
+  failure?: string;
+}
 
 /** Sends bodies to a webhook. */
 export type WebhookClient = ReturnType<typeof createWebhookClient>;

@@ -256,7 +256,7 @@ export async function sendTestEvent(target: ChannelTarget, subscription: string,
       eventId: event.id,
       milliseconds: Math.round(performance.now() - start),
       status: outcome.status ?? null,
-      error: outcome.delivered ? null : outcome.error,
+      error: outcome.error ?? null,
     };
   } finally {
     await client.close();
