@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
+import { orUndefined } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
-import { readConfigFile, type ConfigFile, followingOf } from './followed-registries';
+import { readConfigFile, followingOf } from './followed-registries';
 import { issuerKeyOf, signingKeysOf, walletKeyOf } from './key-settings';
 import {
   type CamelCase,
@@ -62,16 +63,9 @@ export function readSettings(environment: Settings = process.env): {
  */
 export function knownSecrets(environment?: Settings): string[] {
   const { envFile, settings } = readSettings(environment);
-  return secretsOf(settings, configFileIfAny(pathsOf(envFile, settings).serviceConfig));
-}
-
-/** Returns an empty file on errors: the commands that need the file report them, without quoting it. */
-function configFileIfAny(path: string): ConfigFile {
-  try {
-    return readConfigFile(path);
-  } catch {
-    return {};
-  }
+  // The commands that need service.config.json report its errors, without quoting it.
+  const file = orUndefined(() => readConfigFile(pathsOf(envFile, settings).serviceConfig));
+  return secretsOf(settings, file);
 }
 
 /** Absolute paths of a service's files: those in the settings, or the defaults of this env file's tenant. */
