@@ -49,6 +49,9 @@ export async function markObjects(
       return [name, name === '@context' ? member : mark(member, pointer + pointerStep(name))];
     });
     const object: JsonObject = Object.fromEntries(id === value.id ? members : [...members, ['@id', id]]);
+    // An object that has only an id differs by this from a map by id, where names without a value are lost.
+    if (!members.some(([name, member]) => !/^(@?id|@context)$/.test(name) && valuesIn(member).length > 0))
+      object[prefix] = [];
     objects.set(objects.has(id) ? Symbol('taken') : id, { pointer, object });
     return object;
   }
@@ -57,7 +60,7 @@ export async function markObjects(
   function collectIds(value: unknown, kind: 'node' | 'json'): void {
     if (typeof value !== 'object' || value === null) return;
     const { id, '@id': own, '@type': type } = value as JsonObject;
-    ids[kind].add(kind === 'json' ? (id ?? own) : own);
+    if (kind === 'json' || isNode(value)) ids[kind].add(kind === 'json' ? (id ?? own) : own);
     for (const one of Object.values(value)) collectIds(one, type === '@json' ? 'json' : kind);
   }
 
@@ -67,8 +70,7 @@ export async function markObjects(
   const found = new Map(odd);
   for (const { pointer, object } of objects.values()) {
     const id = object.id ?? object['@id'];
-    if (ids.json.has(id)) found.set(pointer, 'in JSON');
-    else if (!ids.node.has(id)) found.set(pointer, 'term');
+    if (!ids.node.has(id)) found.set(pointer, ids.json.has(id) ? 'in JSON' : 'term');
   }
   const result = { marked, expanded, objects };
   // An id in another spelling cannot stand beside a second one.
@@ -141,7 +143,7 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
     const place = unseen.get(node['@id']);
     if (place === undefined) {
       const spelt = [...unseen.values()].find(({ object: { id } }) => typeof id === 'string');
-      yield { pointer: `${spelt?.pointer ?? ''}/id`, ...NO_IRI };
+      yield spelt ? { pointer: `${spelt.pointer}/id`, ...NO_IRI } : { pointer: '', ...UNSIGNED };
       return;
     }
     unseen.delete(node['@id']);
@@ -162,7 +164,7 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
       // The ids of objects that have more are looked at in these.
       const others = values.filter((value) => !isNode(value));
       const keys = new Set<unknown>();
-      const repeated = others.find((value) => keys.size === keys.add(keyOf(value)).size);
+      const repeated = values.find((value) => keys.size === keys.add(keyOf(value)).size);
       if (repeated !== undefined)
         yield found(REPEATED, isJsonObject(repeated) ? repeated['@value'] : repeated);
       for (const name of [iri, ...others.map(iriIn)])
@@ -170,11 +172,9 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
       for (const value of values.filter(isJsonObject)) {
         if (typeof value['@id'] === 'string') {
           const named = objects.get(value['@id']);
-          // Beside an id of the document's own, no name is looked for: none without a value may be there.
-          const names = Object.keys({ ...named?.object }).filter((name) => name !== '@context');
-          const isAlone = filledIn(named?.object) === '1' && (names.length === 1 || !names.includes('id'));
-          if (isNode(value) || (isAlone && unseen.has(value['@id']))) yield* inNode(value);
-          else if (named && !isAlone) yield { pointer: `${named.pointer}/id`, ...SAME_ID };
+          if (isNode(value)) yield* inNode(value);
+          else if (named && filledIn(named.object) !== '1')
+            yield { pointer: `${named.pointer}/id`, ...SAME_ID };
           continue;
         }
         const { '@value': literal, '@type': type } = value;
@@ -235,8 +235,8 @@ async function losingUses(
   const features = new Map<string, string>();
   for (const url of [document['@context']].flat().filter((one) => typeof one === 'string')) {
     const { document: context } = (await documentLoader(url)) as { document: unknown };
-    for (const { name, member } of membersIn(context, '')) {
-      const feature = featureOf(member);
+    for (const { name, member, at } of membersIn(context, '')) {
+      const feature = at.includes('/@container/') ? undefined : featureOf(member);
       if (feature !== undefined && !name.startsWith('@') && name !== 'id')
         features.set(name, `${feature} of JSON-LD (context ${url})`);
     }

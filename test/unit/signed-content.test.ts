@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import * as jsonld from 'jsonld';
 import type { DocumentLoader } from '../../service/issuance/document-loader';
 import { PreparedContexts } from '../../service/issuance/prepared-contexts';
-import { unsignedContentIn } from '../../service/issuance/signed-content';
+import { membersIn, unsignedContentIn } from '../../service/issuance/signed-content';
 import { findUnprotectedContent } from '../../service/issuance/unprotected-content';
 import {
   FEW_TERMS,
@@ -66,6 +66,18 @@ describe('content that the contexts of a document leave unsigned', () => {
       { a: { id: 'urn:x:1', 'SEAL-EVIL': [], 'released to Mallory': null } },
       '/a',
     ],
+    [
+      'a name without a value, alone in a map by id',
+      { a: { '@id': x('a'), '@container': '@id', '@type': '@id' } },
+      { a: { 'released to Mallory': null } },
+      '/a',
+    ],
+    [
+      'the keys of a map of graphs by id',
+      { a: { '@id': x('a'), '@container': ['@graph', '@id'], '@type': '@id' } },
+      { a: { T: null } },
+      '/a',
+    ],
     ['a map by type', { a: { '@id': x('a'), '@container': '@type' } }, { a: { T: { b: 'x' } } }, '/a'],
     ['a graph', { a: { '@id': x('a'), '@container': '@graph' } }, { a: { b: 'x' } }, '/a'],
     ['a list in order', { a: { '@id': x('a'), '@container': '@list' } }, { a: ['x', 'y'] }, '/a'],
@@ -126,6 +138,12 @@ describe('content that the contexts of a document leave unsigned', () => {
       { a: 'https://x.example/> <' },
       '/a',
     ],
+    [
+      'which object has an id, one of which is a JSON value',
+      { json },
+      { id: 'urn:x:1', json: { id: 'urn:x:1', any: 1 } },
+      '/id',
+    ],
     ['a proof inside', {}, { proof: { type: 'T' } }, '/proof'],
   ] as [string, Members, Members, string][])
     it(`is ${what}: the problem has the pointer ${pointer}`, async () => {
@@ -161,10 +179,10 @@ describe('content that the contexts of a document leave unsigned', () => {
       type: ['T', 'schema:Thing'],
       inner: 'x',
       a: ['x', { id: 'urn:x:3' }],
-      json: { any: [1, 2], thing: null, id: 'urn:x:1', more: [{ id: 7 }, { id: 7 }] },
+      json: { any: [1, 2], thing: null, id: 'urn:x:1', more: [{ id: 7 }, { id: 'urn:x:3' }, { id: 7 }] },
       empty: [],
       nothing: null,
-      link: { id: 'urn:x:2' },
+      link: { id: 'urn:x:2', a: null },
       vocab: ['T', 'schema:b', 'urn:x:2'],
       date: '2026-01-31T00:00:00Z',
       set: [{ kind: 'schema:Item', inner: 'x' }, {}],
@@ -241,7 +259,7 @@ describe('content that the contexts of a document leave unsigned', () => {
         continue;
       }
       counts.accepted++;
-      for (const changed of changesOf(document, random)) {
+      for (const changed of changesOf(document, [FEW_TERMS, context], random)) {
         counts.changes++;
         const isReported = (await problemOf(changed, load)) !== '';
         const what = `seed ${seed}: ${JSON.stringify({ context, document, changed })}`;
@@ -253,15 +271,16 @@ describe('content that the contexts of a document leave unsigned', () => {
 });
 
 /** Copies of a document, each with a change that a reader of the JSON sees. */
-function* changesOf(document: Members, random: SeededRandom): Generator<Members> {
+function* changesOf(document: Members, context: unknown, random: SeededRandom): Generator<Members> {
+  const synonyms = synonymsIn(context);
   const places = placesIn(document.credentialSubject, []);
   for (const path of places) {
-    for (const change of [rename, rename, edit, remove]) {
+    for (const change of [rename, rename, edit, remove, addEmpty]) {
       const changed = structuredClone(document);
       const holder = path
         .slice(0, -1)
         .reduce<Members>((value, step) => value[step] as Members, changed.credentialSubject as Members);
-      if (change(holder, path.at(-1) ?? '', random)) yield changed;
+      if (change(holder, path.at(-1) ?? '', random, synonyms)) yield changed;
     }
   }
 }
@@ -278,10 +297,22 @@ function isEmpty(value: unknown): boolean {
   return [value].flat().every((one) => one === null);
 }
 
-function rename(holder: Members, name: string, random: SeededRandom): boolean {
+/** Pairs of names that have the same IRI, which may be exchanged. */
+function synonymsIn(context: unknown): Set<string> {
+  const terms = [...membersIn(context, '')].map(({ name, member }) => {
+    return { name, iri: (member as Members | null)?.['@id'] ?? member };
+  });
+  const pairs = terms.flatMap(({ name, iri }) =>
+    terms.filter((other) => other.iri === iri).map((other) => `${name} ${other.name}`),
+  );
+  return new Set(pairs);
+}
+
+function rename(holder: Members, name: string, random: SeededRandom, synonyms: Set<string>): boolean {
   const value = holder[name];
   const other = random.pick(['zz', 'a', 'b', 'c', 'k9', '@none', '@index']);
   if (Array.isArray(holder) || isEmpty(value) || other in holder) return false;
+  if (synonyms.has(`${name} ${other}`)) return false;
   delete holder[name];
   holder[other] = value;
   return true;
@@ -293,6 +324,14 @@ function edit(holder: Members, name: string): boolean {
   else if (typeof value === 'number') holder[name] = value + 1;
   else if (typeof value === 'boolean') holder[name] = !value;
   else return false;
+  return true;
+}
+
+/** Adds a name that no context defines, without a value. With a space, it is none of a `@vocab` either. */
+function addEmpty(holder: Members, name: string, random: SeededRandom): boolean {
+  const value = holder[name];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  Object.assign(value, { 'released to X': random.pick([null, []]) });
   return true;
 }
 

@@ -89,6 +89,8 @@ export function randomContext(random: SeededRandom, oddness: Oddness, depth = 2)
       () => random.pick(ALIASES),
       () => null,
       () => ({ ...id, '@container': random.pick(CONTAINERS) }),
+      () => ({ ...id, '@container': random.pick(CONTAINERS), '@type': random.pick(['@id', '@vocab']) }),
+      () => ({ ...id, '@container': '@id', '@type': '@id' }),
       () => ({ ...id, '@container': '@index', '@index': random.pick(NAMES) }),
       () => ({ '@reverse': id['@id'] }),
       () => ({ ...id, '@direction': 'rtl' }),
@@ -125,6 +127,7 @@ function randomValue(random: SeededRandom, depth: number): unknown {
     () => randomObject(random, depth - 1),
     () => [null, randomObject(random, depth - 1), randomObject(random, depth - 1)].slice(random.below(3)),
     () => ({ k1: random.pick(TEXTS), k2: randomObject(random, depth - 1) }),
+    () => ({ ...(random.chance(0.5) && { id: `urn:x:${random.below(1000)}` }) }),
   ];
   return random.pick(depth > 0 && random.chance(0.5) ? deep : usual)();
 }
