@@ -24,10 +24,10 @@ const MOST_OUTCOMES = 32;
  * Measured (medians of 200 interleaved rounds): a document of 3 packages takes 0.32 of the library's time
  * with this alone, one of 30 packages 0.48, of 300 packages 0.52 (24 rounds).
  *
- * Nothing else differs: the contexts are complete, jsonld does the processing, and it keeps safe mode's
- * errors with each outcome and raises them again. This class changes `ResolvedContext.cache` and the methods
- * `clone` and `revertToPreviousContext` of its own contexts only, so other users of jsonld in the process are
- * not affected.
+ * Nothing else differs, except that `@base` is refused: the contexts are complete, jsonld does the
+ * processing, and it keeps safe mode's errors with each outcome and raises them again. This class changes
+ * `ResolvedContext.cache` and the methods `clone` and `revertToPreviousContext` of its own contexts only, so
+ * other users of jsonld in the process are not affected.
  */
 export class PreparedContexts extends ContextResolver {
   constructor() {
@@ -43,6 +43,9 @@ export class PreparedContexts extends ContextResolver {
   }
 }
 
+/** With a base, `a/../b` and `b` are signed alike. */
+const BASE = 'a context has "@base", and the signature does not cover how an IRI is written relative to it';
+
 /** The outcomes of one local context, by the active context in which it was processed. */
 class Outcomes {
   private readonly byContext = new Map<ActiveContext, ProcessedContext>();
@@ -55,9 +58,11 @@ class Outcomes {
   }
 
   set(active: ActiveContext, processed: ProcessedContext): void {
+    const context = processed.context as ActiveContext | undefined;
     // jsonld keeps something else than an outcome of a context with @import.
-    if (!((processed.context as ActiveContext | undefined)?.mappings instanceof Map)) return;
-    Object.assign(processed.context, { clone: cloneSharingTerms, revertToPreviousContext: revert });
+    if (!(context?.mappings instanceof Map)) return;
+    if (typeof context['@base'] === 'string') throw new Error(BASE);
+    Object.assign(context, { clone: cloneSharingTerms, revertToPreviousContext: revert });
     const outer = outerOf(active);
     const outcomes = outer ? this.byOuterContext : this.byContext;
     if (outcomes.size >= MOST_OUTCOMES) outcomes.clear();

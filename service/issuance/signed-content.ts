@@ -236,6 +236,8 @@ async function losingUses(
   for (const url of [document['@context']].flat().filter((one) => typeof one === 'string')) {
     const { document: context } = (await documentLoader(url)) as { document: unknown };
     for (const { name, member, at } of membersIn(context, '')) {
+      // Refused by PreparedContexts.
+      if (name === '@base') features.set('@context', `@base of JSON-LD (context ${url})`);
       const feature = at.includes('/@container/') ? undefined : featureOf(member);
       if (feature !== undefined && !name.startsWith('@') && name !== 'id')
         features.set(name, `${feature} of JSON-LD (context ${url})`);

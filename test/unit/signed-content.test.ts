@@ -197,6 +197,20 @@ describe('content that the contexts of a document leave unsigned', () => {
     expect(await problemOf(ownCredential(subject), loaderWith(context))).to.equal('');
   });
 
+  const based = { '@base': 'https://x.example/' };
+  const link = { '@id': x('a'), '@type': '@id' };
+  for (const [where, context] of [
+    ['for all', { ...based, a: link }],
+    ['for a term', { a: { ...link, '@context': based } }],
+    ['for a type', { T: { '@id': x('T'), '@context': based }, a: link }],
+  ] as [string, Members][])
+    it(`is how an IRI is written relative to a base ${where}`, async () => {
+      const load = loaderWith({ T: x('T'), ...context });
+      const [written, other] = ['b', 'for Mallory/../b'].map((a) => ownCredential({ type: 'T', a }));
+      expect(await statementsOf(written ?? {}, load)).to.equal(await statementsOf(other ?? {}, load));
+      expect(await problemOf(other ?? {}, load)).to.match(/^\/@context uses @base .*own-v1/);
+    });
+
   const A = { a: { '@id': x('a'), '@type': 'http://www.w3.org/2001/XMLSchema#integer' } };
   const AB = { a: x('a'), b: x('a') };
   const LINK = { a: { '@id': x('a'), '@type': '@id' } };
