@@ -115,14 +115,15 @@ export async function unsignedContentIn(
   marking: Promise<MarkedDocument> = markObjects(document, options),
 ): Promise<UnprotectedContent[]> {
   try {
-    const found: UnprotectedContent[] = [];
+    const found = new Map<string, UnprotectedContent>();
     for (const one of differences(await marking)) {
-      found.push(one);
-      if (found.length === MOST_TOLD) break;
+      found.set(`${one.pointer} ${one.problem}`, one);
+      if (found.size === MOST_TOLD) break;
     }
-    if (found.length === 0) return [];
-    const uses = await losingUses(document, options);
-    return found.map((one) => uses.find((use) => isWithin(one, use) || isWithin(use, one)) ?? one);
+    const uses = found.size > 0 ? await losingUses(document, options) : [];
+    const reasonOf = (one: UnprotectedContent): UnprotectedContent =>
+      uses.find((use) => isWithin(one, use) || isWithin(use, one)) ?? one;
+    return [...new Set([...found.values()].map(reasonOf))];
   } catch (thrown) {
     // With some of these features, no object can have the id that is added.
     const [use] = await losingUses(document, options).catch(() => []);

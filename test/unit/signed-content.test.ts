@@ -153,6 +153,16 @@ describe('content that the contexts of a document leave unsigned', () => {
       if (/alias|map|nest|graph/.test(what)) expect(problem).to.contain(OWN_CONTEXT_URL);
     });
 
+  it('is told once for each place and reason', async () => {
+    const index = { '@id': x('c'), '@container': '@index' };
+    const options = { documentLoader: loaderWith({ a: x('a'), b: x('b'), c: index }) };
+    const types = Array.from({ length: 150 }, (_, count) => `urn:a<${count}`);
+    const document = ownCredential({ type: types, a: ['x', 'x'], c: { k: { b: 'x' }, l: { b: 'y' } } });
+    const found = await unsignedContentIn(document, { ...options, contextResolver: new PreparedContexts() });
+    const pointers = found.map(({ pointer }) => pointer.replace('/credentialSubject', ''));
+    expect(pointers).to.have.members(['/type', '/a', '/c']);
+  });
+
   it('is nothing that the contexts in use have', async () => {
     const context = {
       '@protected': true,
