@@ -81,26 +81,22 @@ function membersOf(value: unknown): Map<string, unknown> {
 
 function matchesNothing(pointer: string, parent: string, names: string[], wanted: string): RequestError {
   const like = cut(wanted);
-  const near = names.sort((a, b) => unlike(a, like) - unlike(b, like)).slice(0, MOST_SHOWN);
+  const rated = names.map((name) => ({ name, distance: unlike(name, like) }));
+  const near = rated.sort((a, b) => a.distance - b.distance).slice(0, MOST_SHOWN);
   const more = names.length > near.length ? `, and ${names.length - near.length} more` : '';
   const remedy =
     near.length === 0
       ? `There is nothing inside "${parent}".`
-      : `Its members: ${near.map((name) => parent + pointerStep(name)).join(', ')}${more}.`;
+      : `Its members: ${near.map(({ name }) => parent + pointerStep(name)).join(', ')}${more}.`;
   const message = `The pointer ${cut(pointer)} matches nothing in the credential. ${remedy}`;
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
 }
 
-/** Distance between two names: the number of letter pairs that only one of them has. */
-function unlike(a: string, b: string): number {
-  const [of, other] = [pairsOf(a), pairsOf(b)];
-  const common = [...of].filter((pair) => other.has(pair)).length;
-  return of.size + other.size - 2 * common;
-}
-
-function pairsOf(name: string): Set<string> {
-  const text = ` ${name.toLowerCase()}`;
-  return new Set(Array.from({ length: text.length - 1 }, (_, index) => text.slice(index, index + 2)));
+/** Distance between two names, by the pairs of letters that they share. */
+function unlike(name: string, wanted: string): number {
+  const [text, other] = [` ${name.toLowerCase()}`, ` ${wanted.toLowerCase()}`];
+  const pairs = Array.from({ length: other.length - 1 }, (_, index) => other.slice(index, index + 2));
+  return text.length - 2 * pairs.filter((pair) => text.includes(pair)).length;
 }
 
 function invalid(pointer: string, problem: string): RequestError {
