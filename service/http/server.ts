@@ -84,9 +84,14 @@ function connectionsOf(server: Server): Connections {
     connections.set(socket, new Set());
     socket.once('close', () => connections.delete(socket));
   });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
     const responses = connections.get(socket);
     responses?.add(response);
+    // Node.js ends the connection when an answer that has to be the last is finished.
+    response.prependOnceListener('finish', () => {
+      if (!request.complete) socket.destroySoon = () => readRest(socket, request);
+    });
     response.once('close', () => {
       responses?.delete(response);
       if (responses?.size !== 0 || !connections.delete(socket)) return;
@@ -94,6 +99,21 @@ function connectionsOf(server: Server): Connections {
     });
   });
   return connections;
+}
+
+/** How long the rest of a request is read and dropped after its answer. */
+const READ_REST_WITHIN_MS = 10_000;
+
+/**
+ * Ends a connection after an answer that did not wait for the whole request. Many callers send all of it
+ * before they read. If the connection closed before, they would get an error instead of the answer (RFC 9112,
+ * section 9.6).
+ */
+function readRest(socket: Socket, request: IncomingMessage): void {
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), READ_REST_WITHIN_MS);
+  socket.once('close', () => clearTimeout(timer));
+  request.once('end', () => socket.destroy()).resume();
 }
 
 function cannotListen(cause: Error, host: string, port: number): Error {

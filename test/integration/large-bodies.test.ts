@@ -13,7 +13,7 @@ import {
   startHttpApp,
   type RunningHttpApp,
 } from '../helpers/processes/http-app';
-import { rawCreate } from '../helpers/processes/raw-request';
+import { rawCreate, rawRequest, textOf } from '../helpers/processes/raw-request';
 
 const MEGABYTE = 1024 * 1024;
 const LARGE = MEGABYTE + 1;
@@ -156,6 +156,23 @@ describe('bodies of POST /create', () => {
     tooLong.socket.destroy();
     expect(await finishAll(large)).to.deep.equal([200, 200]);
   });
+
+  for (const [what, length, headers, status] of [
+    ['for a header', 20 * MEGABYTE, { 'Idempotency-Key': 'a b', Connection: 'close' }, 400],
+    ['for its length', 51 * MEGABYTE, {}, 413],
+  ] as const)
+    it(`are refused ${what} in a way that a caller can read who sends all of them first`, async () => {
+      const head = textOf('POST /create/BILL_OF_LADING', { 'Content-Length': length, ...headers });
+      const request = await rawRequest(app.url, head, true);
+      const piece = Buffer.alloc(MEGABYTE, ' ');
+      for (let sent = 0; sent < length; sent += MEGABYTE)
+        await new Promise<void>((resolve, reject) => {
+          request.socket.write(piece, (error) => (error ? reject(error) : resolve()));
+        });
+      request.socket.end();
+      await request.ended();
+      expect(request.answer()).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
+    });
 
   for (const [encoding, encode] of [
     ['gzip', gzipSync],

@@ -29,9 +29,13 @@ export function textOf(line: string, headers: Headers, body = ''): string {
   return `${line} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
 }
 
-/** Connects and sends the text. */
-export async function rawRequest(url: string, text: string): Promise<RawRequest> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+/**
+ * Connects and sends the text.
+ *
+ * @param allowHalfOpen whether it may go on sending when the other side has ended, as in most languages.
+ */
+export async function rawRequest(url: string, text: string, allowHalfOpen = false): Promise<RawRequest> {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen });
   const chunks: Buffer[] = [];
   socket.on('data', (chunk) => chunks.push(chunk));
   socket.on('error', () => undefined);
