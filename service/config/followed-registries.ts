@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { getAddress } from 'ethers';
 import * as z from 'zod';
 import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
@@ -8,10 +8,10 @@ import {
   realisedOptions,
   type DeliveryOptions,
 } from '../base/delivery-options';
-import { ConfigurationError, messageOf } from '../base/errors';
+import { ConfigurationError } from '../base/errors';
 import { findJsonError, members, problemsOf } from '../base/json';
 import { scanJson } from '../base/scan-json';
-import { confirmationsIn, parsed, urls, wrong } from './setting-types';
+import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {
   LONGEST_POLL_INTERVAL_MS,
@@ -72,7 +72,7 @@ export type ConfigFile = z.infer<typeof configFileSchema>;
  */
 export function readConfigFile(path: string): ConfigFile {
   if (!existsSync(path)) return {};
-  const parsed = configFileSchema.safeParse(parse(textOf(path), path));
+  const parsed = configFileSchema.safeParse(parse(readSettingFile('SERVICE_CONFIG', path), path));
   if (parsed.success) return parsed.data;
   const problems = problemsOf(parsed.error).map(
     ({ path, problem }) => `${path.join('.') || '(top)'}: ${problem}`,
@@ -80,21 +80,12 @@ export function readConfigFile(path: string): ConfigFile {
   throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
 }
 
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new ConfigurationError('CONFIGURATION_INVALID', `${path} cannot be read: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
-}
-
 /** The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key. */
-function parse(text: string, path: string): unknown {
-  const { repeated } = scanJson(Buffer.from(text));
+function parse(content: Buffer, path: string): unknown {
+  const { repeated } = scanJson(content);
   if (repeated !== undefined)
     throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${repeated} occurs twice; keep one.`);
+  const text = content.toString('utf8');
   try {
     return JSON.parse(text);
   } catch {
