@@ -84,22 +84,9 @@ export const KEY_SETTINGS = {
   /** Labels of keys in the module, instead of WALLET_PRIVATE_KEY and DID_KEY_PAIRS. */
   WALLET_PKCS11_KEY: text.optional(),
   DID_PKCS11_KEY: text.optional(),
-  SIGNING_PRIVATE_KEY: secret(
-    'PEM',
-    parsed(
-      parseSigningKey,
-      'is not an Ed25519 private key',
-      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM; `npx tdoc signing-key` makes one.',
-    ),
-  ),
-  SIGNING_PRIVATE_KEY_NEXT: secret(
-    'PEM',
-    parsed(
-      parseSigningKey,
-      'is not an Ed25519 private key',
-      'It is the base64 of a 32-byte seed, or a PKCS#8 PEM.',
-    ),
-  ),
+  SIGNING_PRIVATE_KEY: signingKey('; `npx tdoc signing-key` makes one'),
+  // That command would replace the current key.
+  SIGNING_PRIVATE_KEY_NEXT: signingKey(''),
   SIGNING_KEY_SWITCH_AT: parsed(
     timeOf,
     '{value} is not a time in UTC',
@@ -272,6 +259,12 @@ export function contextUrlOf(settings: Settings): string | undefined {
 function isDomain(host: string): boolean {
   const port = Number(host.split(':')[1] ?? '1');
   return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(host) && port > 0 && port < 65536;
+}
+
+/** @param hint ends the remedy. */
+function signingKey(hint: string) {
+  const remedy = `It is the base64 of a 32-byte seed, or a PKCS#8 PEM${hint}.`;
+  return secret('PEM', parsed(parseSigningKey, 'is not an Ed25519 private key', remedy));
 }
 
 /** A time in ISO 8601, as milliseconds since the epoch. */
