@@ -19,16 +19,16 @@ export interface FeedStatus {
   /** Start of the state, in epoch milliseconds. */
   since: number;
   /** The first block that has not been read. */
-  nextBlock: number | undefined;
+  nextBlock?: number | undefined;
   /** The chain's newest block at the last request. */
-  headBlock: number | undefined;
+  headBlock?: number | undefined;
   /** The highest final block then: blocks up to it are read. Undefined if no block was final. */
-  finalBlock: number | undefined;
+  finalBlock?: number | undefined;
   /** Undefined while the feed is up to date. */
-  catchUp: CatchUp | undefined;
+  catchUp?: CatchUp | undefined;
   /** Code and text of the error in the states failing and stopped. */
-  code: string | undefined;
-  reason: string | undefined;
+  code?: string | undefined;
+  reason?: string | undefined;
 }
 
 /** The feed of a registry, as health, metrics and the console show it. */
@@ -44,16 +44,7 @@ export interface FollowedFeed {
 
 /** The initial status of a feed. */
 export function newFeedStatus(now: number): FeedStatus {
-  return {
-    state: 'starting',
-    since: now,
-    nextBlock: undefined,
-    headBlock: undefined,
-    finalBlock: undefined,
-    catchUp: undefined,
-    code: undefined,
-    reason: undefined,
-  };
+  return { state: 'starting', since: now };
 }
 
 /** Sets the state. `since` is kept if the state does not change. */

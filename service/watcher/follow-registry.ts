@@ -184,7 +184,7 @@ export class RegistryFollower {
     for await (const sighting of followChain(following)) {
       const { headBlock, finalBlock, nextBlock } = sighting;
       isHeld = await this.#take(open, sighting, isHeld, following.signal);
-      Object.assign(status, { headBlock, nextBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
+      Object.assign(status, { nextBlock, headBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
       this.#catchUp.seen(finalBlock);
       const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
       if (isBehind && isNew) this.#waitForStart(sighting, hasTold);
