@@ -1,4 +1,4 @@
-import { getAddress, zeroPadValue, ZeroAddress } from 'ethers';
+import { getAddress, type Log, zeroPadValue, ZeroAddress } from 'ethers';
 import type { FinalBlockReading } from '../chain/finality';
 import { blockAt, blockIfThere, headNumberOf, readBackwards } from '../chain/read-chain';
 import { isReverted } from '../chain/node-errors';
@@ -30,8 +30,6 @@ export type Verdict =
   | { state: 'none' | 'no token' }
   | { state: 'mined'; mined: MinedMint }
   | { state: 'reverted'; hash: string; usedGas: bigint };
-
-type Topics = readonly string[];
 
 const TRANSFER = registryInterface.getEvent('Transfer').topicHash;
 const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
@@ -148,7 +146,7 @@ export class MintChain {
     return mined;
   }
 
-  async #mintLogs(fromBlock: number, toBlock: number, tokenIds: readonly string[]): Promise<MintLog[]> {
+  async #mintLogs(fromBlock: number, toBlock: number, tokenIds: readonly string[]): Promise<Log[]> {
     const topics = [TRANSFER, FROM_NOBODY, null, tokenIds.map((tokenId) => `0x${tokenId}`)];
     const filter = { address: getAddress(this.registry), topics, fromBlock, toBlock };
     // Some nodes also give the logs of blocks that a reorganisation removed.
@@ -169,19 +167,13 @@ export function judgeReceipts(
   tokenId: string,
 ): Verdict {
   const [transfer, from, id] = mintTopics(tokenId);
-  const isMint = ({ address, topics }: { address: string; topics: Topics }): boolean =>
+  const isMint = ({ address, topics }: MintReceipt['logs'][number]): boolean =>
     address.toLowerCase() === registryAddress.toLowerCase() &&
     topics[0] === transfer &&
     topics[1] === from &&
     topics[3] === id;
   const made = receipts.find(({ status, logs }) => Number(status) === 1 && logs.some(isMint));
-  if (made) {
-    const { transactionHash, blockHash } = made;
-    return {
-      state: 'mined',
-      mined: minedBy({ transactionHash, blockHash, blockNumber: Number(made.blockNumber) }),
-    };
-  }
+  if (made) return { state: 'mined', mined: minedBy({ ...made, blockNumber: Number(made.blockNumber) }) };
   const reverted = receipts.find(({ status }) => Number(status) !== 1);
   if (reverted)
     return { state: 'reverted', hash: reverted.transactionHash, usedGas: BigInt(reverted.gasUsed) };
@@ -193,13 +185,6 @@ export function mintTopics(tokenId: string): string[] {
   return [TRANSFER, FROM_NOBODY, `0x${tokenId}`];
 }
 
-interface MintLog {
-  transactionHash: string;
-  blockNumber: number;
-  blockHash: string;
-  topics: Topics;
-}
-
-function minedBy({ transactionHash, blockNumber, blockHash }: Omit<MintLog, 'topics'>): MinedMint {
-  return { txHash: transactionHash, block: { number: blockNumber, hash: blockHash } };
+function minedBy(log: Pick<Log, 'transactionHash' | 'blockNumber' | 'blockHash'>): MinedMint {
+  return { txHash: log.transactionHash, block: { number: log.blockNumber, hash: log.blockHash } };
 }

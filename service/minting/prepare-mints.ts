@@ -67,14 +67,11 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
 
   /** Defers a mint if the node cannot answer for it; the others go on. */
   async function orDefer<T>(mint: Mint, work: Promise<T>): Promise<T | undefined> {
-    try {
-      return await work;
-    } catch (error) {
-      const { tokenId } = mint;
-      logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
+    return work.catch((error: unknown) => {
+      logger.warn({ tokenId: mint.tokenId, error }, 'mint deferred: the node cannot be asked about it');
       states.defer(mint, NODE_PAUSE_MS);
       return undefined;
-    }
+    });
   }
 
   /**
