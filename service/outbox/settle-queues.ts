@@ -61,7 +61,8 @@ async function settleQueues(
   const isGone =
     settlements.some(({ failed }) => failed?.isGone) && (await stopChannel(db, channel, sentTo?.changedAt));
   await recordAttempts(db, channel, settlements);
-  const leases = await lockLeases(db, channel, settlements);
+  const { rows } = await leasesOf(db, { channel, tokens: settlements.map(({ queue }) => queue.token) });
+  const leases = new Map(rows.map(({ token, lease }) => [token, lease]));
   const isMine = ({ queue }: Settlement): boolean => leases.get(queue.token) === queue.lease;
   const mine = settlements.filter(isMine);
   const hasFailed = settlements.some(({ failed }) => failed);
@@ -83,11 +84,6 @@ async function settleQueues(
   await tellOfChannel(db, channel, { isGone, letters }, now);
   await noteHealth(db, channel, settlements, sentTo);
   return { lost: settlements.filter((settled) => !isMine(settled)), areDue };
-}
-
-/** Number of events that are not tried again. */
-function overOf({ delivered, failed }: Settlement): number {
-  return delivered.length + (failed !== undefined && failed.nextAttemptAt === undefined ? 1 : 0);
 }
 
 async function recordAttempts(
@@ -117,15 +113,6 @@ const addAttempts = compiled((db, { rows }: { rows: Insertable<AttemptsTable>[] 
  * Reads the present lease of each queue. Queues are locked in the order of their keys, as in
  * stored-events.ts: any other order could deadlock.
  */
-async function lockLeases(
-  db: Transaction<Schema>,
-  channel: number,
-  settlements: readonly Settlement[],
-): Promise<ReadonlyMap<number, string | null>> {
-  const { rows } = await leasesOf(db, { channel, tokens: settlements.map(({ queue }) => queue.token) });
-  return new Map(rows.map(({ token, lease }) => [token, lease]));
-}
-
 const leasesOf = compiled((db, { channel, tokens }: { channel: number; tokens: number[] }, engine) =>
   db
     .selectFrom('queues')
@@ -148,10 +135,11 @@ async function moveOn(
   now: number,
 ): Promise<boolean> {
   const byCount = new Map<number, number[]>();
-  for (const settled of settlements) {
-    const over = overOf(settled);
-    if (over > 0 && settled.failed?.nextAttemptAt === undefined)
-      byCount.set(over, [...(byCount.get(over) ?? []), settled.queue.token]);
+  for (const { queue, delivered, failed } of settlements) {
+    // An event that is given up is not tried again either.
+    const over = delivered.length + (failed ? 1 : 0);
+    if (over > 0 && failed?.nextAttemptAt === undefined)
+      byCount.set(over, [...(byCount.get(over) ?? []), queue.token]);
   }
   let areDue = false;
   for (const [count, tokens] of byCount) {
@@ -244,14 +232,13 @@ async function noteHealth(
 ): Promise<void> {
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
-  if (!hasDelivered && firstFailure === undefined) return;
   if (hasDelivered) await noteRecovery(db, { channel });
-  else
+  else if (firstFailure !== undefined)
     await db
       .updateTable('channels')
       .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
       .where('id', '=', channel)
-      .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure ?? 0)]))
+      .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure)]))
       .execute();
 }
 
