@@ -156,6 +156,14 @@ export function channelsFor(recipients: readonly Recipient[], event: CloudEvent)
   return recipients.flatMap(({ channel, isFilling, wants }) => (!isFilling && wants(event) ? channel : []));
 }
 
+/** Selects channels with their feeds and subscriptions. */
+export function joinedChannels(db: Kysely<Schema>) {
+  return db
+    .selectFrom('channels')
+    .innerJoin('feeds', 'feeds.id', 'channels.feed')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription');
+}
+
 /**
  * The keys of the feeds' channels, only those of one subscription if its name is given. Statements name these
  * keys instead of joining: SQLite's planner does not know the numbers of rows, and would join in an order
@@ -167,10 +175,7 @@ export async function channelKeysOf(
   subscription?: string,
 ): Promise<number[]> {
   if (feeds.length === 0) return [];
-  const rows = await db
-    .selectFrom('feeds')
-    .innerJoin('channels', 'channels.feed', 'feeds.id')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  const rows = await joinedChannels(db)
     .select('channels.id')
     .where('feeds.feed', 'in', feeds)
     .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
@@ -184,10 +189,7 @@ export type Channel = Awaited<ReturnType<typeof channelsOf>>[number];
 
 /** The channels of a feed; of one subscription if its name is given. */
 export async function channelsOf(db: Kysely<Schema>, feed: string, subscription?: string) {
-  return db
-    .selectFrom('channels')
-    .innerJoin('feeds', 'feeds.id', 'channels.feed')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  return joinedChannels(db)
     .select([
       'channels.id as channel',
       'channels.feed',

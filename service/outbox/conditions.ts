@@ -15,7 +15,7 @@ import {
 } from '../events/conditions';
 import { wantsOperation } from '../events/select-events';
 import { holdChanges } from './changes';
-import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from './channels';
+import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, joinedChannels } from './channels';
 import type { ClaimedDelivery } from './claim-queues';
 import { registryOfFeed } from './feeds';
 import { channelsWith } from './purge-events';
@@ -265,10 +265,7 @@ export async function tellOfChannel(
   now: number,
 ): Promise<void> {
   if (!isGone && letters.length === 0) return;
-  const row = await db
-    .selectFrom('channels')
-    .innerJoin('feeds', 'feeds.id', 'channels.feed')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  const row = await joinedChannels(db)
     .select(['feeds.feed', 'subscriptions.name as subscription'])
     .where('channels.id', '=', channel)
     .executeTakeFirst();
@@ -340,10 +337,7 @@ const channelsInTrouble = compiled((db, { names, slowBefore }: { names: string[]
 );
 
 function channelsNamed(db: Kysely<Schema>, feeds: readonly string[]) {
-  return db
-    .selectFrom('channels')
-    .innerJoin('feeds', 'feeds.id', 'channels.feed')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  return joinedChannels(db)
     .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
     .select('subscriptions.name as subscription')
     .where('feeds.feed', 'in', feeds);
