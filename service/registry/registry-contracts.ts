@@ -167,15 +167,12 @@ export async function reachRegistry<T>(
     const registry = await createRegistryFinder(client, address)();
     return await read({ network, client, bulkClient, registry });
   } catch (thrown) {
-    throw isOfLibrary(thrown) ? nodeFailed(thrown, urls) : thrown;
+    const isOfLibrary = !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
+    throw isOfLibrary ? nodeFailed(thrown, urls) : thrown;
   } finally {
     client.destroy();
     bulkClient.destroy();
   }
-}
-
-function isOfLibrary(thrown: unknown): boolean {
-  return !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
 }
 
 function nodeFailed(thrown: unknown, urls: readonly string[]): ChainError {
