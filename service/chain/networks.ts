@@ -176,9 +176,7 @@ function infura(chainId: number, name: string, chainKey: string, host: string, e
 }
 
 /** The values of Polygon's chains that differ from Ethereum's. */
-function polygon(
-  station: string,
-): Pick<Network, 'currency' | 'gasStationUrl' | 'leastPriorityFeeGwei' | 'blockTimeMs' | 'confirmations'> {
+function polygon(station: string) {
   const gasStationUrl = `https://gasstation.polygon.technology/${station}`;
   return { currency: 'POL', gasStationUrl, leastPriorityFeeGwei: 25, blockTimeMs: 2_000, confirmations: 32 };
 }
