@@ -14,6 +14,8 @@ export interface Rejection {
   mayBeTaken: boolean;
   /** Consecutive sends that no node acknowledged, this one included. */
   attempts: number;
+  /** How often it was refused like this without another refusal in between, this time included. */
+  alike: number;
   /** How often the mint's gas was estimated again. */
   estimates: number;
   /** The node's transaction count for the wallet, including transactions in its pool. */
@@ -59,20 +61,19 @@ export const MOST_ESTIMATES = 2;
 
 /** Chooses the action from the node's refusal and its transaction count. */
 export function decideRejection(rejection: Rejection): Remedy {
-  const { refusal, attempts, nonce, pending, mayBeTaken } = rejection;
-  const isTried = attempts >= MOST_ATTEMPTS;
+  const { refusal, attempts, alike, nonce, pending, mayBeTaken } = rejection;
   switch (refusal) {
     case 'nonce too low':
     case 'nonce held':
       // Another transaction waits with this nonce. It needs a lower nonce, which only this queue will use.
       if (refusal === 'nonce held' && pending < nonce && rejection.pendingHolder === 'nobody')
         return decideGap(rejection);
-      if (pending <= nonce && !isTried) return 'send again later';
+      if (pending <= nonce && attempts < MOST_ATTEMPTS) return 'send again later';
       return mayBeTaken ? 'watch' : 'sign anew';
     case 'nonce too high':
       return decideGap(rejection);
     case 'fee too low':
-      return isTried ? 'give up' : 'offer more';
+      return alike >= MOST_ATTEMPTS ? 'give up' : 'offer more';
     case 'gas':
       return rejection.estimates < MOST_ESTIMATES ? 'estimate again' : 'give up';
     case 'no funds':
@@ -80,7 +81,7 @@ export function decideRejection(rejection: Rejection): Remedy {
     case 'busy':
       return 'send again later';
     case 'other':
-      return isTried ? 'give up' : 'send again later';
+      return alike >= MOST_ATTEMPTS ? 'give up' : 'send again later';
   }
 }
 
@@ -150,11 +151,15 @@ async function handleOne(parts: QueueParts, pending: PendingTransaction, cause: 
     if (!states.isHeld(pending)) return false;
     const refusal = classifyRefusal(cause);
     if (refusal === 'nonce too high') width.refused();
+    const { lastRefusal } = pending;
+    const alike = lastRefusal?.refusal === refusal ? lastRefusal.times + 1 : 1;
+    pending.lastRefusal = { refusal, times: alike };
     const remedy = decideRejection({
       refusal,
       nonce: pending.nonce,
       mayBeTaken: pending.versions.some(({ mayBeTaken }) => mayBeTaken),
       attempts: pending.attempts,
+      alike,
       estimates: pending.mint.estimates,
       pending: count,
       floor: nonces.floor,

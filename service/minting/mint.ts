@@ -2,6 +2,7 @@ import { Transaction } from 'ethers';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { newDeferred, type Deferred } from '../base/waiting';
+import type { Refusal } from '../chain/node-errors';
 import type { TransactionFees } from '../chain/transactions';
 import type { Confirmations, Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -77,6 +78,8 @@ export class PendingTransaction {
   sentAt = performance.now();
   /** Consecutive sends that no node acknowledged. */
   attempts = 0;
+  /** The class of its last refusal, and how many in a row were of it. */
+  lastRefusal: { refusal: Refusal; times: number } | undefined;
   /** When its nonce was first seen as used without a mined token, by `performance.now()`. */
   missingSince: number | undefined;
   /** How often it was replaced because it was not mined in time. */

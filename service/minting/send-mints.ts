@@ -56,6 +56,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     const outcome = await broadcast(client, newest.raw);
     if (outcome.state !== 'taken') return { pending, outcome, wasTaken };
     pending.attempts = 0;
+    pending.lastRefusal = undefined;
     pending.mint.refusal = undefined;
     pending.mint.isUnfunded = false;
     if (states.stateOf(pending.mint) !== 'sending' || !states.isHeld(pending)) return undefined;

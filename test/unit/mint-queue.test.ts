@@ -158,6 +158,7 @@ describe('the decisions of the mint queue', () => {
       refusal: 'other',
       nonce: 10,
       attempts: 1,
+      alike: 1,
       mayBeTaken: false,
       estimates: 0,
       pending: 10,
@@ -190,10 +191,10 @@ describe('the decisions of the mint queue', () => {
       // The node lost the transaction before it.
       ['send those before again', high!({ ...isMissing, pendingHolder: 'pending' })],
       ['offer more', { refusal: 'fee too low' }],
-      ['give up', { refusal: 'fee too low', attempts: 5 }, { refusal: 'gas', estimates: 2 }, { attempts: 5 }],
+      ['give up', { refusal: 'fee too low', alike: 5 }, { refusal: 'gas', estimates: 2 }, { alike: 5 }],
       ['estimate again', { refusal: 'gas' }],
       ['wait for funds', { refusal: 'no funds' }],
-      ['send again later', { refusal: 'busy', attempts: 50 }, {}],
+      ['send again later', { refusal: 'busy', alike: 50 }, {}, { attempts: 50, alike: 4 }],
     ];
     for (const [remedy, ...changes] of cases)
       for (const change of changes)
