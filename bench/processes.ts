@@ -93,7 +93,7 @@ export async function withService<Result>(
 
 /** How long `GET /` takes that is sent every 10 ms while the work lasts. */
 export async function whileProbed({ url }: ServiceProcess, work: () => Promise<unknown>): Promise<Figures> {
-  const { times, failures } = await whileProbing(url, work);
+  const { times, failures } = (await whileProbing(url, work)) ?? { times: [], failures: Infinity };
   if (failures > 0) throw new Error(`${failures} requests failed`);
   const [median, p99, most] = [0.5, 0.99, 1].map((share) => percentile(times, share));
   return { 'GET /, median, ms': median ?? NaN, 'p99, ms': p99 ?? NaN, 'most, ms': most ?? NaN };

@@ -7,8 +7,11 @@ export interface Probed {
   failures: number;
 }
 
-/** How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). */
-export async function whileProbing(url: string, work: () => Promise<unknown>): Promise<Probed> {
+/**
+ * How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). Undefined if some are not
+ * answered within 12 seconds after the work.
+ */
+export async function whileProbing(url: string, work: () => Promise<unknown>): Promise<Probed | undefined> {
   const prober = startChild('prober', join(__dirname, 'prober.cjs'), [url], {});
   try {
     await prober.lineMatching(/^probing$/);
@@ -16,6 +19,6 @@ export async function whileProbing(url: string, work: () => Promise<unknown>): P
   } finally {
     await prober.stop();
   }
-  const [, json = ''] = await prober.lineMatching(/^probed (.*)$/);
-  return JSON.parse(json) as Probed;
+  const probed = await prober.lineMatching(/^probed (.*)$/).catch(() => undefined);
+  return probed && (JSON.parse(probed[1] ?? '') as Probed);
 }

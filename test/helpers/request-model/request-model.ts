@@ -210,7 +210,9 @@ export async function createRequestPlace(engine: Engine): Promise<Place | undefi
       );
     };
     const logged = processes.service.output().length;
-    const { times } = await whileProbing(processes.service.url, () => sendAll(seed, ask, note));
+    const probed = await whileProbing(processes.service.url, () => sendAll(seed, ask, note));
+    if (probed === undefined) history.violation('GET / is not answered any more');
+    const times = probed?.times ?? [];
     for (const seconds of SLOW_SECONDS)
       history.count(
         `GET / beside others took more than ${seconds} s`,
