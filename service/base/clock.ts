@@ -1,11 +1,29 @@
-/** Source of the time. Tests replace it. */
+/** Source of the time of day. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
 }
 
+/** All that a part knows of time. Tests pass in a time that stands still until they let it pass. */
+export interface Time extends Clock {
+  /** Milliseconds of a clock that nobody sets: only the difference of two of its times has a meaning. */
+  elapsed(): number;
+  /** Does the work after so many milliseconds. The result cancels it. */
+  later(ms: number, work: () => void): () => void;
+}
+
+/** The machine's time. */
+export const systemTime: Time = {
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  later(ms, work) {
+    const timer = setTimeout(work, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** The machine's clock. */
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = systemTime;
 
 /** A time (epoch milliseconds) as ISO 8601 in UTC. */
 export function timeAt(milliseconds: number): string {

@@ -1,11 +1,18 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Time } from './clock';
 
 /** Sleeps; returns early when the signal aborts. Any number of callers may wait on one signal. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(time: Time, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
   // Node.js would print a warning about a memory leak when more than ten wait.
   setMaxListeners(0, signal);
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
+  const { promise, resolve } = newDeferred<void>();
+  const end = (): void => resolve();
+  signal.addEventListener('abort', end);
+  const cancel = time.later(ms, end);
+  await promise;
+  cancel();
+  signal.removeEventListener('abort', end);
 }
 
 /**
@@ -16,6 +23,7 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
  * @returns `stop`, which resolves after a current run has ended.
  */
 export function repeat(
+  time: Time,
   work: (signal: AbortSignal) => Promise<void>,
   everyMs: number,
   firstAfterMs = 0,
@@ -23,10 +31,10 @@ export function repeat(
   const stopping = new AbortController();
   const { signal } = stopping;
   async function run(): Promise<void> {
-    if (firstAfterMs > 0) await pause(firstAfterMs, signal);
+    if (firstAfterMs > 0) await pause(time, firstAfterMs, signal);
     while (!signal.aborted) {
       await work(signal);
-      await pause(everyMs, signal);
+      await pause(time, everyMs, signal);
     }
   }
   const finished = run();
@@ -39,10 +47,10 @@ export function repeat(
 }
 
 /**
- * Makes a sleep for one sleeper, which can be ended early, even before it begins. Ending a pause of
- * `node:timers/promises` by a signal makes an error each time, which busy sleepers cannot afford.
+ * Makes a sleep for one sleeper, which can be ended early, even before it begins. Busy
+ * sleepers cannot afford a listener of a signal each time.
  */
-export function createWakeableSleep() {
+export function createWakeableSleep(time: Time) {
   let isWoken = false;
   let end: () => void = () => undefined;
   return {
@@ -56,9 +64,9 @@ export function createWakeableSleep() {
     async sleep(ms: number): Promise<void> {
       if (isWoken) return;
       const { promise, resolve } = newDeferred<void>();
-      const timer = setTimeout(resolve, ms);
+      const cancel = time.later(ms, resolve);
       end = () => {
-        clearTimeout(timer);
+        cancel();
         resolve();
       };
       return promise;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
-import { type Clock, systemClock } from '../base/clock';
+import { type Clock, systemClock, systemTime } from '../base/clock';
 import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
@@ -21,7 +21,6 @@ import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
 import { type CallerTiming, confirmationsOf, startIssuing } from './issuing';
-import type { MintTiming } from '../minting/mint';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
 import { startObserving } from './observing';
@@ -30,11 +29,10 @@ import { createSubscribing } from './subscribing';
 
 /**
  * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
- * delivery, and the times of minting, of callers, of the contradiction check, between two looks at the wallet
+ * delivery, and the times of callers, of the contradiction check, between two looks at the wallet
  * and its signer, and between two log lines about a catch-up.
  */
 export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
-  mintTiming?: Partial<MintTiming>;
   callerTiming?: CallerTiming;
   lookAtKeysMs?: number;
   checkTiming?: Parameters<typeof startObserving>[1]['timing'];
@@ -74,7 +72,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     open.push(() => database.close());
     const metrics = createMetrics();
     const outcomes = createMintOutcomes(metrics, systemClock);
-    const { mintTiming, callerTiming, lookAtKeysMs } = replaced;
+    const { callerTiming, lookAtKeysMs } = replaced;
     const { checkTiming: timing = {}, consoleClock = systemClock } = replaced;
     const issuing = await waitFor(
       'the threads that sign',
@@ -85,7 +83,6 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
         database,
         outcomes,
         logger,
-        mintTiming,
         callerTiming,
         lookAtKeysMs,
       }),
@@ -286,13 +283,17 @@ export interface RetentionOptions {
  */
 export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
   const { what, purge, days, clock, logger, everyMs = HOUR_MS } = options;
-  return repeat(async (signal) => {
-    try {
-      // Nothing ended before 0. The purge removes the leftovers of a crash, with or without a retention.
-      const removed = await purge(days === undefined ? 0 : clock.now() - days * DAY_MS, signal);
-      if (removed > 0) logger.info({ removed, days }, `${what} removed`);
-    } catch (error) {
-      logger.warn({ error }, `${what} could not be removed: ${messageOf(error)}`);
-    }
-  }, everyMs);
+  return repeat(
+    systemTime,
+    async (signal) => {
+      try {
+        // Nothing ended before 0. The purge removes the leftovers of a crash, with or without a retention.
+        const removed = await purge(days === undefined ? 0 : clock.now() - days * DAY_MS, signal);
+        if (removed > 0) logger.info({ removed, days }, `${what} removed`);
+      } catch (error) {
+        logger.warn({ error }, `${what} could not be removed: ${messageOf(error)}`);
+      }
+    },
+    everyMs,
+  );
 }

@@ -1,4 +1,4 @@
-import { systemClock } from '../base/clock';
+import { systemClock, systemTime } from '../base/clock';
 import { codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
@@ -19,7 +19,6 @@ import { watchIssuer } from '../keys/module-keys';
 import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
-import type { MintTiming } from '../minting/mint';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
 import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
 import { createRegistryFinder } from '../registry/registry-contracts';
@@ -58,7 +57,6 @@ export async function startIssuing(
     outcomes: MintOutcomes;
     logger: Logger;
     /** Times that tests shorten. */
-    mintTiming?: Partial<MintTiming> | undefined;
     callerTiming?: CallerTiming | undefined;
     /** How often at most the wallet and its signer are looked at, in milliseconds. */
     lookAtKeysMs?: number | undefined;
@@ -75,7 +73,7 @@ export async function startIssuing(
       isMinting: () => false,
       stop: async () => undefined,
     };
-  const { client, checkChain, nodes, database, outcomes, logger, mintTiming = {}, lookAtKeysMs } = parts;
+  const { client, checkChain, nodes, database, outcomes, logger, lookAtKeysMs } = parts;
   const { mintMs = LONGEST_WAIT_MS, signerMs } = parts.callerTiming ?? {};
   const { network } = config;
   const wallet = openWallet(walletKey, logger);
@@ -108,6 +106,7 @@ export async function startIssuing(
     journal,
     scope,
     logger,
+    time: systemTime,
     openQueue: () =>
       createMintQueue({
         client,
@@ -121,7 +120,7 @@ export async function startIssuing(
         logger,
         mask: secretMasker(config.secrets),
         observer: outcomes,
-        timing: mintTiming,
+        time: systemTime,
       }),
   });
   return {

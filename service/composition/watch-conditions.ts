@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../base/clock';
+import { type Clock, systemClock, systemTime } from '../base/clock';
 import { codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
@@ -162,15 +162,19 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
     tell(distinctConditions(await readConditions(db)));
   }
 
-  const watching = repeat(async () => {
-    try {
-      await look();
-      isFailing = false;
-    } catch (error) {
-      if (!isFailing) logger.warn({ error }, `conditions cannot be stored: ${messageOf(error)}`);
-      isFailing = true;
-    }
-  }, EVERY_MS);
+  const watching = repeat(
+    systemTime,
+    async () => {
+      try {
+        await look();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) logger.warn({ error }, `conditions cannot be stored: ${messageOf(error)}`);
+        isFailing = true;
+      }
+    },
+    EVERY_MS,
+  );
   return { ...watching, unstored: () => (unwritable ? [unwritable] : []) };
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Clock } from '../base/clock';
+import { type Clock, systemTime } from '../base/clock';
 import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -197,7 +197,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         await endAll();
         delivered = feed;
         await refresh();
-        waking = repeat(() => wakeDue(feed), LOOK_EVERY_MS);
+        waking = repeat(systemTime, () => wakeDue(feed), LOOK_EVERY_MS);
       }),
     /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
     refresh: refreshInTurn,

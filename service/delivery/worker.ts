@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
+import { systemTime } from '../base/clock';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
@@ -59,7 +60,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
   const { database, channel, sentTo, slots, clock, client, logger } = options;
   const concurrency = Math.min(options.concurrency, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
-  const sleeper = createWakeableSleep();
+  const sleeper = createWakeableSleep(systemTime);
   const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
   const claimed: ClaimedQueue[] = [];
   let settlements: Settlement[] = [];

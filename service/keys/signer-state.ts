@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../base/clock';
+import { type Clock, systemClock, systemTime } from '../base/clock';
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
@@ -148,7 +148,7 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
         if (answer !== undefined && answer.failure === undefined) return;
         failure = answer?.failure ?? failure ?? noAnswer(report());
         if (failure.code === 'SIGNER_ANSWER_WRONG' || performance.now() >= until) throw failure;
-        await pause(Math.min(CHECK_EVERY_MS, restMs), left);
+        await pause(systemTime, Math.min(CHECK_EVERY_MS, restMs), left);
       }
     } finally {
       waiting--;

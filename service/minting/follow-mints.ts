@@ -25,7 +25,7 @@ const MOST_BLOCKS = 100;
  */
 export async function followMints(parts: QueueParts): Promise<void> {
   const { chain, client, logger, nonces, recorder, states, stopping, terms, timing, wallet, width } = parts;
-  const { registryAddress } = parts;
+  const { registryAddress, time } = parts;
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: wallet.address });
   const resend = createMintResending(parts);
   const finality = createMintFinality(parts);
@@ -36,7 +36,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
   let isAway = false;
   while (!stopping.aborted) {
     asleep.reset();
-    const lookedAt = performance.now();
+    const lookedAt = time.elapsed();
     try {
       await followAll();
       isAway = false;
@@ -51,8 +51,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
     const idleMs = states.allMined().length > 0 ? 4 * timing.pollMs : timing.finalCheckMs;
     await asleep.sleep(isIdle ? idleMs : timing.pollMs);
     // Each accepted transaction wakes this loop. The shortest interval looks up several at once.
-    const restMs = SHORTEST_POLL_MS - (performance.now() - lookedAt);
-    if (restMs > 0) await pause(restMs, stopping);
+    const restMs = SHORTEST_POLL_MS - (time.elapsed() - lookedAt);
+    if (restMs > 0) await pause(time, restMs, stopping);
   }
 
   async function followAll(): Promise<void> {
@@ -109,9 +109,9 @@ export async function followMints(parts: QueueParts): Promise<void> {
     const ofAll = await chain.verdictOn(mint, mint.transactions);
     if (ofAll.state === 'mined') return recorder.mined(mint, ofAll.mined);
     const own = await chain.verdictOn(mint, pending.versions);
-    pending.missingSince ??= performance.now();
+    pending.missingSince ??= time.elapsed();
     // A node may report a new count before it has the receipts.
-    if (own.state === 'none' && performance.now() - pending.missingSince < timing.patienceMs) return;
+    if (own.state === 'none' && time.elapsed() - pending.missingSince < timing.patienceMs) return;
     const finalBlock = await chain.finalBlock();
     if (finalBlock < 0 || (await chain.count(wallet.address, finalBlock)) <= nonce) return;
     const mined = (await chain.existsAt(mint.tokenId, finalBlock)) && (await chain.findMint(mint));
@@ -143,8 +143,8 @@ export async function followMints(parts: QueueParts): Promise<void> {
  * handed out.
  */
 function createMintFinality(parts: QueueParts) {
-  const { chain, network, recorder, states, timing, wallet } = parts;
-  /** When the block of the highest final mint was first missing, by `performance.now()`. */
+  const { chain, network, recorder, states, time, timing, wallet } = parts;
+  /** When the block of the highest final mint was first missing, by `elapsed`. */
   let goneSince: number | undefined;
   let checkedAt = -Infinity;
 
@@ -174,15 +174,15 @@ function createMintFinality(parts: QueueParts) {
     // A node that is behind still reports the block that is gone.
     if (verdict.state === 'mined' && (await isThere(verdict.mined.block)))
       return recorder.mined(mint, verdict.mined);
-    mint.goneSince ??= performance.now();
-    if (performance.now() - mint.goneSince < timing.patienceMs) return;
+    mint.goneSince ??= time.elapsed();
+    if (time.elapsed() - mint.goneSince < timing.patienceMs) return;
     recorder.unmined(mint);
     states.sendAgain(mint, wallet.address);
   }
 
   /** Detects a reorganisation of final blocks by the block of the highest final mint. */
   async function followFinal(): Promise<void> {
-    const now = performance.now();
+    const now = time.elapsed();
     if (now - checkedAt < timing.finalCheckMs) return;
     const anchor = await highestFinal();
     checkedAt = now;

@@ -1,10 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import { followMints } from './follow-mints';
 import type { Mint, MintQueueOptions } from './mint';
 import { prepareMints } from './prepare-mints';
-import { pause } from '../base/waiting';
+import { newDeferred, pause } from '../base/waiting';
 import { createQueueParts, type QueueParts } from './queue-parts';
 import { sendMints } from './send-mints';
 
@@ -68,7 +67,10 @@ export function createMintQueue(options: MintQueueOptions) {
         .unsettled()
         .filter((mint) => states.stateOf(mint) !== 'settled')
         .forEach(reject);
-      await Promise.race([running, sleep(LONGEST_STOP_MS, undefined, { ref: false })]);
+      const late = newDeferred<void>();
+      const cancel = options.time.later(LONGEST_STOP_MS, late.resolve);
+      await Promise.race([running, late.promise]);
+      cancel();
       states.unsettled().forEach(reject);
     },
   };
@@ -86,7 +88,7 @@ async function recover(parts: QueueParts, checkChain: () => Promise<void>): Prom
 }
 
 async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {
-  const { stopping, logger, network, recorder, chain } = parts;
+  const { stopping, logger, network, recorder, chain, time } = parts;
   for (let tries = 0; !stopping.aborted; tries++) {
     try {
       await checkChain();
@@ -94,7 +96,7 @@ async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<vo
       return;
     } catch (error) {
       if (tries === 0) logger.warn({ error }, 'nothing is minted: the chain cannot be checked');
-      await pause(NODE_PAUSE_MS, stopping);
+      await pause(time, NODE_PAUSE_MS, stopping);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Time } from '../base/clock';
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import { createWakeableSleep } from '../base/waiting';
 import { lastPending, Mint, newOutcome, readSignedMint, type PendingTransaction } from './mint';
@@ -47,17 +48,13 @@ const AFTER_MINED: readonly MintState[] = ['mined', 'preparing', 'settled'];
  */
 export class MintStates {
   /** Each loop of the queue sleeps until it has work. */
-  readonly sleeps = {
-    preparing: createWakeableSleep(),
-    sending: createWakeableSleep(),
-    following: createWakeableSleep(),
-  };
+  readonly sleeps: Record<'preparing' | 'sending' | 'following', ReturnType<typeof createWakeableSleep>>;
   readonly #mints = new Map<string, Mint>();
   readonly #states = new WeakMap<Mint, MintState>();
   #order = 0;
   /** In the queue's order. */
   #waiting: Mint[] = [];
-  /** When each deferred mint may be tried again, by `performance.now()`. */
+  /** When each deferred mint may be tried again, by `elapsed`. */
   readonly #deferred = new Map<Mint, number>();
   /** Transactions that are ready, sending or pending, by nonce and by mint. */
   readonly #held = new Map<number, PendingTransaction>();
@@ -66,7 +63,16 @@ export class MintStates {
   /** Outcomes of the most recently settled mints: a caller may have read the row before the mint settled. */
   readonly #outcomes = new Map<string, Promise<string>>();
 
-  constructor(private readonly nonces: Nonces) {}
+  constructor(
+    private readonly nonces: Nonces,
+    private readonly time: Time,
+  ) {
+    this.sleeps = {
+      preparing: createWakeableSleep(time),
+      sending: createWakeableSleep(time),
+      following: createWakeableSleep(time),
+    };
+  }
 
   stateOf(mint: Mint): MintState {
     return this.#states.get(mint) ?? 'settled';
@@ -116,13 +122,13 @@ export class MintStates {
   /** Sets a mint aside for `ms` milliseconds; the mints after it go on. */
   defer(mint: Mint, ms: number): void {
     if (!this.#leave(mint, 'deferred')) return;
-    this.#deferred.set(mint, performance.now() + ms);
+    this.#deferred.set(mint, this.time.elapsed() + ms);
     this.sleeps.preparing.wake();
   }
 
   /** Moves mints whose time has come to `waiting`. Returns the time until the next is due, or Infinity. */
   resume(): number {
-    const now = performance.now();
+    const now = this.time.elapsed();
     let nextMs = Infinity;
     for (const [mint, until] of this.#deferred) {
       if (until <= now) this.wait(mint);
@@ -143,7 +149,7 @@ export class MintStates {
 
   /** Sends a mint's last transaction again, with the same bytes. If there is none, it waits. */
   sendAgain(mint: Mint, wallet: string): void {
-    const pending = lastPending(mint, wallet);
+    const pending = lastPending(mint, wallet, this.time);
     if (pending === undefined || this.holderOf(pending.nonce) !== 'nobody') this.wait(mint);
     else this.ready(pending);
   }

@@ -1,4 +1,5 @@
 import { Transaction } from 'ethers';
+import type { Time } from '../base/clock';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { newDeferred, type Deferred } from '../base/waiting';
@@ -35,7 +36,7 @@ export class Mint {
   wasMined: boolean;
   /** Set while it is mined. */
   mined: MinedMint | undefined;
-  /** When its block was first missing from the chain, by `performance.now()`. */
+  /** When its block was first missing from the chain, by `elapsed`. */
   goneSince: number | undefined;
   /** How often its gas could not be estimated. */
   deferrals = 0;
@@ -74,21 +75,23 @@ export class Mint {
 
 /** A mint under a nonce, which all versions have. */
 export class PendingTransaction {
-  /** When the newest version was sent, by `performance.now()`. */
-  sentAt = performance.now();
   /** Consecutive sends that no node acknowledged. */
   attempts = 0;
   /** The class of its last refusal, and how many in a row were of it. */
   lastRefusal: { refusal: Refusal; times: number } | undefined;
-  /** When its nonce was first seen as used without a mined token, by `performance.now()`. */
+  /** When its nonce was first seen as used without a mined token, by `elapsed`. */
   missingSince: number | undefined;
   /** How often it was replaced because it was not mined in time. */
   replacements = 0;
 
-  /** @param versions the oldest first. */
+  /**
+   * @param versions the oldest first.
+   * @param sentAt when the newest version was sent, by `elapsed`. Before it is sent: when it was signed.
+   */
   constructor(
     readonly mint: Mint,
     readonly versions: [SignedMint, ...SignedMint[]],
+    public sentAt: number,
   ) {}
 
   get nonce(): number {
@@ -110,10 +113,10 @@ export function newOutcome(): Deferred<string> {
 }
 
 /** The pending transaction with the nonce that this wallet last signed for the mint, if any. */
-export function lastPending(mint: Mint, wallet: string): PendingTransaction | undefined {
+export function lastPending(mint: Mint, wallet: string, time: Time): PendingTransaction | undefined {
   const own = mint.transactions.filter(({ from }) => from === wallet);
   const [first, ...others] = own.filter(({ nonce }) => nonce === own.at(-1)?.nonce);
-  return first && new PendingTransaction(mint, [first, ...others]);
+  return first && new PendingTransaction(mint, [first, ...others], time.elapsed());
 }
 
 /**
@@ -155,6 +158,7 @@ export interface MintQueueOptions {
   /** Masks secrets in the failure messages that the journal keeps. */
   mask: (text: string) => string;
   observer: MintObserver;
+  time: Time;
   /** Times that tests shorten. */
   timing?: Partial<MintTiming>;
 }

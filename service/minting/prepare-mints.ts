@@ -25,7 +25,7 @@ const MISSING_PAUSE_MS = 500;
  * Gives nonces to waiting mints, signs them and keeps them in the journal, while earlier ones are being sent.
  */
 export async function prepareMints(parts: QueueParts): Promise<void> {
-  const { chain, logger, nonces, recorder, states, stopping, terms, timing, wallet } = parts;
+  const { chain, logger, nonces, recorder, states, stopping, terms, time, timing, wallet } = parts;
 
   const asleep = states.sleeps.preparing;
   while (!stopping.aborted) {
@@ -60,7 +60,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       const isOfSigner = error instanceof SignerError;
       const whom = isOfSigner ? "the wallet's signer" : 'the node';
       logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
-      await pause(isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
+      await pause(time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
     }
     for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
   }
@@ -91,7 +91,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
    * signed at every attempt. Once the nonce is used at depth, the mint is signed under a new one.
    */
   async function sendRefusedAgain(mint: Mint): Promise<void> {
-    const pending = lastPending(mint, wallet.address);
+    const pending = lastPending(mint, wallet.address, time);
     if (pending === undefined) return;
     states.defer(mint, timing.patienceMs);
     const { nonce } = pending;
@@ -155,7 +155,7 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
         // A later transaction would wait for this nonce. It was never sent, and is forgotten.
         if (mint === undefined || answer.status === 'rejected') break;
         mint.transactions.push(answer.value);
-        signed.push(new PendingTransaction(mint, [answer.value]));
+        signed.push(new PendingTransaction(mint, [answer.value], time.elapsed()));
       }
       const isKept = signed.length === 0 || (await recorder.keep(signed.map(({ newest }) => newest)));
       if (epoch !== nonces.epoch) return;

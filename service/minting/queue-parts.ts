@@ -1,3 +1,4 @@
+import type { Time } from '../base/clock';
 import { createFinalBlockReading } from '../chain/finality';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';
@@ -12,9 +13,9 @@ export type QueueParts = Readonly<ReturnType<typeof createQueueParts>>;
 
 /** @param stopping aborts when the queue stops. */
 export function createQueueParts(options: MintQueueOptions, stopping: AbortSignal) {
-  const { client, network, registryAddress, confirmations } = options;
-  const nonces = new Nonces();
-  const states = new MintStates(nonces);
+  const { client, network, registryAddress, confirmations, time } = options;
+  const nonces = new Nonces(time);
+  const states = new MintStates(nonces, time);
   return {
     ...options,
     stopping,
@@ -23,8 +24,8 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
     chain: new MintChain(client, registryAddress, createFinalBlockReading(client, network, confirmations)),
     recorder: new MintRecorder({ ...options, states, stopping }),
     terms: new TransactionTerms(options),
-    width: new BroadcastWidth(network.local),
-    timing: timingFor(client, network, options.timing),
+    width: new BroadcastWidth(network.local, time),
+    timing: { ...timingFor(client, network), ...options.timing },
   };
 }
 
@@ -32,11 +33,7 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
 const LOCAL_POLL_MS = 50;
 
 /** The times for a network. A local node is never behind; others may be behind by a few blocks. */
-function timingFor(
-  client: RpcClient,
-  { blockTimeMs, local }: Network,
-  shortened: Partial<MintTiming> = {},
-): MintTiming {
+function timingFor(client: RpcClient, { blockTimeMs, local }: Network): MintTiming {
   return {
     pollMs: local ? LOCAL_POLL_MS : client.pollingInterval,
     patienceMs: local ? 1_000 : Math.max(3 * blockTimeMs, 15_000),
@@ -46,7 +43,6 @@ function timingFor(
     deferMs: 15_000,
     registryMs: 15_000,
     finalCheckMs: local ? 5_000 : 60_000,
-    ...shortened,
   };
 }
 
@@ -64,14 +60,17 @@ export class BroadcastWidth {
   #narrowUntil = -Infinity;
 
   /** @param minesAtOnce whether the node mines each transaction on arrival, as far as is known. */
-  constructor(public minesAtOnce: boolean) {}
+  constructor(
+    public minesAtOnce: boolean,
+    private readonly time: Time,
+  ) {}
 
   now(): number {
-    return this.minesAtOnce || performance.now() < this.#narrowUntil ? 1 : WIDEST;
+    return this.minesAtOnce || this.time.elapsed() < this.#narrowUntil ? 1 : WIDEST;
   }
 
   /** The node refused a transaction because the one before it had not arrived. */
   refused(): void {
-    this.#narrowUntil = performance.now() + NARROW_FOR_MS;
+    this.#narrowUntil = this.time.elapsed() + NARROW_FOR_MS;
   }
 }

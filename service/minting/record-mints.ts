@@ -19,14 +19,14 @@ export class MintRecorder {
 
   /** Repeats a journal operation until it succeeds; undefined when the queue stops first. */
   async persist<T>(work: (journal: MintProgress) => Promise<T>): Promise<T | undefined> {
-    const { journal, logger, stopping } = this.options;
+    const { journal, logger, stopping, time } = this.options;
     while (!stopping.aborted) {
       try {
         return await work(journal);
       } catch (error) {
         if (codeOf(error) === 'ISSUANCE_UNKNOWN') throw error;
         logger.error({ error }, 'the journal of mints cannot be used: trying again');
-        await pause(JOURNAL_PAUSE_MS, stopping);
+        await pause(time, JOURNAL_PAUSE_MS, stopping);
       }
     }
     return undefined;

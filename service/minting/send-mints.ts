@@ -16,7 +16,7 @@ const LONGEST_PAUSE_MS = 2_000;
  * that is not acknowledged, sending stops until all in flight are answered; then the rejections are handled.
  */
 export async function sendMints(parts: QueueParts): Promise<void> {
-  const { client, logger, states, stopping, width } = parts;
+  const { client, logger, states, stopping, time, width } = parts;
 
   const asleep = states.sleeps.sending;
   const underWay = new Set<Promise<void>>();
@@ -26,7 +26,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     asleep.reset();
     if (rejected.length > 0 && underWay.size === 0) {
       const pauses = await handleRejections(parts, rejected.splice(0));
-      if (pauses) await pause(Math.min(FIRST_PAUSE_MS * 2 ** disturbed++, LONGEST_PAUSE_MS), stopping);
+      if (pauses) await pause(time, Math.min(FIRST_PAUSE_MS * 2 ** disturbed++, LONGEST_PAUSE_MS), stopping);
       continue;
     }
     const isFree = rejected.length === 0 && underWay.size < width.now();
@@ -52,7 +52,7 @@ export async function sendMints(parts: QueueParts): Promise<void> {
     const wasTaken = newest.mayBeTaken;
     newest.mayBeTaken = true;
     newest.wasSent = true;
-    pending.sentAt = performance.now();
+    pending.sentAt = time.elapsed();
     const outcome = await broadcast(client, newest.raw);
     if (outcome.state !== 'taken') return { pending, outcome, wasTaken };
     pending.attempts = 0;
@@ -78,14 +78,14 @@ export async function sendMints(parts: QueueParts): Promise<void> {
 export function createMintResending(
   parts: QueueParts,
 ): (all: readonly PendingTransaction[], used: number) => Promise<void> {
-  const { chain, client, logger, nonces, states, terms, timing, wallet } = parts;
-  /** When a signer last failed to sign a replacement, by `performance.now()`. */
+  const { chain, client, logger, nonces, states, terms, time, timing, wallet } = parts;
+  /** When a signer last failed to sign a replacement, by `elapsed`. */
   let unsignedAt = -Infinity;
-  /** When the node was last asked for the next transaction to be mined, by `performance.now()`. */
-  let presenceAt = performance.now();
+  /** When the node was last asked for the next transaction to be mined, by `elapsed`. */
+  let presenceAt = time.elapsed();
 
   async function resend(all: readonly PendingTransaction[], used: number): Promise<void> {
-    const now = performance.now();
+    const now = time.elapsed();
     const waiting = all.filter(({ nonce }) => nonce >= used);
     for (const pending of waiting) {
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** pending.attempts, timing.presenceMs);
@@ -102,7 +102,7 @@ export function createMintResending(
    */
   async function findLost(waiting: readonly PendingTransaction[], used: number): Promise<void> {
     const [next] = waiting;
-    const now = performance.now();
+    const now = time.elapsed();
     if (next === undefined || now - Math.max(next.sentAt, presenceAt) < timing.presenceMs) return;
     presenceAt = now;
     if (next.nonce > used) await findHole(next);
@@ -139,7 +139,7 @@ export function createMintResending(
    * mined is replaced `mostReplacements` times even if it offers enough; the ones behind it only wait for it.
    */
   async function replaceOverdue(waiting: readonly PendingTransaction[]): Promise<void> {
-    const now = performance.now();
+    const now = time.elapsed();
     const overdue = waiting.filter(
       ({ sentAt, mint }) =>
         states.stateOf(mint) === 'pending' && now - Math.max(sentAt, nonces.roseAt) >= timing.replaceAfterMs,
@@ -162,11 +162,11 @@ export function createMintResending(
     const signed = await offerMore(parts, pending).catch((error: unknown) => {
       if (!(error instanceof SignerError)) throw error;
       logger.warn({ tokenId: pending.mint.tokenId, nonce, error }, 'mint not replaced: it was not signed');
-      unsignedAt = performance.now();
+      unsignedAt = time.elapsed();
     });
     if (!signed) return;
     pending.replacements++;
-    pending.sentAt = performance.now();
+    pending.sentAt = time.elapsed();
     signed.mayBeTaken = signed.wasSent = true;
     const outcome = await broadcast(client, signed.raw);
     if (outcome.state === 'refused' && isDefinite(outcome.cause)) signed.mayBeTaken = false;

@@ -1,3 +1,4 @@
+import type { Time } from '../base/clock';
 import type { Database, ExclusiveRight } from '../database/database';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -12,6 +13,7 @@ export interface SharedMintQueueOptions {
   journal: Pick<Journal, 'find' | 'signed'>;
   scope: JournalScope;
   logger: Logger;
+  time: Time;
   openQueue: () => MintQueue;
 }
 
@@ -30,7 +32,7 @@ const LOOK_EVERY_MS = 250;
 export async function startSharedMintQueue(
   options: SharedMintQueueOptions,
 ): Promise<MintQueue & { isMinting(): boolean }> {
-  const { database, journal, logger, openQueue } = options;
+  const { database, journal, logger, time, openQueue } = options;
   const name = mintingRightOf(options.scope);
   const stopping = new AbortController();
   let queue: MintQueue | undefined;
@@ -49,7 +51,7 @@ export async function startSharedMintQueue(
     right.lost.addEventListener('abort', () => void own.stop(), { once: true });
     while (!stopping.signal.aborted && !right.lost.aborted) {
       if (database.engine === 'postgres') await mintForOthers(own, handedOver);
-      await pause(LOOK_EVERY_MS, stopping.signal);
+      await pause(time, LOOK_EVERY_MS, stopping.signal);
     }
     queue = undefined;
     await own.stop();
@@ -77,7 +79,7 @@ export async function startSharedMintQueue(
     let right = first;
     while (!stopping.signal.aborted) {
       if (right) await mintWhileHeld(right);
-      else await pause(ASK_EVERY_MS, stopping.signal);
+      else await pause(time, ASK_EVERY_MS, stopping.signal);
       right = stopping.signal.aborted ? undefined : await askForRight();
     }
     await right?.release();
@@ -97,7 +99,7 @@ export async function startSharedMintQueue(
         throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
       const hash = own && known && (await mintWith(own, known));
       if (hash !== undefined) return hash;
-      await pause(LOOK_EVERY_MS, stopping.signal);
+      await pause(time, LOOK_EVERY_MS, stopping.signal);
     }
     throw stoppedMinting(issuance.tokenId);
   }

@@ -1,5 +1,6 @@
 import { keccak256 } from 'ethers';
 import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
+import type { Time } from '../base/clock';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import { mintData } from '../registry/simulate-mint';
@@ -12,8 +13,8 @@ import type { Mint, SignedMint, MintQueueOptions } from './mint';
 export class Nonces {
   /** Nonces below this one are used; the highest value that any node has reported. */
   floor = 0;
-  /** When the floor last rose, by `performance.now()`. */
-  roseAt = performance.now();
+  /** When the floor last rose, by `elapsed`. */
+  roseAt: number;
   /** Counts how often all nonces were forgotten. */
   epoch = 0;
   /** Given, but not yet signed and kept in the journal. */
@@ -23,10 +24,14 @@ export class Nonces {
   /** When nodes began to count less than the floor. */
   #lowSince: number | undefined;
 
+  constructor(private readonly time: Time) {
+    this.roseAt = time.elapsed();
+  }
+
   /** Takes a node's count of the wallet's transactions into account. `latest`: it counts mined ones only. */
   note(count: number, latest = false): void {
     if (count < this.floor) {
-      this.#lowSince ??= performance.now();
+      this.#lowSince ??= this.time.elapsed();
       return;
     }
     this.#lowSince = undefined;
@@ -37,13 +42,13 @@ export class Nonces {
   raise(used: number): void {
     if (used <= this.floor) return;
     this.floor = used;
-    this.roseAt = performance.now();
+    this.roseAt = this.time.elapsed();
     for (const nonce of this.#freed) if (nonce < used) this.#freed.delete(nonce);
   }
 
   /** Milliseconds for which nodes have counted less than the floor. */
   lowForMs(): number {
-    return this.#lowSince === undefined ? 0 : performance.now() - this.#lowSince;
+    return this.#lowSince === undefined ? 0 : this.time.elapsed() - this.#lowSince;
   }
 
   /**
@@ -94,7 +99,7 @@ export class Nonces {
     this.epoch++;
     this.floor = count;
     this.#lowSince = undefined;
-    this.roseAt = performance.now();
+    this.roseAt = this.time.elapsed();
     this.#freed.clear();
   }
 }
@@ -134,8 +139,8 @@ export class TransactionTerms {
     const { length } = issuance.remark;
     const learned = this.#limits.get(length);
     // The shared estimate may have failed for a reason of the mint that asked for it.
-    if (isFresh(learned, KEEP_GAS_MS)) return learned.value.catch(() => this.#estimate(issuance));
-    const learning = { value: this.#estimate(issuance), at: performance.now() };
+    if (this.#isFresh(learned, KEEP_GAS_MS)) return learned.value.catch(() => this.#estimate(issuance));
+    const learning = { value: this.#estimate(issuance), at: this.options.time.elapsed() };
     this.#limits.set(length, learning);
     learning.value.catch(() => this.#limits.delete(length));
     return learning.value;
@@ -149,10 +154,11 @@ export class TransactionTerms {
   /** The fees of the next transactions. A failed read is not kept. */
   fees(): Promise<TransactionFees> {
     const { network, readFees } = this.options;
-    if (isFresh(this.#fees, Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS))) return this.#fees.value;
-    const leastTip = isFresh(this.#leastTip, KEEP_TIP_MS) ? this.#leastTip.value : 0n;
+    if (this.#isFresh(this.#fees, Math.max(network.blockTimeMs, SHORTEST_FEE_AGE_MS)))
+      return this.#fees.value;
+    const leastTip = this.#isFresh(this.#leastTip, KEEP_TIP_MS) ? this.#leastTip.value : 0n;
     const value = readFees().then((fees) => withLeastTip(fees, leastTip));
-    this.#fees = { value, at: performance.now() };
+    this.#fees = { value, at: this.options.time.elapsed() };
     value.catch(() => this.forgetFees());
     return value;
   }
@@ -160,7 +166,7 @@ export class TransactionTerms {
   /** Drops the kept fees because they were too low; the next call reads them anew. */
   forgetFees(refusal = ''): void {
     const tip = namedTip(refusal);
-    if (tip > 0n) this.#leastTip = { value: tip, at: performance.now() };
+    if (tip > 0n) this.#leastTip = { value: tip, at: this.options.time.elapsed() };
     this.#fees = undefined;
   }
 
@@ -189,6 +195,10 @@ export class TransactionTerms {
     return { ...signed, mayBeTaken: false, wasSent: false };
   }
 
+  #isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
+    return kept !== undefined && this.options.time.elapsed() - kept.at < ms;
+  }
+
   async #estimate(issuance: Issuance): Promise<bigint> {
     const { client, registryAddress, wallet } = this.options;
     // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
@@ -202,10 +212,6 @@ export class TransactionTerms {
 interface Kept<T> {
   value: T;
   at: number;
-}
-
-function isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
-  return kept !== undefined && performance.now() - kept.at < ms;
 }
 
 function registryMissing(address: string): ChainError {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferResult, Kysely } from 'kysely';
-import type { Clock } from '../base/clock';
+import { type Clock, systemTime } from '../base/clock';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
@@ -302,7 +302,7 @@ export function startContradictionCheck(options: ContradictionCheckOptions): { s
   const { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = options.timing ?? {};
   const tell = (error: unknown): void =>
     options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
-  const checks = repeat((signal) => check.run(signal).catch(tell), everyMs, everyMs);
-  const looks = repeat(() => check.look().catch(tell), lookEveryMs, lookEveryMs);
+  const checks = repeat(systemTime, (signal) => check.run(signal).catch(tell), everyMs, everyMs);
+  const looks = repeat(systemTime, () => check.look().catch(tell), lookEveryMs, lookEveryMs);
   return { stop: () => Promise.all([checks.stop(), looks.stop()]) };
 }

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import { systemTime } from '../base/clock';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
@@ -65,6 +66,7 @@ export function pollChanges(
   let known = version;
   let isFailing = false;
   return repeat(
+    systemTime,
     async () => {
       try {
         const current = await changeVersionOf(db);

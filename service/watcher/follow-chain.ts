@@ -1,4 +1,5 @@
 import { ZeroHash } from 'ethers';
+import { systemTime } from '../base/clock';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
@@ -324,7 +325,7 @@ const GROWTH = 1.5;
  * calls per day and most registries are idle most of the time: the pause grows as long as nothing happens.
  */
 export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses) {
-  const sleeper = createWakeableSleep();
+  const sleeper = createWakeableSleep(systemTime);
   let pauseMs = shortest;
   const unsubscribe = client.onNewHead?.(sleeper.wake);
   return {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../base/clock';
+import { type Clock, systemTime } from '../base/clock';
 import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
@@ -112,7 +112,7 @@ export class RegistryFollower {
         if (ended !== 'standby') continue;
         if (status.state !== 'standby') logger.info('another process reads this registry: standing by');
         setState(status, 'standby', clock.now());
-        await pause(STANDBY_MS, signal);
+        await pause(systemTime, STANDBY_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
@@ -127,7 +127,7 @@ export class RegistryFollower {
         setState(status, 'failing', clock.now(), described);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
         logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
-        await pause(pauseMs, signal);
+        await pause(systemTime, pauseMs, signal);
       }
     }
   }

@@ -3,7 +3,7 @@ import { Transaction } from 'ethers';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { refuseTipsBelow } from '../helpers/chain/rpc-proxy';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { VirtualTime } from '../helpers/mint-model/virtual-time';
 import {
   failureOf,
   first,
@@ -17,11 +17,16 @@ import {
 const GWEI = 1_000_000_000n;
 const RAISED = 300n * GWEI;
 const SEND = 'eth_sendRawTransaction';
+/** A public network, which is looked at every two seconds. */
+const SLOW = { ...PUBLIC, blockTimeMs: 2_000 };
+const MINUTE_MS = 60_000;
 const WAITS = 'mint waits until the wallet is funded';
 
 describe('the mint queue: fees and funds', () => {
-  hastenSuite(4);
   const local = localSetupOfSuite();
+  let time: VirtualTime;
+
+  beforeEach(() => (time = new VirtualTime()));
 
   afterEach(() => mineAtOnce(local));
 
@@ -35,24 +40,27 @@ describe('the mint queue: fees and funds', () => {
   }
   const replaced = ({ log }: RunningQueue): number => log.filter((line) => 'replaced' in line).length;
 
+  const withinTime = (options: QueueOptions, use: (queue: RunningQueue) => Promise<void>): Promise<void> =>
+    withQueue(local, { time, ...options }, use);
+
   /** Runs with a queue on a node that mines on request only. */
   async function withoutBlocks(
     options: QueueOptions,
     use: (queue: RunningQueue) => Promise<void>,
   ): Promise<void> {
     await local.client.send('evm_setAutomine', [false]);
-    await withQueue(local, options, use);
+    await withinTime(options, use);
   }
 
   it('replaces transactions that are not mined in time, with fees that suffice now', () =>
-    withoutBlocks({ timing: { replaceAfterMs: 700 } }, async (queue) => {
+    withoutBlocks({ network: SLOW }, async (queue) => {
       const mints = queue.mintMany(3, 3);
-      await eventually('taken', () => queue.logged('mint submitted') === 3);
+      await time.until('taken', () => queue.logged('mint submitted') === 3);
       await raiseBaseFee(RAISED);
-      await eventually('all are replaced', () => queue.journal.transactions.length >= 6);
-      await eventually('the node has the replacements', () => replaced(queue) >= 3);
+      await time.until('all are replaced', () => queue.journal.transactions.length >= 6);
+      await time.until('the node has the replacements', () => replaced(queue) >= 3);
       await mine();
-      const hashes = await mints;
+      const hashes = await time.settled(mints);
       const signed = queue.journal.transactions.map(({ raw }) => Transaction.from(raw));
       const [before, after] = [signed.slice(0, 3), signed.slice(3)];
       expect(after.slice(0, 3).map(({ nonce }) => nonce)).to.deep.equal(before.map(({ nonce }) => nonce));
@@ -66,7 +74,7 @@ describe('the mint queue: fees and funds', () => {
     }));
 
   it('records the first version when that one is mined after all', () =>
-    withoutBlocks({ timing: { replaceAfterMs: 300 } }, async (queue) => {
+    withoutBlocks({ network: SLOW }, async (queue) => {
       // The replacement reaches no node, so the first version is mined.
       queue.answer((method) =>
         method === SEND && queue.journal.transactions.length > 1
@@ -74,62 +82,63 @@ describe('the mint queue: fees and funds', () => {
           : 'none',
       );
       const mint = queue.mint();
-      await eventually('it is replaced', () => queue.journal.transactions.length >= 3);
+      await time.until('it is replaced', () => queue.journal.transactions.length >= 3);
       await mine();
-      expect(await mint).to.equal(queue.journal.transactions[0]?.hash);
+      expect(await time.settled(mint)).to.equal(queue.journal.transactions[0]?.hash);
     }));
 
   it('replaces a transaction only so many times at an unchanged price', () =>
-    withoutBlocks({ timing: { replaceAfterMs: 100, mostReplacements: 2 } }, async (queue) => {
+    withoutBlocks({ network: SLOW }, async (queue) => {
       const mint = queue.mint();
-      await eventually('it is replaced', () => queue.journal.transactions.length === 3);
-      const asked = queue.proxy.calls.length;
-      await eventually('it was looked at', () => queue.proxy.calls.length > asked + 15);
-      expect(queue.journal.transactions).to.have.length(3);
+      await time.until('it is replaced', () => queue.journal.transactions.length === 6);
+      await time.pass(10 * MINUTE_MS);
+      expect(queue.journal.transactions).to.have.length(6);
       await mine();
-      expect(await mint).to.equal(queue.journal.transactions[2]?.hash);
+      expect(await time.settled(mint)).to.equal(queue.journal.transactions[5]?.hash);
     }));
 
   it('replaces beyond that limit while the price keeps rising', () =>
-    withoutBlocks({ timing: { replaceAfterMs: 300, mostReplacements: 0 } }, async (queue) => {
+    withoutBlocks({ network: SLOW }, async (queue) => {
       const mint = queue.mint();
-      await eventually('taken', () => queue.logged('mint submitted') > 0);
-      for (const kept of [2, 3]) {
-        await raiseBaseFee(400n * BigInt(kept * kept) * GWEI);
-        await eventually('it is replaced', () => queue.journal.transactions.length === kept);
+      await time.until('taken', () => queue.logged('mint submitted') > 0);
+      for (const kept of [2, 3, 4, 5, 6, 7, 8]) {
+        await raiseBaseFee(100n * 3n ** BigInt(kept) * GWEI);
+        await time.until('it is replaced', () => queue.journal.transactions.length === kept);
       }
-      await eventually('the node has it', () => replaced(queue) === 2);
+      await time.until('the node has it', () => replaced(queue) === 7);
       await mine();
-      expect(await mint).to.equal(queue.journal.transactions[2]?.hash);
+      expect(await time.settled(mint)).to.equal(queue.journal.transactions[7]?.hash);
     }));
 
   it('offers the priority fee that the node asks for, and offers it for the next mint at once', () =>
-    withQueue(local, { answerer: refuseTipsBelow(37n * GWEI) }, async (queue) => {
-      await queue.mint();
-      await queue.mint();
+    withinTime({ answerer: refuseTipsBelow(37n * GWEI) }, async (queue) => {
+      await time.settled(queue.mint());
+      await time.settled(queue.mint());
       const tips = queue.journal.transactions.map(({ raw }) => Transaction.from(raw).maxPriorityFeePerGas);
       expect(tips).to.deep.equal([GWEI, 37n * GWEI, 37n * GWEI]);
     }));
 
   it('names the setting when the node asks for more than it is believed', () =>
-    withQueue(local, { answerer: refuseTipsBelow(1_000n * GWEI) }, async (queue) => {
-      const error = await failureOf(queue.mint());
+    withinTime({ answerer: refuseTipsBelow(1_000n * GWEI) }, async (queue) => {
+      const error = await time.settled(failureOf(queue.mint()));
       expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
       expect(error).to.have.property('remedy').that.contains('LEAST_PRIORITY_FEE_GWEI');
     }));
 
   it('estimates gas once, and reads fees rarely, for many mints', () =>
-    withQueue(local, {}, async (queue) => {
-      await queue.mintMany(40, 10);
+    withinTime({}, async (queue) => {
+      const began = time.now();
+      await time.settled(queue.mintMany(40, 10));
       const { eth_estimateGas, eth_maxPriorityFeePerGas = 0 } = queue.proxy.counts();
       expect(eth_estimateGas).to.equal(1);
-      expect(eth_maxPriorityFeePerGas).to.be.at.most(5);
+      // Fees are kept for a second.
+      expect(eth_maxPriorityFeePerGas).to.be.at.most(1 + Math.ceil((time.now() - began) / 1_000));
     }));
 
   it('fails at once with a remedy when the wallet cannot pay, and mints again when it can', () =>
-    withQueue(local, {}, async (queue) => {
+    withinTime({}, async (queue) => {
       await setBalance('0x1000');
-      const error = await failureOf(queue.mint());
+      const error = await time.settled(failureOf(queue.mint()));
       expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
       expect(error)
         .to.have.property('remedy')
@@ -137,27 +146,27 @@ describe('the mint queue: fees and funds', () => {
       const [failed] = queue.journal.issuances.values();
       expect(failed?.failure?.message).to.match(/Fund the wallet/);
       await mineAtOnce(local);
-      await queue.mint();
+      await time.settled(queue.mint());
     }));
 
   it('fails an unfunded mint as soon as the only node does not have it', () =>
-    withQueue(local, { answerer: first(SEND, 1, () => 'drop request') }, async (queue) => {
+    withinTime({ answerer: first(SEND, 1, () => 'drop request') }, async (queue) => {
       await setBalance('0x1000');
-      expect(await failureOf(queue.mint())).to.have.property('code', 'TRANSACTION_REJECTED');
+      const error = await time.settled(failureOf(queue.mint()));
+      expect(error).to.have.property('code', 'TRANSACTION_REJECTED');
       await mineAtOnce(local);
-      await queue.mint();
+      await time.settled(queue.mint());
     }));
 
   it('waits for funds when another node may have the mint, and sends the same bytes each time', async () => {
     const answerer = first(SEND, 1, () => 'drop request');
-    const options = { answerer, network: PUBLIC, timing: { deferMs: 300, pollMs: 50, patienceMs: 300 } };
-    await withQueue(local, options, async (queue) => {
+    await withinTime({ answerer, network: SLOW }, async (queue) => {
       await setBalance('0x1000');
       const mint = queue.mint();
-      await eventually('it was sent some times', () => queue.logged(WAITS) >= 4);
+      await time.until('it was sent some times', () => queue.logged(WAITS) >= 4);
       expect(queue.journal.transactions).to.have.length(1);
       await mineAtOnce(local);
-      await Promise.all([mint, queue.mint()]);
+      await time.settled(Promise.all([mint, queue.mint()]));
     });
   });
 
@@ -165,8 +174,7 @@ describe('the mint queue: fees and funds', () => {
     it(`waits for funds when another node took the mint and this one says "${words}"`, async () => {
       const refusals = [words, 'insufficient funds for gas * price + value'];
       const options: QueueOptions = {
-        network: PUBLIC,
-        timing: { deferMs: 300, pollMs: 50, patienceMs: 300 },
+        network: SLOW,
         answerer: async (method, _, forward) => {
           if (method === 'eth_getTransactionByHash') return { result: null };
           const message = method === SEND ? refusals.shift() : undefined;
@@ -180,27 +188,27 @@ describe('the mint queue: fees and funds', () => {
         // If the mint is signed again, the registry refuses it: the node's estimate includes pending
         // transactions.
         const waits = /^mint (waits until the wallet is funded|deferred: it cannot be made now)/;
-        await eventually('it waits', () => queue.log.some(({ msg }) => waits.test(String(msg))));
+        await time.until('it waits', () => queue.log.some(({ msg }) => waits.test(String(msg))));
         await mine();
-        await mint;
+        await time.settled(mint);
       });
     });
 
   it('waits for funds to finish a mint of an earlier run', async () => {
-    const journal = createMemoryJournal();
+    const journal = createMemoryJournal(time);
     await withoutBlocks({ journal }, async (queue) => {
       void failureOf(queue.mint());
-      await eventually('taken', () => journal.calls.submitted > 0);
+      await time.until('taken', () => journal.calls.submitted > 0);
     });
     await local.client.send('hardhat_dropTransaction', [journal.transactions[0]?.hash]);
     await local.client.send('evm_setAutomine', [true]);
     await setBalance('0x1000');
     const stateNow = (): unknown => [...journal.issuances.values()][0]?.state;
-    await withQueue(local, { journal, timing: { deferMs: 300 } }, async (queue) => {
-      await eventually('it waits', () => queue.logged(WAITS) > 0);
+    await withinTime({ journal }, async (queue) => {
+      await time.until('it waits', () => queue.logged(WAITS) > 0);
       expect(stateNow()).to.equal('submitted');
       await mineAtOnce(local);
-      await eventually('it is mined', () => stateNow() === 'final');
+      await time.until('it is mined', () => stateNow() === 'final');
     });
   });
 });

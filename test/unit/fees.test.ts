@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { FeeData, parseUnits, ZeroAddress } from 'ethers';
+import { systemTime } from '../../service/base/clock';
 import {
   highestGasPrice,
   namedTip,
@@ -10,7 +11,6 @@ import {
 import type { MintQueueOptions } from '../../service/minting/mint';
 import { TransactionTerms } from '../../service/minting/transaction-terms';
 import { errorOf } from '../helpers/error-of';
-import { stopLater } from '../helpers/resources';
 
 const reading = (parts: Partial<FeeReading>): FeeReading => ({
   gasPricing: 'eip-1559',
@@ -95,14 +95,12 @@ describe('the fees of a transaction', () => {
       expect(namedTip(refusal)).to.equal(parseUnits(String(tip), 'gwei')));
 
   it('are raised for an hour to the priority fee that a refusal names', async () => {
-    const real = performance.now.bind(performance);
-    stopLater('the time of the test', () => void (performance.now = real));
     let now = 1_000_000;
-    performance.now = () => now;
     const terms = new TransactionTerms({
       registryAddress: ZeroAddress,
       network: { blockTimeMs: 2_000 },
       readFees: () => readFees(reading({})),
+      time: { ...systemTime, elapsed: () => now },
     } as MintQueueOptions);
     const tip = async (): Promise<unknown> => {
       const fees = await terms.fees();

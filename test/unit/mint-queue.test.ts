@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/clock';
 import { makeError } from 'ethers';
 import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { broadcast } from '../../service/chain/transactions';
@@ -11,7 +12,7 @@ import { BroadcastWidth } from '../../service/minting/queue-parts';
 describe('the decisions of the mint queue', () => {
   describe('the choice of nonces', () => {
     const noncesFrom = (floor: number): Nonces => {
-      const nonces = new Nonces();
+      const nonces = new Nonces(systemTime);
       nonces.raise(floor);
       return nonces;
     };
@@ -266,7 +267,7 @@ describe('the decisions of the mint queue', () => {
   });
 
   it('send 16 together, but one at a time if the node mines at once or has refused one', () => {
-    const width = new BroadcastWidth(true);
+    const width = new BroadcastWidth(true, systemTime);
     expect(width.now()).to.equal(1);
     width.minesAtOnce = false;
     expect(width.now()).to.equal(16);

@@ -1,3 +1,4 @@
+import { systemTime } from '../../service/base/clock';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -21,9 +22,9 @@ const signed = (mint: Mint, nonce: number): SignedMint => {
 
 /** The states of one mint, brought to the given state. */
 class Scene {
-  readonly states = new MintStates(new Nonces());
+  readonly states = new MintStates(new Nonces(systemTime), systemTime);
   readonly mint = this.states.add(newIssuance(), false);
-  readonly pending = new PendingTransaction(this.mint, [signed(this.mint, 5)]);
+  readonly pending = new PendingTransaction(this.mint, [signed(this.mint, 5)], 0);
 
   constructor(state: MintState) {
     const { states, mint, pending } = this;
@@ -119,7 +120,7 @@ describe('the state of a mint', () => {
   it('is waiting again when another mint takes its nonce', () => {
     const { states, mint } = new Scene('pending');
     const other = states.add(newIssuance(), false);
-    states.ready(new PendingTransaction(other, [signed(other, 5)]));
+    states.ready(new PendingTransaction(other, [signed(other, 5)], 0));
     expect(states.held().map((held) => held.mint)).to.deep.equal([other]);
     expect(states.stateOf(mint)).to.equal('waiting');
   });
@@ -139,12 +140,12 @@ describe('the state of a mint', () => {
   });
 
   it('follows the order of adding while waiting, and the order of nonces when sending', () => {
-    const states = new MintStates(new Nonces());
+    const states = new MintStates(new Nonces(systemTime), systemTime);
     const mints = Array.from({ length: 3 }, () => states.add(newIssuance(), false));
     for (const mint of [...mints].reverse()) states.wait(mint);
     expect(states.takeWaiting(9)).to.deep.equal(mints);
     for (const [index, mint] of mints.entries())
-      states.ready(new PendingTransaction(mint, [signed(mint, 9 - index)]));
+      states.ready(new PendingTransaction(mint, [signed(mint, 9 - index)], 0));
     expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
   });
 

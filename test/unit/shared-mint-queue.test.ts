@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import pino from 'pino';
+import { systemTime } from '../../service/base/clock';
 import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
 import type { MintQueue } from '../../service/minting/mint-queue';
@@ -35,6 +36,7 @@ describe('a mint queue that several processes share', () => {
       journal: { find: async () => undefined, signed: async () => [], ...journal },
       scope: SCOPE,
       logger: pino({ level: 'silent' }),
+      time: systemTime,
       openQueue: () => ({
         mint: ({ tokenId }) => {
           given.push(tokenId);

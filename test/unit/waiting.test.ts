@@ -1,6 +1,7 @@
 import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/clock';
 import { newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/waiting';
 import { stopLater } from '../helpers/resources';
 
@@ -54,7 +55,7 @@ describe('a pause', () => {
     };
     process.on('warning', note);
     const stopping = new AbortController();
-    const waiting = Array.from({ length: 50 }, () => pause(60_000, stopping.signal));
+    const waiting = Array.from({ length: 50 }, () => pause(systemTime, 60_000, stopping.signal));
     stopping.abort();
     await Promise.all(waiting);
     await turn();

@@ -5,6 +5,7 @@ import type {
   MintTransaction,
   Unfinished,
 } from '../../../service/journal/issuance';
+import { systemTime, type Time } from '../../../service/base/clock';
 import type { MintProgress } from '../../../service/journal/mint-progress';
 
 /**
@@ -34,7 +35,7 @@ type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' |
 const CHANGE_MS = 32;
 
 /** Creates an empty journal. Each change takes a moment, as in a database. */
-export function createMemoryJournal(): MemoryJournal {
+export function createMemoryJournal(time: Time = systemTime): MemoryJournal {
   const issuances = new Map<string, Issuance>();
   const mints = new Map<string, MinedMint>();
   const transactions: MintTransaction[] = [];
@@ -45,7 +46,7 @@ export function createMemoryJournal(): MemoryJournal {
   async function change(name: Change): Promise<void> {
     calls[name]++;
     await journal.onChange(name);
-    await new Promise((resolve) => setTimeout(resolve, CHANGE_MS));
+    await new Promise<void>((resolve) => void time.later(CHANGE_MS, resolve));
   }
 
   /** The issuance of a change, which must have one of these states. */

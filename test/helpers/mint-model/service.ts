@@ -136,6 +136,7 @@ export class ServiceLife implements Mortal {
       registryAddress,
       journal: this.journal,
       logger: loggerInto(parts.history),
+      time: parts.time,
       timing,
     });
     if (death && 'afterMs' in death) void parts.time.sleep(death.afterMs).then(() => this.#mayBeKilled());

@@ -1,4 +1,5 @@
 import timersPromises from 'node:timers/promises';
+import type { Time } from '../../../service/base/clock';
 import type { SeededRandom } from '../seeded-random';
 
 /** Work that is due at a time. */
@@ -11,6 +12,8 @@ interface Due {
 
 /** Longer than any real work takes: after this time, an end was forgotten. */
 const HANGS_AFTER_MS = 60_000;
+/** The longest wait of a test, in virtual time. */
+const LONGEST_MS = 3_600_000;
 
 /**
  * Virtual time. It stands still while real work is running, and then jumps to the next work that is due.
@@ -20,7 +23,7 @@ const HANGS_AFTER_MS = 60_000;
  * Real work (requests over sockets, statements of a database) must be marked with `real`, or with `begin` and
  * `end`.
  */
-export class VirtualTime {
+export class VirtualTime implements Time {
   /** Called whenever no real work is running, before time goes on. */
   onQuiet: () => void = () => undefined;
   #now = 0;
@@ -57,6 +60,16 @@ export class VirtualTime {
     }
   }
 
+  /** Does not start at 0, which code may use for "long ago". */
+  elapsed(): number {
+    return 1_000_000 + this.#now;
+  }
+
+  later(ms: number, work: () => void): () => void {
+    const due = this.#at(ms, work);
+    return () => void this.#due.delete(due);
+  }
+
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#at(ms, resolve));
   }
@@ -76,12 +89,42 @@ export class VirtualTime {
     for (;;) {
       await this.#untilQuiet();
       if (isOver()) return;
-      const next = [...this.#due].reduce<Due | undefined>(earlier, undefined);
-      if (next === undefined) throw new Error('nothing will ever happen again');
-      this.#due.delete(next);
-      this.#now = Math.max(this.#now, next.at);
-      next.work();
+      this.#step();
     }
+  }
+
+  /** Lets time pass until there is a value other than undefined and false. Without work it stands still. */
+  async until<T>(what: string, probe: () => T | Promise<T>, withinMs = LONGEST_MS): Promise<NonNullable<T>> {
+    const end = this.#now + withinMs;
+    for (;;) {
+      await this.#untilQuiet();
+      const value = await probe();
+      if (value !== undefined && value !== false && value !== null) return value;
+      if (this.#now > end) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
+      this.#step();
+    }
+  }
+
+  /** Lets time pass until the promise is settled, and returns its value. */
+  async settled<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const note = (): void => void (isSettled = true);
+    promise.then(note, note);
+    await this.until('a promise is settled', () => isSettled);
+    return promise;
+  }
+
+  /** Lets so much time pass. */
+  async pass(ms: number): Promise<void> {
+    await this.settled(this.sleep(ms));
+  }
+
+  #step(): void {
+    const next = [...this.#due].reduce<Due | undefined>(earlier, undefined);
+    if (next === undefined) throw new Error('nothing will ever happen again');
+    this.#due.delete(next);
+    this.#now = Math.max(this.#now, next.at);
+    next.work();
   }
 
   /** Makes the process use this time; the result undoes it. */
@@ -109,8 +152,7 @@ export class VirtualTime {
           signal?.addEventListener('abort', abort, { once: true });
         }),
     });
-    // Does not start at 0, which code may use for "long ago".
-    Object.defineProperty(performance, 'now', { configurable: true, value: () => 1_000_000 + this.#now });
+    Object.defineProperty(performance, 'now', { configurable: true, value: () => this.elapsed() });
     Math.random = () => random.fraction();
     return () => {
       globalThis.setTimeout = setTimeout;

@@ -133,6 +133,7 @@ export class NodesScenario {
       registryAddress: this.place.registryAddress,
       journal: this.#journal,
       logger,
+      time: this.#time,
       timing: TIMING,
     });
     const following = this.#follow(reading);

@@ -8,7 +8,7 @@ export interface Probed {
 }
 
 /**
- * How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). Undefined if some are not
+ * How long `GET /` takes that is sent every 10 ms while the work lasts (prober.cjs). Undefined if one is not
  * answered within 12 seconds after the work.
  */
 export async function whileProbing(url: string, work: () => Promise<unknown>): Promise<Probed | undefined> {

@@ -4,6 +4,7 @@ import { getAddress } from 'ethers';
 import { readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
+import { systemTime } from '../../../service/base/clock';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { openWallet } from '../../../service/keys/wallet';
@@ -11,6 +12,7 @@ import { mintTopics } from '../../../service/minting/mint-chain';
 import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
+import { VirtualTime } from '../mint-model/virtual-time';
 import { owned } from '../resources';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
@@ -62,11 +64,12 @@ export function queueOptions(
         warn,
       }),
     mask: (text) => text,
+    time: systemTime,
     observer: { mined: warn, failed: warn, reorganised: warn },
   };
 }
 
-/** `journal`: that of an earlier queue. */
+/** `journal`: that of an earlier queue. In virtual time, time stands still while a node is asked. */
 export type QueueOptions = Partial<MintQueueOptions> & { journal?: MemoryJournal; answerer?: Answerer };
 
 /** Starts a queue that mints with the deployer's wallet. */
@@ -74,7 +77,8 @@ export async function startQueue(
   { node, registryAddress }: LocalSetup,
   options: QueueOptions = {},
 ): Promise<RunningQueue> {
-  const { journal = createMemoryJournal(), answerer = THROUGH, network = LOCAL, ...others } = options;
+  const { time = systemTime, answerer = THROUGH, network = LOCAL, ...others } = options;
+  const journal = options.journal ?? createMemoryJournal(time);
   let decide = answerer;
   const proxy = await startRpcProxy(node.url, (method, params, forward) => {
     if (method === 'eth_sendRawTransaction' && !journal.mayBeSent(String(params[0])))
@@ -82,14 +86,17 @@ export async function startQueue(
     return decide(method, params, forward);
   });
   const client = createRpcClient(proxy.url, network);
+  const send = client.send.bind(client);
+  if (time instanceof VirtualTime) client.send = (...call) => time.real(send(...call));
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };
   const queue = createMintQueue({
     ...queueOptions(client, proxy.url, network),
     registryAddress,
-    journal,
     logger: createLogger({ level: 'debug', mask: (text) => text, destination }),
     ...others,
+    journal,
+    time,
   });
   const mint = async (issuance = newIssuance()): Promise<string> => queue.mint(journal.add(issuance));
   const running = {
@@ -110,7 +117,8 @@ export async function startQueue(
       return hashes;
     },
     async stop() {
-      await queue.stop();
+      const stopped = queue.stop();
+      await (time instanceof VirtualTime ? time.settled(stopped) : stopped);
       client.destroy();
       await proxy.close();
     },
