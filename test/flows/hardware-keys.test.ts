@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
@@ -93,9 +85,9 @@ describe('PKCS11_MODULE', function () {
       expect(verified.code, verified.stdout + verified.stderr).to.equal(0);
       expect(isInFiles(local.folder, secrets)).to.equal(false);
       if (process.platform === 'linux') {
-        expect(isInMemory(service.pid, secrets)).to.equal(false);
+        expect(await isInMemory(service.pid, secrets)).to.equal(false);
         // The search finds what is there.
-        expect(isInMemory(service.pid, [Buffer.from(hsm.settings.PKCS11_PIN ?? '')])).to.equal(true);
+        expect(await isInMemory(service.pid, [Buffer.from(hsm.settings.PKCS11_PIN ?? '')])).to.equal(true);
       }
       await eventually('health says that both sign', async () => (await signers()).join() === BOTH_UP);
     });
@@ -301,27 +293,26 @@ function formsOf(secret: Buffer): Buffer[] {
 
 const CHUNK_BYTES = 16 * 1024 * 1024;
 
-/** Searches the writable memory of a process, as Linux shows it. */
-function isInMemory(pid: number, sought: Buffer[]): boolean {
-  const memory = openSync(`/proc/${pid}/mem`, 'r');
-  try {
-    const regions = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm);
-    return [...regions].some(([, from = '', to = '']) => {
-      const end = parseInt(to, 16);
-      for (let at = parseInt(from, 16); at < end; at += CHUNK_BYTES) {
-        const bytes = Buffer.alloc(Math.min(CHUNK_BYTES + 128, end - at));
-        try {
-          readSync(memory, bytes, 0, bytes.length, at);
-        } catch {
-          continue; // Reserved, but not there.
-        }
-        if (sought.some((form) => bytes.includes(form))) return true;
+/**
+ * Searches the writable memory of a process, as Linux shows it. This takes seconds. Connections that the
+ * process closes meanwhile have to be seen as closed by the next request.
+ */
+async function isInMemory(pid: number, sought: Buffer[]): Promise<boolean> {
+  await using memory = await open(`/proc/${pid}/mem`, 'r');
+  const regions = readFileSync(`/proc/${pid}/maps`, 'utf8').matchAll(/^([0-9a-f]+)-([0-9a-f]+) rw/gm);
+  for (const [, from = '', to = ''] of regions) {
+    const end = parseInt(to, 16);
+    for (let at = parseInt(from, 16); at < end; at += CHUNK_BYTES) {
+      const bytes = Buffer.alloc(Math.min(CHUNK_BYTES + 128, end - at));
+      try {
+        await memory.read(bytes, 0, bytes.length, at);
+      } catch {
+        continue; // Reserved, but not there.
       }
-      return false;
-    });
-  } finally {
-    closeSync(memory);
+      if (sought.some((form) => bytes.includes(form))) return true;
+    }
   }
+  return false;
 }
 
 function isInFiles(folder: string, sought: Buffer[]): boolean {
