@@ -234,9 +234,12 @@ async function losingUses(
   { documentLoader }: ContextOptions,
 ): Promise<UnprotectedContent[]> {
   const features = new Map<string, string>();
-  for (const url of [document['@context']].flat().filter((one) => typeof one === 'string')) {
+  const urls = new Set([document['@context']].flat().filter((one) => typeof one === 'string'));
+  for (const url of urls) {
     const { document: context } = (await documentLoader(url)) as { document: unknown };
     for (const { name, member, at } of membersIn(context, '')) {
+      // A context for one term. The set grows while it is read.
+      if (name === '@context' && typeof member === 'string') urls.add(new URL(member, url).href);
       // Refused by PreparedContexts.
       if (name === '@base') features.set('@context', `@base of JSON-LD (context ${url})`);
       const feature = at.includes('/@container/') ? undefined : featureOf(member);

@@ -41,7 +41,7 @@ export async function deriveCredential(
     const document = { ...credential };
     delete document.proof;
     const options = { documentLoader, contextResolver: new PreparedContexts() };
-    const [unsigned] = isProven ? await unsignedContentIn(document, options).catch(() => []) : [];
+    const [unsigned] = await unsignedContentIn(document, options).catch(() => []);
     const reason = unsigned ? `${unsigned.pointer} ${unsigned.problem}` : problem;
     const message = `No version can be derived from the credential: ${reason}.`;
     const code = isProven && !unsigned ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED';

@@ -251,6 +251,18 @@ describe('deriving a credential', () => {
       });
   });
 
+  it('names the context with a base, whatever the libraries say of it', async () => {
+    const own = (name: string): string => `https://x.example/#${name}`;
+    const T = { '@id': own('T'), '@context': { a: own('a') } };
+    const load = loaderWith({ '@base': 'https://x.example/', T });
+    const sign = await createPlainSign(issuer.keyPair, load);
+    const cryptosuite = createSignCryptosuite({ mandatoryPointers: ['/issuer'] });
+    const signed = { ...(await sign(ownCredential({ type: 'T', a: 'x' }), DATE, cryptosuite)) };
+    const refused = await errorOf(deriveCredential(signed, ['/credentialSubject/a'], load));
+    expect(refused).to.include({ code: 'DERIVATION_FAILED' });
+    expect(refused.message).to.match(/: \/@context uses @base of JSON-LD \(context https:.*own-v1/);
+  });
+
   it('shows what a pointer of a random document names in a version that verifies, or refuses', async () => {
     const counts = { shown: 0, refused: 0 };
     for (let seed = 1; seed <= 30; seed++) {

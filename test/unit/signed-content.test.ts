@@ -221,6 +221,22 @@ describe('content that the contexts of a document leave unsigned', () => {
       expect(await problemOf(other ?? {}, load)).to.match(/^\/@context uses @base .*own-v1/);
     });
 
+  const OTHER = 'https://issuer.example/contexts/other.json';
+  const typedElsewhere = { T: { '@id': x('T'), '@context': './other.json' } };
+  for (const [what, other, subject, pointer] of [
+    ['has such a term', { a: index }, { a: { k: { b: 'y' } } }, '/credentialSubject/a'],
+    ['has a base', based, {}, '/@context'],
+  ] as [string, Members, Members, string][])
+    it(`is told with the context of a type that is a file of its own and ${what}`, async () => {
+      const own = loaderWith({ ...typedElsewhere, b: x('b') });
+      const load: DocumentLoader = async (asked) => ({
+        ...(await own(asked === OTHER ? OWN_CONTEXT_URL : asked)),
+        ...(asked === OTHER && { document: { '@context': other }, documentUrl: OTHER }),
+      });
+      const problem = await problemOf(ownCredential({ type: 'T', b: 'x', ...subject }), load);
+      expect(problem).to.match(new RegExp(`^${pointer} uses @?.* \\(context ${OTHER}\\)`));
+    });
+
   const A = { a: { '@id': x('a'), '@type': 'http://www.w3.org/2001/XMLSchema#integer' } };
   const AB = { a: x('a'), b: x('a') };
   const LINK = { a: { '@id': x('a'), '@type': '@id' } };
