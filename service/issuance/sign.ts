@@ -1,7 +1,7 @@
 import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
-import { RequestError, SignerError, SigningError, messageOf } from '../base/errors';
+import { cut, RequestError, SignerError, SigningError, messageOf } from '../base/errors';
 import type { IssuerKey } from '../config/key-settings';
 import { openIssuerKey } from '../keys/issuer-key';
 import type { ModuleClient } from '../keys/pkcs11';
@@ -58,18 +58,21 @@ export async function createCredentialSigner(
 
 /**
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
- * not be signed.
+ * not be signed. The contexts are known, so an error of syntax is one of the subject, such as a number as a
+ * type.
  */
 function signingFailed(cause: unknown): SigningError | SignerError | RequestError {
   if (cause instanceof SignerError || cause instanceof RequestError) return cause;
-  const { cause: ofLoader, event } = detailsOf(cause);
+  const { cause: ofLoader, event, value } = detailsOf(cause);
   if (ofLoader instanceof SigningError) return ofLoader;
-  if (event === undefined) {
+  const isOfSyntax = cause instanceof Error && cause.name === 'jsonld.SyntaxError';
+  if (event === undefined && !isOfSyntax) {
     return new SigningError('SIGNING_FAILED', `The credential could not be signed: ${messageOf(cause)}`, {
       cause,
     });
   }
-  const message = `credentialSubject: ${problemOf(event)}`;
+  const problem = event ? problemOf(event) : `${messageOf(cause)} ${cut(JSON.stringify(value) ?? '')}`;
+  const message = `credentialSubject: ${problem}`;
   const remedy =
     'Use only terms that the contexts of the credential define, absolute ids, and a subject with a type.';
   return new SigningError('SUBJECT_TERM_UNDEFINED', message, { cause, remedy });
@@ -81,8 +84,8 @@ function problemOf({ code, message, details = {} }: JsonLdEvent): string {
   return `${message ?? code} ${JSON.stringify(others)}`;
 }
 
-/** jsonld's JsonLdError carries the event, or the error of the document loader. */
-function detailsOf(thrown: unknown): { event?: JsonLdEvent; cause?: unknown } {
+/** jsonld's JsonLdError carries the event, the error of the document loader, or the value of wrong syntax. */
+function detailsOf(thrown: unknown): { event?: JsonLdEvent; cause?: unknown; value?: unknown } {
   const isDetailed = thrown instanceof Error && 'details' in thrown;
   return (isDetailed ? (thrown.details as ReturnType<typeof detailsOf> | undefined) : undefined) ?? {};
 }

@@ -176,6 +176,9 @@ describe('preparing a document', () => {
       [billWith('"hasOwnProperty":"1"'), '"hasOwnProperty" is not'],
       [billWith('"":"1"'), '"" is not defined'],
       [billWith('"id":"x"'), 'Relative @id reference'],
+      ['{"type":["BillOfLading",-9]}', '["BillOfLading",-9]'],
+      ['{"type":["BillOfLading",{"a":"1"}]}', '"@type" value must'],
+      [billWith('"id":7'), '"@id" value must'],
     ],
   };
   for (const [code, rows] of Object.entries(REFUSED))
