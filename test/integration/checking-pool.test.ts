@@ -93,7 +93,7 @@ describe('the checking pool', () => {
     expect(await verify(pool, await bytesOf())).to.deep.include({ verified: true, outcome: 'valid' });
   });
 
-  it('goes on after a process of it was killed, or could not be started, and leaves none behind', async () => {
+  it('goes on after a process was killed, or could not be started, and leaves none behind', async () => {
     await using pool = poolWith();
     const processes = startedProcesses();
     const bytes = await bytesOf();
@@ -103,8 +103,10 @@ describe('the checking pool', () => {
     expect((await ending).message).to.contain('its process was lost');
     expect((await verify(pool, bytes)).outcome).to.equal('valid');
     // Between two checks.
-    const [idle] = processes.slice(-1);
-    if (idle) await Promise.all([once(idle, 'exit'), idle.kill('SIGKILL')]);
+    const idle = processes.at(-1)!;
+    const exit = once(idle, 'exit');
+    idle.kill('SIGKILL');
+    await exit;
     expect((await verify(pool, bytes)).outcome).to.equal('valid');
     processes.at(-1)?.kill('SIGKILL');
     const { execPath } = process;

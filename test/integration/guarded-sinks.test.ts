@@ -97,7 +97,7 @@ describe('delivery to a guarded sink', () => {
     try {
       const { lookup } = nameServer(['::1', '127.0.0.1']);
       // Each address has half of the time.
-      const [result] = await deliver(`http://sink.example:${port}`, LOCAL, { lookup, timeoutMs: 8_000 });
+      const [result] = await deliver(`http://sink.example:${port}`, LOCAL, { lookup, timeoutMs: 60_000 });
       expect(result).to.include({ status: 204 });
     } finally {
       restore();

@@ -19,12 +19,17 @@ export async function startNode(port = 0, chainId = 31337, initialDate?: string)
   return node;
 }
 
+let chains = 0;
+
 /**
  * Starts anvil, a node of other authors than Hardhat's, with the same accounts. Port 0: a free port. Its
  * `finalized` block is two blocks behind the head, and its `safe` block one.
  */
 export async function startAnvil(port = 0, chainId = 31337): Promise<HardhatNode> {
+  // The first blocks of two chains differ, also if both begin in one second.
+  const gasLimit = 30_000_000 + chains++;
   const args = ['--port', port, '--chain-id', chainId, '--accounts', 20, '--slots-in-an-epoch', 1];
+  args.push('--gas-limit', gasLimit);
   const script = require.resolve('@foundry-rs/anvil/bin.mjs');
   const child = startChild('anvil', script, args.map(String), {});
   const [, address = ''] = await child.lineMatching(/Listening on ([\d.]+:\d+)/);
