@@ -140,9 +140,15 @@ export function createCheckingPool({
   };
 }
 
+/** The outcome of a task, and what was sent before it. */
+interface Exchanged {
+  outcome: CheckingOutcome;
+  parts: JsonParts;
+}
+
 /** A process that runs one task at a time. */
 interface Checker {
-  run(task: CheckingTask, bytes: Uint8Array, found: Found, left: AbortSignal): ReturnType<typeof exchange>;
+  run(task: CheckingTask, bytes: Uint8Array, found: Found, left: AbortSignal): Promise<Exchanged>;
   stop(): Promise<void>;
 }
 
@@ -199,7 +205,7 @@ async function exchange(
   task: CheckingTask,
   bytes: Uint8Array,
   { fetched, ...found }: Found,
-): Promise<{ outcome: CheckingOutcome; parts: JsonParts }> {
+): Promise<Exchanged> {
   const parts: JsonParts = [];
   const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Uint8Array | CheckingOutcome]>;
   const sending = async (): Promise<void> => {

@@ -46,22 +46,26 @@ export function repeat(
   };
 }
 
-/**
- * Makes a sleep for one sleeper, which can be ended early, even before it begins. Busy
- * sleepers cannot afford a listener of a signal each time.
- */
-export function createWakeableSleep(time: Time) {
+/** A sleep of one sleeper, which can be ended early, even before it begins. */
+export interface WakeableSleep {
+  /** Ends the sleep, or the next one if none is under way. */
+  wake(this: void): void;
+  /** Forgets earlier calls of `wake`. */
+  reset(this: void): void;
+  sleep(this: void, ms: number): Promise<void>;
+}
+
+/** Makes a sleep without a listener of a signal each time, which busy sleepers could not afford. */
+export function createWakeableSleep(time: Time): WakeableSleep {
   let isWoken = false;
   let end: () => void = () => undefined;
   return {
-    /** Ends the sleep, or the next one if none is under way. */
-    wake: (): void => {
+    wake() {
       isWoken = true;
       end();
     },
-    /** Forgets earlier calls of `wake`. */
-    reset: (): void => void (isWoken = false),
-    async sleep(ms: number): Promise<void> {
+    reset: () => void (isWoken = false),
+    async sleep(ms) {
       if (isWoken) return;
       const { promise, resolve } = newDeferred<void>();
       const cancel = time.later(ms, resolve);

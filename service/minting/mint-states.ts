@@ -1,6 +1,6 @@
 import type { Time } from '../base/clock';
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
-import { createWakeableSleep } from '../base/waiting';
+import { createWakeableSleep, type WakeableSleep } from '../base/waiting';
 import { lastPending, Mint, newOutcome, readSignedMint, type PendingTransaction } from './mint';
 import type { Nonces } from './transaction-terms';
 
@@ -48,7 +48,7 @@ const AFTER_MINED: readonly MintState[] = ['mined', 'preparing', 'settled'];
  */
 export class MintStates {
   /** Each loop of the queue sleeps until it has work. */
-  readonly sleeps: Record<'preparing' | 'sending' | 'following', ReturnType<typeof createWakeableSleep>>;
+  readonly sleeps: Record<'preparing' | 'sending' | 'following', WakeableSleep>;
   readonly #mints = new Map<string, Mint>();
   readonly #states = new WeakMap<Mint, MintState>();
   #order = 0;
