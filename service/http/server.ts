@@ -9,6 +9,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { CORS_HEADERS } from './gate';
@@ -109,11 +110,11 @@ const READ_REST_WITHIN_MS = 10_000;
  * before they read. If the connection closed before, they would get an error instead of the answer (RFC 9112,
  * section 9.6).
  */
-function readRest(socket: Socket, request: IncomingMessage): void {
+function readRest(socket: Socket, rest: Readable): void {
   socket.end();
   const timer = setTimeout(() => socket.destroy(), READ_REST_WITHIN_MS);
   socket.once('close', () => clearTimeout(timer));
-  request.once('end', () => socket.destroy()).resume();
+  rest.once('end', () => socket.destroy()).resume();
 }
 
 function cannotListen(cause: Error, host: string, port: number): Error {
@@ -172,18 +173,21 @@ const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not val
 
 /**
  * Answers requests that Node.js could not parse, or did not receive in time, in the form of every other
- * error. The application never sees these requests. The connection then ends in both directions: if the rest
- * of the request arrived, it would be processed although its caller was told that it failed. If another
- * response is being sent, the connection ends without an answer, because the client would take it for part of
- * that response.
+ * error. The application sees at most the head of such a request. The rest of a late one is not read: it would
+ * be processed although its caller was told that it failed. After a head that is wrong, Node.js drops the rest.
+ * If another response is being sent, the connection ends without an answer, because the client would take it
+ * for part of that response.
  */
 function answerMalformedRequests(server: Server, connections: Connections, logger?: Logger): void {
+  const answered = new WeakSet<Socket>();
   server.on('clientError', (error: Error, socket: Socket) => {
+    if (answered.has(socket)) return;
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
     const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
     const requestId = randomUUID();
     logger?.warn({ requestId, code, status }, message);
-    if (!isAnswerable([...(connections.get(socket) ?? [])])) return void socket.destroy();
+    const underWay = [...(connections.get(socket) ?? [])];
+    if (!isAnswerable(underWay)) return void socket.destroy();
     const body = JSON.stringify({ error: { message } });
     const headers = {
       ...CORS_HEADERS,
@@ -195,7 +199,9 @@ function answerMalformedRequests(server: Server, connections: Connections, logge
     };
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
-    socket.destroySoon();
+    answered.add(socket);
+    if (status === 408 || underWay.length > 0) socket.destroySoon();
+    else readRest(socket, socket);
   });
 }
 

@@ -160,6 +160,8 @@ describe('bodies of POST /create', () => {
   for (const [what, length, headers, status] of [
     ['for a header', 20 * MEGABYTE, { 'Idempotency-Key': 'a b', Connection: 'close' }, 400],
     ['for its length', 51 * MEGABYTE, {}, 413],
+    ['for the length of its head', 20 * MEGABYTE, { 'X-Long': 'x'.repeat(20_000) }, 431],
+    ['because its head is no HTTP', 20 * MEGABYTE, { 'X Y': 'z' }, 400],
   ] as const)
     it(`are refused ${what} in a way that a caller can read who sends all of them first`, async () => {
       const head = textOf('POST /create/BILL_OF_LADING', { 'Content-Length': length, ...headers });
