@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { Agent } from 'undici';
 import { exchange } from '../service/base/exchange';
+import { systemTime } from '../service/base/time';
 import type { Database } from '../service/database/database';
 import { channelsOf } from '../service/outbox/channels';
 import type { ClaimedQueue } from '../service/outbox/claim-queues';
@@ -14,7 +15,12 @@ const EVENTS = 10_000;
 /** The service's default. */
 const AT_ONCE = 16;
 
-const READING = { timeoutMs: 30_000, late: () => new Error('no answer'), onData: () => undefined };
+const READING = {
+  time: systemTime,
+  timeoutMs: 30_000,
+  late: () => new Error('no answer'),
+  onData: () => undefined,
+};
 
 /** Events a second from the outbox to a receiver, against a loop that posts such bodies, signed or not. */
 export async function delivery(size: Size): Promise<void> {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemTime } from '../service/base/time';
 import { createDocumentLoader } from '../service/issuance/document-loader';
 import { createSigningPool } from '../service/issuance/signing-pool';
 import full from '../test/fixtures/bill-of-lading-full.json';
@@ -32,7 +33,7 @@ const IDLE_MS = 3_000;
 export async function largeBodies(size: Size): Promise<void> {
   const issuer = await createTestIssuer();
   const plain = await createPlainSign(issuer.keyPair, createDocumentLoader(CONTEXT_URL));
-  const pool = await createSigningPool(settingsOf(issuer));
+  const pool = await createSigningPool(settingsOf(issuer), { time: systemTime });
   await onNewChain((local) =>
     withService(local, {}, async (service) => {
       for (const [packages, megabytes] of DOCUMENTS) {

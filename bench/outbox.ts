@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import pino from 'pino';
-import { systemClock } from '../service/base/clock';
+import { systemTime } from '../service/base/time';
 import { createLogger } from '../service/base/logger';
 import { secretMasker } from '../service/base/mask-secrets';
 import { signingKeyOf } from '../service/base/signing-keys';
@@ -88,9 +88,9 @@ export function deliver(database: Database): FeedDelivery {
   const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
   const delivery = createFeedDelivery({
     database,
-    clock: systemClock,
+    time: systemTime,
     logger,
-    slots: createDeliverySlots({ most: 1_000, logger }),
+    slots: createDeliverySlots({ most: 1_000, time: systemTime, logger }),
     targetOf({ subscription, definition, secrets, state }) {
       if (definition === null) return undefined;
       const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);

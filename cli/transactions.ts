@@ -1,4 +1,5 @@
 import { formatEther, formatUnits, HDNodeWallet, Mnemonic } from 'ethers';
+import { systemTime } from '../service/base/time';
 import { ConfigurationError, messageOf } from '../service/base/errors';
 import { secretMasker } from '../service/base/mask-secrets';
 import {
@@ -72,7 +73,7 @@ export function readNetworkFees(
   return readFees({
     gasPricing: network.gasPricing,
     leastGwei: settingOf(settings, 'LEAST_PRIORITY_FEE_GWEI') ?? network.leastPriorityFeeGwei,
-    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl),
+    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl, systemTime),
     readNode,
     // Standard output may be JSON for a program.
     warn: (message, cause) => tell(`warning: ${message} (${mask(messageOf(cause))}).`),

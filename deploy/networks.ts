@@ -1,5 +1,6 @@
 import type { HardhatUserConfig } from 'hardhat/config';
 import { HARDHAT_NETWORK_NAME } from 'hardhat/plugins';
+import { systemTime } from '../service/base/time';
 import { publishedWallet, refusePublishedKey } from '../cli/transactions';
 import { ChainError, codeOf, ConfigurationError, messageOf } from '../service/base/errors';
 import { printableUrl } from '../service/base/mask-secrets';
@@ -82,14 +83,14 @@ export function httpRpcUrlOf(network: Network, settings: Settings): string {
 export function walletOf(network: Network, settings: Settings): TransactionSigner {
   const key = walletKeyOf(settings);
   if (key === undefined) {
-    if (network.local) return openWallet(publishedWallet(0));
+    if (network.local) return openWallet(systemTime, publishedWallet(0));
     const message = `WALLET_PRIVATE_KEY is needed to deploy on ${network.name}.`;
     const remedy =
       'Set it to the private key of a wallet that can pay for the transactions, or set WALLET_SIGNER_URL ' +
       'or WALLET_PKCS11_KEY; the wallet becomes the admin and minter.';
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
-  const wallet = openWallet(key);
+  const wallet = openWallet(systemTime, key);
   refusePublishedKey(network, wallet.address);
   return wallet;
 }
@@ -103,7 +104,7 @@ export function walletOf(network: Network, settings: Settings): TransactionSigne
 export async function checkNode(network: Network, settings: Settings): Promise<void> {
   const { name, local } = network;
   const url = httpRpcUrlOf(network, settings);
-  const client = createRpcClient(url, network, 'bulk');
+  const client = createRpcClient(url, network, systemTime, 'bulk');
   try {
     const chainId = await readChainId(client, url, network);
     if (chainId === network.chainId) return;

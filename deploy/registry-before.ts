@@ -1,4 +1,5 @@
 import { maskSecrets } from '../cli/errors';
+import { systemTime } from '../service/base/time';
 import { codeOf, messageOf } from '../service/base/errors';
 import { registryName } from '../service/base/registry-name';
 import { findNetwork } from '../service/chain/networks';
@@ -22,7 +23,7 @@ export async function leftBehind(envFile: string, settings: Settings, before: st
     const { dataDir, serviceConfig } = pathsOf(envFile, settings);
     const listed = readConfigFile(serviceConfig).registries ?? [];
     const databaseUrl = settingOf(settings, 'DATABASE_URL');
-    const database = await openDatabaseBesideService({ dataDir, databaseUrl });
+    const database = await openDatabaseBesideService(systemTime, { dataDir, databaseUrl });
     try {
       const { db } = database;
       const { chainId } = settingOf(settings, 'NET');

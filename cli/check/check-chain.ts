@@ -1,5 +1,6 @@
 import { hexlify, randomBytes } from 'ethers';
 import pMap from 'p-map';
+import { systemTime } from '../../service/base/time';
 import { ChainError, cut } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { type Network } from '../../service/chain/networks';
@@ -45,8 +46,8 @@ export async function checkChain(
 ): Promise<Finding[]> {
   const nodes = checked.map((node): OpenNode => {
     const { network, url } = node;
-    const client = createRpcClient(url, network, 'single', ANSWER_WITHIN_MS);
-    const bulkClient = createRpcClient(url, network, 'bulk', ANSWER_WITHIN_MS);
+    const client = createRpcClient(url, network, systemTime, 'single', ANSWER_WITHIN_MS);
+    const bulkClient = createRpcClient(url, network, systemTime, 'bulk', ANSWER_WITHIN_MS);
     return { ...node, name: printableUrl(url), client, bulkClient };
   });
   try {
@@ -297,7 +298,7 @@ async function checkFees(client: RpcClient, network: Network, settings: Settings
   const fees = await readNetworkFees(network, settings, () => client.getFeeData());
   if (highestGasPrice(fees) === 0n) return [];
   const { chainId } = network;
-  const stranger = openWallet({ privateKey: hexlify(randomBytes(32)) });
+  const stranger = openWallet(systemTime, { privateKey: hexlify(randomBytes(32)) });
   const call = { to: stranger.address, chainId, data: '0x', nonce: 0, gasLimit: 21_000n };
   const outcome = await broadcast(client, await stranger.sign({ ...call, ...fees }));
   const cause = 'cause' in outcome ? outcome.cause : undefined;

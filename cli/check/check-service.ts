@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pMap from 'p-map';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { loadConfig, readSettings, type Config } from '../../service/config/config';
@@ -30,8 +30,8 @@ export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: 
   const findings = await found(`settings ${envFile}`, async () => {
     const loaded = loadConfig();
     // A key that cannot be opened is a setting that is wrong.
-    if (loaded.walletKey !== undefined) openWallet(loaded.walletKey);
-    if (loaded.issuerKey && 'module' in loaded.issuerKey) await openIssuerKey(loaded.issuerKey);
+    if (loaded.walletKey !== undefined) openWallet(systemTime, loaded.walletKey);
+    if (loaded.issuerKey && 'module' in loaded.issuerKey) await openIssuerKey(systemTime, loaded.issuerKey);
     config = loaded;
     return settingsOf(config);
   });
@@ -51,7 +51,7 @@ async function checkParts(config: Config, settings: Settings, isSent: boolean): 
   const chainIds = [...new Set(nodes.map(({ network }) => network.chainId))];
   const chains = pMap(chainIds, (chainId) => {
     const ofChain = nodes.filter(({ network }) => network.chainId === chainId);
-    return checkChain(ofChain, settings, systemClock.now());
+    return checkChain(ofChain, settings, systemTime.now());
   });
   const findings = await Promise.all([
     chains.then((all) => all.flat()),
@@ -99,14 +99,14 @@ function nodesOf(config: Config): CheckedNode[] {
     }
   const { walletKey, tokenRegistryAddress: registryAddress } = config;
   if (walletKey !== undefined && registryAddress !== undefined) {
-    const wallet = openWallet(walletKey);
+    const wallet = openWallet(systemTime, walletKey);
     for (const node of own) node.issuing = { wallet, registryAddress };
   }
   return [...nodes.values()];
 }
 
 async function checkSigner({ walletKey }: Config): Promise<Finding[]> {
-  const remote = walletKey && openWallet(walletKey).remote;
+  const remote = walletKey && openWallet(systemTime, walletKey).remote;
   if (remote === undefined) return [];
   return found(`signer ${remote.report().at}`, async () => {
     await remote.check();
@@ -165,7 +165,7 @@ async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]
     const { isDelivered, status, error, milliseconds } = await sendTestEvent(
       target,
       DEFAULT_SUBSCRIPTION,
-      systemClock,
+      systemTime,
     );
     if (isDelivered)
       return { status: 'ok', subject, statement: `took the test event: ${status} after ${milliseconds} ms` };
@@ -178,7 +178,7 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
   const subject = config.databaseUrl === undefined ? `database in ${config.dataDir}` : 'database';
   return found(subject, async () => {
     try {
-      const database = await openDatabaseBesideService(config);
+      const database = await openDatabaseBesideService(systemTime, config);
       await database.close();
       return [{ status: 'ok', statement: 'can be opened' }];
     } catch (cause) {

@@ -1,4 +1,4 @@
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
 import { createFetching } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
@@ -13,7 +13,7 @@ const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';
 
 /** The real sources: HTTPS, the networks' nodes, the system clock. */
 export function verificationSources(): VerificationSources {
-  const fetchJson = createFetching();
+  const fetchJson = createFetching(systemTime);
   return {
     knownContexts: knownContexts(),
     fetchJson,
@@ -22,7 +22,7 @@ export function verificationSources(): VerificationSources {
       withRegistry(location, ({ client, registry }) =>
         readTokenState(client, registry.contracts, location.tokenId),
       ),
-    clock: systemClock,
+    clock: systemTime,
   };
 }
 

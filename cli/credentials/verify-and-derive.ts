@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { systemTime } from '../../service/base/time';
 import { codeOf, cut, messageOf, ServiceError } from '../../service/base/errors';
 import { createFetching } from '../../service/did/fetch-json';
 import type { Answer as Checked, Outcome } from '../../service/verification/answer';
@@ -103,7 +104,7 @@ export async function deriveFile(
   const pointers = requirePointers(reveal);
   const path = out === undefined ? undefined : freePath(out);
   const credential = credentialIn(await readJsonInput(file));
-  const contexts = createContextSource(knownContexts(), createFetching());
+  const contexts = createContextSource(knownContexts(), createFetching(systemTime));
   const derived = await deriveCredential(credential, pointers, contexts.load);
   const remarks = contexts.fetched().map((url) => `context fetched: ${url}`);
   if (!('credentialSubject' in derived))

@@ -1,4 +1,4 @@
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { deliveriesOfEvent, type Delivery, type Place } from '../../service/outbox/deliveries';
@@ -205,7 +205,7 @@ export async function sendAgain({ registry, subscription, ...selected }: Redeliv
       const [channel] = await channelsOf(db, feed, subscription);
       if (channel === undefined && feed === OPERATIONS) continue;
       if (channel === undefined) throw unknownSubscription(subscription);
-      const { enqueued, waiting } = await redeliver(database, channel, selection, systemClock.now());
+      const { enqueued, waiting } = await redeliver(database, channel, selection, systemTime.now());
       const removedUpTo = (await purgedUpTo(db, feed)) ?? -1;
       const isPurged = 'fromBlock' in selection && selection.fromBlock <= removedUpTo;
       const name = registryOfFeed(feed);

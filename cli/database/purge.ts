@@ -1,4 +1,4 @@
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import type { Config } from '../../service/config/config';
@@ -45,7 +45,7 @@ export async function purgeDocuments(options: PurgeOptions, say: Say): Promise<A
       const size = `${documents} (${(bytes / 1_000_000).toFixed(1)} MB)`;
       parts.push({
         about: `the documents of ${scopeName(scope)} that ended before ${isoOf(before)}: ${size}`,
-        remove: () => createDatabaseJournal(database, scope, systemClock).purge(before),
+        remove: () => createDatabaseJournal(database, scope, systemTime).purge(before),
       });
     }
     return purge(parts, before, options, say);
@@ -60,7 +60,7 @@ async function purgeDocument(
 ): Promise<Answer> {
   const tokenId = tokenIdHexOf(tokenIdOf(token));
   for (const scope of journals) {
-    const journal = createDatabaseJournal(database, scope, systemClock);
+    const journal = createDatabaseJournal(database, scope, systemTime);
     const issuance = await journal.find(tokenId);
     if (issuance === undefined) continue;
     const { state } = issuance;
@@ -86,11 +86,11 @@ export async function purgeOldEvents(options: PurgeOptions, say: Say): Promise<A
   return withDatabase(async (database, config) => {
     const parts: Part[] = [];
     for (const feed of await findAllFeeds(database.db, registryToPurge(options, config))) {
-      const events = await countPurgeable(database.db, feed, before);
+      const events = await countPurgeable(systemTime, database.db, feed, before);
       if (events === 0) continue;
       parts.push({
         about: `${events} events of ${registryOfFeed(feed)} that were last sent before ${isoOf(before)}`,
-        remove: () => purgeEvents(database, feed, before),
+        remove: () => purgeEvents(systemTime, database, feed, before),
       });
     }
     return purge(parts, before, options, say);
@@ -145,7 +145,7 @@ const DAY_MS = 86_400_000;
 /** Epoch milliseconds of the moment `days` days ago. */
 function timeOf(days: number): number {
   if (days > LONGEST_RETENTION_DAYS) throw invalid(`--older-than takes 0 to ${LONGEST_RETENTION_DAYS} days.`);
-  return systemClock.now() - days * DAY_MS;
+  return systemTime.now() - days * DAY_MS;
 }
 
 function isoOf(milliseconds: number): string {

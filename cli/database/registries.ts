@@ -1,4 +1,4 @@
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { RequestError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { type Confirmations, readConfirmations } from '../../service/chain/networks';
@@ -90,7 +90,7 @@ export async function removeRegistry({ registry, network, force }: RemoveRegistr
 async function withRegistries<T>(work: (registries: Registries) => Promise<T>): Promise<T> {
   return withDatabase(async (database, settings) => {
     const onChange = async (): Promise<void> => undefined;
-    const parts = { database, settings, clock: systemClock, statusOf: () => undefined, onChange };
+    const parts = { database, settings, time: systemTime, statusOf: () => undefined, onChange };
     return work(createRegistries(parts)).catch((cause: unknown) => {
       if (!(cause instanceof RequestError)) throw cause;
       throw new Refusal(cause.code, cause.message, { cause });

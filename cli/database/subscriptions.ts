@@ -1,4 +1,4 @@
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { createSubscriptions, type Subscriptions } from '../../service/subscriptions/manage-subscriptions';
 import { MOST_SUBSCRIPTIONS } from '../../service/subscriptions/stored-subscriptions';
 import type { Subscription } from '../../service/subscriptions/subscription';
@@ -10,7 +10,7 @@ import { withDatabase } from './with-database';
 async function withSubscriptions(work: (subscriptions: Subscriptions) => Promise<Answer>): Promise<Answer> {
   return withDatabase((database, config) => {
     const onChanged = async (): Promise<void> => undefined;
-    return work(createSubscriptions(config, { database, clock: systemClock, onChanged }));
+    return work(createSubscriptions(config, { database, time: systemTime, onChanged }));
   });
 }
 

@@ -1,4 +1,5 @@
 import { isAddress } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
 import { loadConfig, type Config } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
@@ -15,7 +16,7 @@ import { invalid } from '../errors';
  */
 export async function withDatabase<T>(work: (database: Database, config: Config) => Promise<T>): Promise<T> {
   const config = loadConfig();
-  const database = await openDatabaseBesideService(config);
+  const database = await openDatabaseBesideService(systemTime, config);
   try {
     return await work(database, config);
   } finally {

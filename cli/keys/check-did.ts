@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { systemTime } from '../../service/base/time';
 import { pathsOf, readSettings } from '../../service/config/config';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { fetchJson } from '../../service/did/fetch-json';
@@ -155,7 +156,7 @@ async function checkServed(did: string, expectedFor: (served: unknown) => unknow
   const url = didWebUrl(did);
   if (url === undefined)
     return { name: did, differences: ['is not a did:web identifier that can be resolved'] };
-  const fetched = await fetchJson(url);
+  const fetched = await fetchJson(systemTime, url);
   const name = fetched.url;
   if (fetched.kind !== 'json') {
     const isUnknown = fetched.kind === 'unavailable';

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { systemTime } from '../../service/base/time';
 import { messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { pathsOf, readSettings } from '../../service/config/config';
@@ -70,20 +71,21 @@ export async function listKeys({ retry }: { retry?: true }, environment?: Settin
 }
 
 async function walletEntry(key: WalletKey): Promise<ListedKey> {
-  if ('privateKey' in key) return localEntry('wallet', 'WALLET_PRIVATE_KEY', openWallet(key).address);
+  if ('privateKey' in key)
+    return localEntry('wallet', 'WALLET_PRIVATE_KEY', openWallet(systemTime, key).address);
   if ('module' in key)
     return moduleEntry('wallet', key, 'secp256k1', key.address, async (point) => {
-      await openWallet(key).remote?.check();
+      await openWallet(systemTime, key).remote?.check();
       return addressOf(point);
     });
   const entry = { ...localEntry('wallet', printableUrl(key.url), key.address), isExtractable: false };
-  return checked(entry, async () => openWallet(key).remote?.check());
+  return checked(entry, async () => openWallet(systemTime, key).remote?.check());
 }
 
 async function issuerEntry(key: IssuerKey): Promise<ListedKey> {
   if (!('module' in key)) return localEntry('issuer', 'DID_KEY_PAIRS', `${key.id} ${key.publicKeyMultibase}`);
   return moduleEntry('issuer', key, 'P-256', null, async (point) => {
-    const { id } = await verificationMethodOf(key, openModule(key.module).client);
+    const { id } = await verificationMethodOf(key, openModule(systemTime, key.module).client);
     return `${id} ${p256Multibase(point)}`;
   });
 }
@@ -104,7 +106,7 @@ async function moduleEntry(
   const place = `${path}, token ${token}, label ${key.label}`;
   const entry: ListedKey = { ...localEntry(name, place, ''), public: known, uses: [], isExtractable: null };
   return checked(entry, async () => {
-    const { publicKey, isExtractable, uses } = await openModule(key.module).client.describe({
+    const { publicKey, isExtractable, uses } = await openModule(systemTime, key.module).client.describe({
       label: key.label,
       curve,
     });

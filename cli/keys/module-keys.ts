@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { systemTime } from '../../service/base/time';
 import { keyIdOf, keyNumberOf, nextKeyIdOf, p256Multibase } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
 import { pathsOf, readSettings } from '../../service/config/config';
@@ -56,7 +57,7 @@ export async function makeModuleKeys(say: Say, environment?: Settings): Promise<
   const { path, token } = keyModule;
   const wallet = await makeWallet(keyModule, settings, { label: labelOf('wallet'), write, say });
   const label = settingOf(settings, 'DID_PKCS11_KEY') ?? labelOf('issuer');
-  const { publicKey } = await openModule(keyModule).client.make({ label, curve: 'P-256' });
+  const { publicKey } = await openModule(systemTime, keyModule).client.make({ label, curve: 'P-256' });
   const publicKeyMultibase = p256Multibase(publicKey);
   publish({ didDocumentPath, controller: did, label }, publicKeyMultibase);
   await write('DID_PKCS11_KEY', label);
@@ -76,7 +77,7 @@ async function makeWallet(
     return null;
   }
   const label = settingOf(settings, 'WALLET_PKCS11_KEY') ?? to.label;
-  const { publicKey } = await openModule(keyModule).client.make({ label, curve: 'secp256k1' });
+  const { publicKey } = await openModule(systemTime, keyModule).client.make({ label, curve: 'secp256k1' });
   const address = addressOf(publicKey);
   const before = settingOf(settings, 'WALLET_ADDRESS');
   if (before !== undefined && before !== address) {
@@ -107,7 +108,7 @@ export function moduleIssuerOf(envFile: string, settings: Settings): ModuleIssue
  * @throws SignerError; SIGNER_REFUSED if the module has no such key.
  */
 export async function publicKeyInModule({ module: keyModule, label }: ModuleIssuerKey): Promise<string> {
-  const { publicKey } = await openModule(keyModule).client.describe({ label, curve: 'P-256' });
+  const { publicKey } = await openModule(systemTime, keyModule).client.describe({ label, curve: 'P-256' });
   return p256Multibase(publicKey);
 }
 
@@ -149,7 +150,10 @@ export async function makeNextModuleKey(
   const base = label.endsWith(ending) ? label.slice(0, -ending.length) : label;
   const id = nextKeyIdOf(controller, texts);
   const value = `${base}-${keyNumberOf(id, controller)}`;
-  const { isNew, publicKey } = await openModule(keyModule).client.make({ label: value, curve: 'P-256' });
+  const { isNew, publicKey } = await openModule(systemTime, keyModule).client.make({
+    label: value,
+    curve: 'P-256',
+  });
   if (!isNew) return makeNextModuleKey({ module: keyModule, label, controller }, present, [...texts, id]);
   const method = { id, type: 'Multikey' as const, controller, publicKeyMultibase: p256Multibase(publicKey) };
   return { method, setting: 'DID_PKCS11_KEY', value };

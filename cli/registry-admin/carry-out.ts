@@ -7,6 +7,7 @@ import {
   type TransactionReceipt,
   type TransactionRequest,
 } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
 import { broadcast, notAccepted, type TransactionFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
@@ -69,7 +70,7 @@ export async function asAdmin<T>(
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
   return withRegistry(place, async (reached) => {
-    const wallet = openWallet(key);
+    const wallet = openWallet(systemTime, key);
     refusePublishedKey(reached.network, wallet.address);
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const address = getAddress(place.registry);
@@ -153,14 +154,16 @@ async function readEffect<State>(
   blockNumber: number,
 ): Promise<State> {
   const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
-  const state = await readAgainWhileItMayPass(() => action.read(blockNumber)).catch((cause: unknown) => {
-    const reason = cut(maskSecrets(messageOf(cause)), LONGEST_REASON);
-    const message = `${mined} the resulting state could not be read: ${reason}`;
-    throw new ChainError('EFFECT_UNCONFIRMED', message, {
-      cause,
-      remedy: 'Check the state before sending again.',
-    });
-  });
+  const state = await readAgainWhileItMayPass(systemTime, () => action.read(blockNumber)).catch(
+    (cause: unknown) => {
+      const reason = cut(maskSecrets(messageOf(cause)), LONGEST_REASON);
+      const message = `${mined} the resulting state could not be read: ${reason}`;
+      throw new ChainError('EFFECT_UNCONFIRMED', message, {
+        cause,
+        remedy: 'Check the state before sending again.',
+      });
+    },
+  );
   if (action.isDone(state)) return state;
   const message = `${mined} at the end of that block: ${action.describe(state)}`;
   const remedy = 'Another transaction of the same block changed it, or the node is wrong.';

@@ -1,4 +1,5 @@
 import { ZeroAddress, getAddress } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
 import { walletKeyOf } from '../../service/config/key-settings';
 import { openWallet } from '../../service/keys/wallet';
@@ -26,7 +27,7 @@ export async function listRoles(options: ListRolesOptions): Promise<Answer> {
   const account = options.account === undefined ? undefined : getAddress(options.account);
   const place = registryOf(options.registry, options.network);
   const key = walletKeyOf(readSettings().settings);
-  const wallet = key && openWallet(key).address;
+  const wallet = key && openWallet(systemTime, key).address;
   return withRegistry(place, async (reached) => {
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const also = [...new Set([account, wallet])].flatMap((address) => address ?? []);

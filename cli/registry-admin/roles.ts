@@ -92,7 +92,7 @@ export async function readRoles(source: RolesSource, also: readonly string[]): P
     const unusual = admins.filter(([, admin]) => admin !== ADMIN_ROLE);
     return { block: head.number, holders: history.holders, adminOf: new Map(unusual) };
   };
-  return readAgainWhileItMayPass(() => readUpToHead(client, readAt));
+  return readAgainWhileItMayPass(client.time, () => readUpToHead(client, readAt));
 }
 
 /**
@@ -108,7 +108,7 @@ export async function hasOtherAdmin(source: RolesSource, account: string): Promi
     );
     return answers.includes(true);
   };
-  return readAgainWhileItMayPass(() => readUpToHead(source.client, readAt));
+  return readAgainWhileItMayPass(source.client.time, () => readUpToHead(source.client, readAt));
 }
 
 const CONCURRENT_CALLS = 8;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { systemClock, type Clock } from '../../service/base/clock';
+import { systemTime, type Clock } from '../../service/base/time';
 import { Refusal } from '../errors';
 
 /** The user's terminal, if there is one. */
@@ -48,7 +48,7 @@ const QUIET_MS = 2_000;
 export function createReadingProgress(
   tell: (line: string) => void,
   hint: string,
-  clock: Clock = systemClock,
+  clock: Clock = systemTime,
 ): (block: number, range: { fromBlock: number; toBlock: number }) => void {
   let told = clock.now();
   return (block, { fromBlock, toBlock }) => {

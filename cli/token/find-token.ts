@@ -1,3 +1,4 @@
+import { systemTime } from '../../service/base/time';
 import { isJsonObject } from '../../service/issuance/credential';
 import { findNetwork, knownNetworks, networkOfChain, type Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
@@ -129,7 +130,7 @@ export async function withRegistry<T>(
   const network = networkOfChain(chainId);
   const settings = settingsFor(network);
   const node = { network, urls: rpcUrlsOf(network, settings) };
-  return reachRegistry(node, registry, (reached) => read({ ...reached, settings }));
+  return reachRegistry(systemTime, node, registry, (reached) => read({ ...reached, settings }));
 }
 
 function settingsFor(network: Network): Settings {

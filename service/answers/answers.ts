@@ -1,6 +1,6 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
-import { type Clock, timeAt } from '../base/clock';
+import { type Time, timeAt } from '../base/time';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
@@ -32,7 +32,7 @@ export interface AnswersParts {
   /** The scope of the documents that are issued; undefined if none are. */
   scope: JournalScope | undefined;
   checking: CheckingPool;
-  clock: Clock;
+  time: Time;
 }
 
 /** A token. By default it is in the registry in which documents are issued. */
@@ -54,8 +54,8 @@ export type Answers = ReturnType<typeof createAnswers>;
 const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
 
 export function createAnswers(parts: AnswersParts) {
-  const { config, db, feedOf, targetOf, scope, checking, clock } = parts;
-  const { hold: inTurn } = createSemaphore(READING, 'Too many tokens at once: try it again later.');
+  const { config, db, feedOf, targetOf, scope, checking, time } = parts;
+  const { hold: inTurn } = createSemaphore(time, READING, 'Too many tokens at once: try it again later.');
 
   /** @param tokenId 64 lower-case hexadecimal digits. */
   async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
@@ -86,7 +86,7 @@ export function createAnswers(parts: AnswersParts) {
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
-        reachRegistry(node, registry, ({ client, bulkClient, registry: found }) =>
+        reachRegistry(time, node, registry, ({ client, bulkClient, registry: found }) =>
           // Reading a long history ends when the caller leaves: the clients are then closed.
           untilAborted(left, readTokenHistory(client, found, tokenId, { bulkClient })),
         ),
@@ -135,14 +135,14 @@ export function createAnswers(parts: AnswersParts) {
       return { events: shown, next };
     },
 
-    event: (eventId: string) => eventDetails(db, targetOf, eventId, clock.now()),
+    event: (eventId: string) => eventDetails(db, targetOf, eventId, time.now()),
 
     /** @param bytes the body as JSON. */
     verify: (bytes: Uint8Array, left: AbortSignal) =>
       checking.verify(bytes, left, async (location, lookedUp) => {
         const node = nodeOf(config, location);
         lookedUp.push(...node.urls.map(printableUrl));
-        return reachRegistry(node, location.registry, ({ client, registry }) =>
+        return reachRegistry(time, node, location.registry, ({ client, registry }) =>
           readTokenState(client, registry.contracts, location.tokenId),
         );
       }),

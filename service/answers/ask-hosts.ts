@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns';
 import { Agent, fetch } from 'undici';
 import type { SinkRules } from '../base/sink-rules';
+import type { Time } from '../base/time';
 import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
 import { createFetchingBytes, type Get } from '../did/fetch-json';
 import type { Found } from './checking-channel';
@@ -20,7 +21,7 @@ const FORBIDDEN = 'this service does not connect to addresses of its kind';
 export async function askHosts(
   urls: readonly string[],
   { fetched, lookedUp }: Found,
-  { rules, withinMs, restMs }: { rules: SinkRules; withinMs: number; restMs: number },
+  { time, rules, withinMs, restMs }: { time: Time; rules: SinkRules; withinMs: number; restMs: number },
   left: AbortSignal,
 ): Promise<void> {
   const agents = new Map(
@@ -40,7 +41,7 @@ export async function askHosts(
       throw new Error(FORBIDDEN);
     });
   };
-  const fetchOne = createFetchingBytes(withinMs, get, restMs);
+  const fetchOne = createFetchingBytes(time, withinMs, get, restMs);
   try {
     await Promise.all(
       urls.map(async (href) => {

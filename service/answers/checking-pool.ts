@@ -5,7 +5,8 @@ import { PROJECT_ROOT } from '../base/project-root';
 import { ServiceError } from '../base/errors';
 import { createSemaphore } from '../base/semaphore';
 import type { SinkRules } from '../base/sink-rules';
-import { untilAborted } from '../base/waiting';
+import type { Time } from '../base/time';
+import { untilAborted, within } from '../base/waiting';
 import { inheritedEnvironment } from '../config/config';
 import { LONGEST_FETCHING_MS } from '../did/fetch-json';
 import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
@@ -43,6 +44,7 @@ export interface CheckingPool {
 
 /** The settings of checks. */
 export interface CheckingSettings extends Pick<CheckingTask, 'contextUrl'> {
+  time: Time;
   /** The addresses that may be asked: the maker of a credential chooses them. */
   rules: SinkRules;
   /** For tests: less than the longest time for fetching, in milliseconds, and than the heap. */
@@ -77,15 +79,16 @@ const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
 /** One process for checks of credentials, one for what is typed in the console, one that reads evidence. */
 export function createCheckingPool({
+  time,
   contextUrl,
   rules,
   fetchMs = LONGEST_FETCHING_MS,
   heapMegabytes = HEAP_MEGABYTES,
 }: CheckingSettings): CheckingPool {
-  const credentials = createChecker(heapMegabytes, {});
-  const typed = createChecker(heapMegabytes, {});
+  const credentials = createChecker(time, heapMegabytes, {});
+  const typed = createChecker(time, heapMegabytes, {});
   // It connects to nodes, with the certificates and proxies of this machine.
-  const collected = createChecker(heapMegabytes, inheritedEnvironment());
+  const collected = createChecker(time, heapMegabytes, inheritedEnvironment());
   const stopping = new AbortController();
 
   /** Asks others without a permit: the maker of a credential chooses how long that takes. */
@@ -96,22 +99,20 @@ export function createCheckingPool({
     left: AbortSignal,
     readToken?: ReadToken,
   ): Promise<JsonParts> {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(ended(LATE)), LONGEST_MS);
-    const signal = AbortSignal.any([left, stopping.signal, late.signal]);
     const found: Found = { fetched: new Map(), lookedUp: [] };
     let restMs = fetchMs;
-    try {
+    const checkUntil = async (late: AbortSignal): Promise<JsonParts> => {
+      const signal = AbortSignal.any([left, stopping.signal, late]);
       for (;;) {
         const { outcome, parts } = await checker.run({ ...task, contextUrl }, bytes, found, signal);
         if ('error' in outcome) throw fromTransferredError(outcome.error);
         if ('isDone' in outcome) return parts;
         const { urls, token } = outcome.wanted;
-        const began = performance.now();
+        const began = time.elapsed();
         const nodes: string[] = [];
         const asking = Promise.all([
-          askHosts(urls, found, { rules, withinMs: fetchMs, restMs }, signal).then(
-            () => (restMs -= performance.now() - began),
+          askHosts(urls, found, { time, rules, withinMs: fetchMs, restMs }, signal).then(
+            () => (restMs -= time.elapsed() - began),
           ),
           token &&
             readToken?.(token, nodes).then(
@@ -122,9 +123,8 @@ export function createCheckingPool({
         await untilAborted(signal, asking);
         found.lookedUp.push(...nodes);
       }
-    } finally {
-      clearTimeout(timer);
-    }
+    };
+    return within(time, LONGEST_MS, checkUntil, ended(LATE));
   }
 
   return {
@@ -153,10 +153,10 @@ interface Checker {
 }
 
 /** @param env has none of the secrets of the service. */
-function createChecker(heapMegabytes: number, env: Record<string, string>): Checker {
-  const { hold } = createSemaphore(IN_TURN, BUSY);
+function createChecker(time: Time, heapMegabytes: number, env: Record<string, string>): Checker {
+  const { hold } = createSemaphore(time, IN_TURN, BUSY);
   let child: ChildProcess | undefined;
-  let idle: NodeJS.Timeout | undefined;
+  let cancelIdle = (): void => undefined;
 
   function start(): ChildProcess {
     const started = fork(PROCESS, {
@@ -179,22 +179,23 @@ function createChecker(heapMegabytes: number, env: Record<string, string>): Chec
   return {
     run: (task, bytes, found, left) =>
       hold(left, async () => {
-        clearTimeout(idle);
+        cancelIdle();
         const used = (child ??= start());
         try {
-          return await untilAborted(left, exchange(used, task, bytes, found));
+          const exchanged = await untilAborted(left, exchange(used, task, bytes, found));
+          cancelIdle = time.later(IDLE_MS, kill);
+          return exchanged;
         } catch (cause) {
           kill();
           left.throwIfAborted();
           throw ended(used.pid === undefined ? NOT_STARTED : LOST, cause);
-        } finally {
-          idle = setTimeout(kill, IDLE_MS).unref();
         }
       }),
     async stop() {
       const last = child && once(child, 'exit');
       kill();
       await last;
+      cancelIdle();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { systemClock } from '../base/clock';
+import { systemTime } from '../base/time';
 import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
@@ -113,7 +113,7 @@ const MOST_EVIDENCE_BYTES = 64_000_000;
 async function evidenceOf(source: CheckingTask['source']): Promise<EvidenceFile> {
   if (source === undefined) throw new Error('No node was named.');
   const { node, location } = source;
-  return reachRegistry(node, location.registry, (reached) =>
+  return reachRegistry(systemTime, node, location.registry, (reached) =>
     collectEvidence(reached, location.tokenId, { mostBytes: MOST_EVIDENCE_BYTES }),
   );
 }
@@ -130,7 +130,7 @@ async function verify(body: JsonObject, task: WholeTask, others: Others): Promis
       ...others,
       knownContexts,
       resolveDid: (did) => resolveDidWeb(did, others.fetchJson),
-      clock: systemClock,
+      clock: systemTime,
     },
   );
   const { token, ...status } = documentStatus;

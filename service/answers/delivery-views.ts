@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { timeAt } from '../base/clock';
+import { timeAt } from '../base/time';
 import type { Schema } from '../database/schema';
 import type { ChannelTarget } from '../delivery/feed-delivery';
 import { deliveryHeaders } from '../delivery/attempt-delivery';

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { Time } from './time';
 import { newDeferred } from './waiting';
 
 /** The final status of an answer, and its headers. */
@@ -10,6 +11,7 @@ export interface Answered {
 
 /** How an answer is read. */
 export interface Reading {
+  time: Time;
   /** The longest time until the answer is complete, in milliseconds. */
   timeoutMs: number;
   /** Makes the error when it is not. */
@@ -33,13 +35,13 @@ export interface Exchange {
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  { timeoutMs, late, bodyMs, onData }: Reading,
+  { time, timeoutMs, late, bodyMs, onData }: Reading,
 ): Exchange {
   const { promise, resolve, reject } = newDeferred<Answered>();
   let control: Dispatcher.DispatchController | undefined;
   let answer: Answered | undefined;
   let failure: Error | undefined;
-  let timer = setTimeout(() => abort(late()), timeoutMs);
+  let cancel = time.later(timeoutMs, () => abort(late()));
 
   function abort(cause: Error): void {
     failure ??= cause;
@@ -62,8 +64,8 @@ export function exchange(
       if (status < 200) return;
       answer = { status, headers };
       if (bodyMs === undefined) return;
-      clearTimeout(timer);
-      timer = setTimeout(cut, bodyMs);
+      cancel();
+      cancel = time.later(bodyMs, cut);
     },
     onResponseData(started, chunk) {
       if (answer) onData(chunk, answer, started, cut);
@@ -76,5 +78,5 @@ export function exchange(
       else reject(cause);
     },
   });
-  return { answered: promise.finally(() => clearTimeout(timer)), abort };
+  return { answered: promise.finally(() => cancel()), abort };
 }

@@ -1,4 +1,5 @@
 import { BusyError } from './errors';
+import type { Time } from './time';
 
 /** Number of permits, maximum number of waiting callers, and their timeout. */
 export interface SemaphoreOptions {
@@ -13,7 +14,7 @@ export interface SemaphoreOptions {
  *
  * @param busy the message for callers who wait too long, or find too many waiting.
  */
-export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions, busy: string) {
+export function createSemaphore(time: Time, { permits, waiting, waitMs }: SemaphoreOptions, busy: string) {
   let free = permits;
   const queue = new Set<(outcome: (() => void) | Error) => void>();
 
@@ -44,13 +45,13 @@ export function createSemaphore({ permits, waiting, waitMs }: SemaphoreOptions, 
     return new Promise((resolve, reject) => {
       const settle = (outcome: (() => void) | Error): void => {
         queue.delete(settle);
-        clearTimeout(timer);
+        cancel();
         left.removeEventListener('abort', leave);
         if (typeof outcome === 'function') resolve(outcome);
         else reject(outcome);
       };
       const leave = (): void => settle(left.reason as Error);
-      const timer = setTimeout(() => settle(new BusyError(busy, waitMs)), waitMs);
+      const cancel = time.later(waitMs, () => settle(new BusyError(busy, waitMs)));
       left.addEventListener('abort', leave);
       queue.add(settle);
     });

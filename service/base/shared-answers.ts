@@ -1,8 +1,9 @@
-import type { Clock } from './clock';
+import type { Time } from './time';
+import { newDeferred } from './waiting';
 
 /** How often a question is asked, and how long its last answer is given again. Durations in milliseconds. */
 export interface Sharing {
-  clock: Clock;
+  time: Time;
   /** Least time from one question to the next. */
   leastMs?: number;
   /** An answer that is younger is given while a newer one is late or fails. */
@@ -25,7 +26,7 @@ const TIMES = 20;
  */
 export function shared<T>(
   ask: () => Promise<T>,
-  { clock, leastMs = 0, keptMs = 0, isPaced = false }: Sharing,
+  { time, leastMs = 0, keptMs = 0, isPaced = false }: Sharing,
 ): (withinMs: number) => Promise<T | undefined> {
   let last: { answer: T; at: number } | undefined;
   /** The last question that was asked has no answer, or none yet. */
@@ -35,8 +36,8 @@ export function shared<T>(
   let nextAt = -Infinity;
 
   async function refresh(): Promise<void> {
-    const at = (askedAt = clock.now());
-    const began = performance.now();
+    const at = (askedAt = time.now());
+    const began = time.elapsed();
     isLacking = true;
     try {
       last = { answer: await ask(), at };
@@ -45,13 +46,13 @@ export function shared<T>(
       // Nobody has to know: the answer is missing, or is the last one.
     } finally {
       const least = isLacking ? Math.min(leastMs, RETRY_MS) : leastMs;
-      nextAt = at + Math.max(least, isPaced ? TIMES * (performance.now() - began) : 0);
+      nextAt = at + Math.max(least, isPaced ? TIMES * (time.elapsed() - began) : 0);
     }
   }
 
   /** A system clock that is set back delays no question. */
   function isDue(): boolean {
-    const now = clock.now();
+    const now = time.now();
     return now >= nextAt || now < askedAt;
   }
 
@@ -59,11 +60,10 @@ export function shared<T>(
     if (underWay !== undefined || isDue()) {
       // Within `refresh`, an `ask` that throws at once would end it before it is noted.
       underWay ??= refresh().finally(() => (underWay = undefined));
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, withinMs)));
-      await Promise.race([underWay, late]).finally(() => clearTimeout(timer));
+      const late = newDeferred<void>();
+      await Promise.race([underWay, late.promise]).finally(time.later(withinMs, late.resolve));
     }
-    const isGiven = last !== undefined && (!isLacking || clock.now() - last.at < keptMs);
+    const isGiven = last !== undefined && (!isLacking || time.now() - last.at < keptMs);
     return isGiven ? last?.answer : undefined;
   };
 }

@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import type { Time } from './clock';
+import type { Time } from './time';
 
 /** Sleeps; returns early when the signal aborts. Any number of callers may wait on one signal. */
-export async function pause(time: Time, ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(time: Time, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal === undefined) return new Promise((resolve) => void time.later(ms, resolve));
   if (signal.aborted) return;
   // Node.js would print a warning about a memory leak when more than ten wait.
   setMaxListeners(0, signal);
@@ -99,12 +100,25 @@ export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>):
   }
 }
 
+/**
+ * Works with a signal that aborts after so many milliseconds, with the reason of `AbortSignal.timeout` or this
+ * one.
+ */
+export async function within<T>(
+  time: Time,
+  ms: number,
+  work: (late: AbortSignal) => Promise<T>,
+  reason: Error = new DOMException('The operation was aborted due to timeout', 'TimeoutError'),
+): Promise<T> {
+  const late = new AbortController();
+  return work(late.signal).finally(time.later(ms, () => late.abort(reason)));
+}
+
 const SLOW_MS = 3_000;
 
 /** Waits for work, and calls `tell` once when the work takes longer than three seconds. */
-export async function toldIfSlow<T>(work: Promise<T>, tell: () => void): Promise<T> {
-  const timer = setTimeout(tell, SLOW_MS);
-  return work.finally(() => clearTimeout(timer));
+export async function toldIfSlow<T>(time: Time, work: Promise<T>, tell: () => void): Promise<T> {
+  return work.finally(time.later(SLOW_MS, tell));
 }
 
 /** A promise, and the functions that settle it. */

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { toQuantity } from 'ethers';
+import { pause } from '../base/waiting';
 import { differing, GET_BLOCK, isDeepAlike, isNone, type Params } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
 import { isBlockAbsent, isParameterRefused } from './node-errors';
@@ -61,7 +61,7 @@ export async function agreeOnTag(
       if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
       throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : malformed(GET_BLOCK);
     }
-    if (isComplete && answers.length > 1) await sleep(PAUSE_MS);
+    if (isComplete && answers.length > 1) await pause(states.time, PAUSE_MS);
   }
 }
 

@@ -103,12 +103,12 @@ function gatherWith(
       [...nodes, ...(mayJoin ? states.up() : [])].find((node) => !asked.has(node));
     const open = new Set<Node>();
     const late = new Set<Node>();
-    let grace: ReturnType<typeof setTimeout> | undefined;
+    let cancelGrace: (() => void) | undefined;
     let stopListening: (() => void) | undefined;
     let isOver = false;
     const end = (): void => {
       isOver = true;
-      clearTimeout(grace);
+      cancelGrace?.();
       stopListening?.();
       resolve(votes);
     };
@@ -122,7 +122,7 @@ function gatherWith(
           start(next);
         }
       if (open.size === 0 || (more <= 0 && graceMs === 0)) end();
-      else if (more <= 0) grace ??= setTimeout(end, graceMs);
+      else if (more <= 0) cancelGrace ??= states.time.later(graceMs, end);
     };
     const start = (node: Node): void => {
       asked.add(node);

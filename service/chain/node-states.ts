@@ -1,8 +1,8 @@
 import { isError } from 'ethers';
-import { systemClock } from '../base/clock';
+import type { Time } from '../base/time';
 import { ChainError, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { untilAborted } from '../base/waiting';
+import { untilAborted, within } from '../base/waiting';
 import type { Network } from './networks';
 import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import { type RpcClient, wrongChain } from './rpc-client';
@@ -69,16 +69,15 @@ export type Vote = { node: Node } & (
 /** The knowledge of a node; at first there is none. */
 class State {
   isUp = false;
-  since = systemClock.now();
   reason: string | undefined = NOT_ASKED;
-  /** All times below are by `performance.now()`. */
+  /** All times below are by `elapsed()`. */
   awaySince = -Infinity;
   /** When it came back last. A question from before says nothing about it now. */
   upSince = -Infinity;
   /** When the last question that failed was asked. */
   failedFrom = -Infinity;
   probing: Promise<void> | undefined;
-  timer: ReturnType<typeof setTimeout> | undefined;
+  cancelProbe: () => void = () => undefined;
   head: number | undefined;
   headSince = 0;
   behindSince: number | undefined;
@@ -87,13 +86,15 @@ class State {
   chainId: number | undefined;
   differences = 0;
   lastDifference: Difference | undefined;
+
+  constructor(public since: number) {}
 }
 
 /** Tracks which of the nodes answer, and which of them are odd. */
 export class NodeStates {
   readonly #states: Map<Node, State>;
   readonly #listeners = new Set<() => void>();
-  /** When a single node was left, by `performance.now()`. Undefined: more or fewer are up. */
+  /** When a single node was left, by `elapsed()`. Undefined: more or fewer are up. */
   #aloneSince: number | undefined;
   /** The block that a node which was behind must have come near to. */
   #best = 0;
@@ -102,13 +103,14 @@ export class NodeStates {
   constructor(
     readonly nodes: readonly Node[],
     private readonly network: Network,
+    readonly time: Time,
     private readonly logger?: Logger,
   ) {
-    this.#states = new Map(nodes.map((node) => [node, new State()]));
+    this.#states = new Map(nodes.map((node) => [node, new State(time.now())]));
   }
 
   report(): NodeReport[] {
-    const now = systemClock.now();
+    const now = this.time.now();
     return this.nodes.map((node) => {
       const { isUp, since, reason, head, differences, lastDifference } = this.#of(node);
       const isRecent = lastDifference !== undefined && now - lastDifference.at < DIFFERENCE_SHOWN_MS;
@@ -191,15 +193,15 @@ export class NodeStates {
       onLate,
     }: { isLong: boolean; onVote: (vote: Vote) => void; onLate: (isGivenUp: boolean) => void },
   ): void {
-    const askedAt = performance.now();
-    const timer = setTimeout(() => {
+    const askedAt = this.time.elapsed();
+    const cancel = this.time.later(LATE_MS, () => {
       const state = this.#of(node);
-      state.troubledAt = performance.now();
+      state.troubledAt = this.time.elapsed();
       const mayAnswer = isLong && state.isUp && state.upSince <= askedAt;
       if (!isLong) this.#setAway(node, NO_ANSWER, askedAt);
       onLate(!mayAnswer);
       if (mayAnswer) void this.#probe(node).then(() => this.isUp(node) || onLate(true));
-    }, LATE_MS);
+    });
     question()
       .then(
         (value): Vote => ({ node, kind: 'value', value }),
@@ -210,7 +212,7 @@ export class NodeStates {
         },
       )
       .then((vote) => {
-        clearTimeout(timer);
+        cancel();
         onVote(vote);
       }, this.#unexpected);
   }
@@ -219,7 +221,7 @@ export class NodeStates {
 
   /** Notes the newest blocks of the nodes that were asked together. */
   noteHeads(heads: readonly { node: Node; number: number }[], agreed: number | undefined): void {
-    const now = performance.now();
+    const now = this.time.elapsed();
     for (const { node, number } of heads) {
       const state = this.#of(node);
       if (state.head !== number) state.headSince = now;
@@ -248,7 +250,7 @@ export class NodeStates {
   #standsStill({ head = 0, headSince }: State, heads: number, highest: number): boolean {
     const { blockTimeMs } = this.network;
     if (heads !== 2 || blockTimeMs === 0) return false;
-    return head + MOST_BEHIND < highest && performance.now() - headSince >= STILL_BLOCKS * blockTimeMs;
+    return head + MOST_BEHIND < highest && this.time.elapsed() - headSince >= STILL_BLOCKS * blockTimeMs;
   }
 
   /** Whether a node is behind, but not yet for so long that it is away. */
@@ -259,10 +261,10 @@ export class NodeStates {
   /** Notes that a node gave another answer than two others. */
   noteDifference(node: Node, block: string | undefined, difference: string): void {
     const state = this.#of(node);
-    const isNew = performance.now() - state.troubledAt >= TROUBLED_MS;
-    state.troubledAt = performance.now();
+    const isNew = this.time.elapsed() - state.troubledAt >= TROUBLED_MS;
+    state.troubledAt = this.time.elapsed();
     state.differences++;
-    state.lastDifference = { at: systemClock.now(), block, difference };
+    state.lastDifference = { at: this.time.now(), block, difference };
     if (isNew)
       this.logger?.warn(
         { node: node.name, block, difference },
@@ -272,7 +274,7 @@ export class NodeStates {
 
   close(): void {
     this.#isClosed = true;
-    for (const { timer } of this.#states.values()) clearTimeout(timer);
+    for (const { cancelProbe } of this.#states.values()) cancelProbe();
     for (const { client } of this.nodes) client.destroy();
   }
 
@@ -284,7 +286,7 @@ export class NodeStates {
 
   /** The nodes that are up. One that gave no reason to doubt it is first, in the order of the setting. */
   up(): Node[] {
-    const now = performance.now();
+    const now = this.time.elapsed();
     const doubtOf = (node: Node): number => {
       const { troubledAt, behindSince } = this.#of(node);
       return (now - troubledAt < TROUBLED_MS ? 2 : 0) + (behindSince === undefined ? 0 : 1);
@@ -322,16 +324,16 @@ export class NodeStates {
 
   async #askWhetherBack(node: Node): Promise<void> {
     const state = this.#of(node);
-    const askedAt = performance.now();
-    clearTimeout(state.timer);
+    const askedAt = this.time.elapsed();
+    state.cancelProbe();
     try {
-      state.chainId = Number(await inTime(node.client.send('eth_chainId', [])));
+      state.chainId = Number(await this.#inTime(node.client.send('eth_chainId', [])));
       if (state.chainId !== this.network.chainId) {
         this.#setAway(node, `it is of chain id ${state.chainId}`, askedAt);
         return;
       }
       if (state.isBehind) {
-        const head = Number(await inTime(node.client.send('eth_blockNumber', [])));
+        const head = Number(await this.#inTime(node.client.send('eth_blockNumber', [])));
         if (!(head + MOST_BEHIND >= this.#best)) {
           this.#setAway(node, `it is ${this.#best - head} blocks behind`, askedAt);
           return;
@@ -343,12 +345,16 @@ export class NodeStates {
     }
   }
 
+  async #inTime<T>(answer: Promise<T>): Promise<T> {
+    return within(this.time, LATE_MS, (late) => untilAborted(late, answer), new Error(NO_ANSWER));
+  }
+
   #setUp(node: Node): void {
     const state = this.#of(node);
     if (state.isUp || this.#isClosed) return;
     if (state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
-    const now = performance.now();
-    Object.assign(state, { isUp: true, since: systemClock.now(), upSince: now, reason: undefined });
+    const now = this.time.elapsed();
+    Object.assign(state, { isUp: true, since: this.time.now(), upSince: now, reason: undefined });
     Object.assign(state, { isBehind: false, behindSince: undefined, headSince: now });
     this.#changed(now);
   }
@@ -360,14 +366,14 @@ export class NodeStates {
     const isNew = state.isUp || state.awaySince === -Infinity;
     if (isNew) {
       this.logger?.warn({ node: node.name, reason }, 'a node is away: it is left out');
-      const now = performance.now();
-      Object.assign(state, { isUp: false, since: systemClock.now(), awaySince: now });
+      const now = this.time.elapsed();
+      Object.assign(state, { isUp: false, since: this.time.now(), awaySince: now });
       this.#changed(now);
     }
     state.reason = reason;
-    clearTimeout(state.timer);
-    state.timer = setTimeout(() => void this.#probe(node), isNew ? FIRST_PROBE_MS : PROBE_EVERY_MS);
-    state.timer.unref?.();
+    state.cancelProbe();
+    const pauseMs = isNew ? FIRST_PROBE_MS : PROBE_EVERY_MS;
+    state.cancelProbe = this.time.later(pauseMs, () => void this.#probe(node));
   }
 
   #changed(now: number): void {
@@ -382,12 +388,6 @@ export class NodeStates {
 }
 
 const NO_ANSWER = `no answer within ${LATE_MS / 1_000} s`;
-
-async function inTime<T>(answer: Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error(NO_ANSWER)), LATE_MS);
-  return untilAborted(late.signal, answer).finally(() => clearTimeout(timer));
-}
 
 /** Whether a node could not be reached, as opposed to an answer that is a refusal. */
 function isFailure(error: unknown): boolean {

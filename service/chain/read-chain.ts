@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
+import type { Time } from '../base/time';
+import { pause } from '../base/waiting';
 import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
@@ -178,13 +179,13 @@ const READINGS = 3;
 const PAUSE_MS = 1_000;
 
 /** Repeats a reading that failed with an error that may pass by itself. */
-export async function readAgainWhileItMayPass<T>(read: () => Promise<T>): Promise<T> {
+export async function readAgainWhileItMayPass<T>(time: Time, read: () => Promise<T>): Promise<T> {
   for (let reading = 1; ; reading++) {
     try {
       return await read();
     } catch (error) {
       if (!mayPass(error) || reading === READINGS) throw error;
-      await sleep(PAUSE_MS);
+      await pause(time, PAUSE_MS);
     }
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isError,
   JsonRpcProvider,
@@ -12,6 +11,8 @@ import {
 import pMap from 'p-map';
 import { ChainError, codeOf, ConfigurationError, cut } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
+import type { Time } from '../base/time';
+import { pause } from '../base/waiting';
 import { NETWORKS, type Network } from './networks';
 import { askedPauseMs, isRangeRefused, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
 import {
@@ -25,6 +26,8 @@ import {
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
 export type RpcClient = JsonRpcProvider & {
+  /** The time of its pauses and limits. */
+  readonly time: Time;
   /**
    * WebSocket only: calls the listener for each new block that the node reports, until the returned function
    * is called.
@@ -62,13 +65,16 @@ const LONGEST_POLLING_INTERVAL_MS = 4_000;
 export function createRpcClient(
   url: string,
   network: Network,
+  time: Time,
   use: 'single' | 'bulk' = 'single',
   timeoutMs = REQUEST_TIMEOUT_MS,
 ): RpcClient {
   const options = ethersOptionsOf(network);
-  if (/^wss?:/.test(url)) return new SocketRpcClient(createSocketTransport(url, timeoutMs), options);
-  if (use === 'bulk') return new BulkRpcClient(createHttpTransport(url, timeoutMs, CONNECTIONS), options);
-  return new HttpRpcClient(createHttpTransport(url, timeoutMs), options);
+  if (/^wss?:/.test(url))
+    return new SocketRpcClient(time, createSocketTransport(url, time, timeoutMs), options);
+  if (use === 'bulk')
+    return new BulkRpcClient(time, createHttpTransport(url, time, timeoutMs, CONNECTIONS), options);
+  return new HttpRpcClient(time, createHttpTransport(url, time, timeoutMs), options);
 }
 
 /** The options of ethers for a client of a network. */
@@ -176,15 +182,17 @@ const FIRST_PAUSE_MS = 50;
  */
 class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcProvider {
   #lastId = 0;
-  readonly #suspicion = new RateSuspicion();
+  readonly #suspicion: RateSuspicion;
 
   /** `transport` is public so that tests can observe requests. */
   constructor(
+    readonly time: Time,
     readonly transport: Through,
     options: JsonRpcApiProviderOptions & { staticNetwork: EthersNetwork },
   ) {
     // The parent never uses its own URL: all of its requests go through `_send`.
     super(undefined, options.staticNetwork, options);
+    this.#suspicion = new RateSuspicion(time);
   }
 
   /** Sends at once. ethers' own waits for a timer before each call, and tells listeners of every step. */
@@ -212,7 +220,7 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
         if (attempt === attempts || isError(cause, 'TIMEOUT') || isRangeRefused(cause)) throw cause;
         // The calls of a batch are repeated one by one.
         if (Array.isArray(payload) && codeOf(cause) === 'ANSWER_MALFORMED') throw cause;
-        await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+        await pause(this.time, FIRST_PAUSE_MS * 2 ** (attempt - 1));
       }
     }
   }
@@ -225,7 +233,7 @@ class RetryingRpcClient<Through extends Transport = Transport> extends JsonRpcPr
       const refused = answers[verdicts.indexOf('rate')];
       if (refused && 'error' in refused) throw noAnswer('too many requests', refused.error, 429);
       if (!verdicts.includes('unsure') || attempt === ATTEMPTS) return answers as JsonRpcResult[];
-      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1));
+      await pause(this.time, FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }
 
@@ -250,13 +258,15 @@ class RateSuspicion {
   #answers: number[] = [];
   #alike = { words: '', requests: new Set<Payload>(), since: 0 };
 
+  constructor(private readonly time: Time) {}
+
   /**
    * `unsure`: the request is repeated. A transaction and a range of logs are not, unless other requests get
    * the same error: those who send them know more refusals.
    */
   judge(request: Payload, { method }: JsonRpcPayload, answer: unknown): 'known' | 'unsure' | 'rate' {
     if (isThrottled(answer)) return 'rate';
-    const now = performance.now();
+    const now = this.time.elapsed();
     const isRecent = (at = -Infinity): boolean => now - at < TOGETHER_MS;
     if (nodeErrorOf(answer) === undefined) {
       this.#answeredAt.set(method, now);
@@ -287,7 +297,7 @@ class HttpRpcClient extends RetryingRpcClient {
       } catch (cause) {
         if (attempt === PATIENT_ATTEMPTS || !isThrottled(cause)) throw cause;
         const pauseMs = FIRST_PATIENT_PAUSE_MS * 2 ** (attempt - 1) * Math.random();
-        await sleep(Math.max(pauseMs, askedPauseMs(cause)));
+        await pause(this.time, Math.max(pauseMs, askedPauseMs(cause, this.time.now())));
       }
     }
   }
@@ -309,7 +319,7 @@ const CONCURRENT_BATCHES = 8;
  * repeated once, after which the caller asks for fewer blocks.
  */
 class BulkRpcClient<Through extends Transport = Transport> extends RetryingRpcClient<Through> {
-  readonly #pace = createRequestPace();
+  readonly #pace = createRequestPace(this.time);
   /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
   #refusesWidth = false;
   /** Whether the provider supports batches; undefined while that is not known. */
@@ -382,7 +392,7 @@ class BulkRpcClient<Through extends Transport = Transport> extends RetryingRpcCl
           this.#pace.forget();
           throw cause;
         }
-        this.#pace.refused(pace, askedPauseMs(cause));
+        this.#pace.refused(pace, askedPauseMs(cause, this.time.now()));
         if (attempt === PACED_ATTEMPTS) throw cause;
       }
     }
@@ -427,7 +437,7 @@ const SHORTEST_INTERVAL_MS = 50;
  * declare the limit; a free plan may allow two log queries per second. The pace is therefore found: a
  * refusal slows it down, and answers speed it up again.
  */
-export function createRequestPace() {
+export function createRequestPace(time: Time) {
   let intervalMs = 0;
   let pace = 0;
   let nextAt = 0;
@@ -435,11 +445,11 @@ export function createRequestPace() {
     /** Resolves when the next request may be sent, with the number of the current pace. */
     async turn(): Promise<number> {
       while (intervalMs > 0) {
-        const now = performance.now();
+        const now = time.elapsed();
         if (now >= nextAt) break;
-        await sleep(nextAt - now);
+        await pause(time, nextAt - now);
       }
-      nextAt = performance.now() + intervalMs;
+      nextAt = time.elapsed() + intervalMs;
       return pace;
     },
     /** The provider throttled a request. `sentAt`: the number that `turn` gave for it. */
@@ -448,7 +458,7 @@ export function createRequestPace() {
       if (sentAt !== pace) return;
       pace++;
       intervalMs = SLOW_INTERVAL_MS;
-      nextAt = performance.now() + Math.max(intervalMs, askedMs);
+      nextAt = time.elapsed() + Math.max(intervalMs, askedMs);
     },
     answered(): void {
       intervalMs = intervalMs * RECOVERY < SHORTEST_INTERVAL_MS ? 0 : intervalMs * RECOVERY;

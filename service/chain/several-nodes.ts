@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonRpcProvider, toQuantity } from 'ethers';
 import pMap from 'p-map';
 import type { Logger } from '../base/logger';
 import { ChainError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
+import type { Time } from '../base/time';
+import { pause } from '../base/waiting';
 import type { Network } from './networks';
 import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
 import {
@@ -54,21 +55,30 @@ export interface ConnectedNodes {
 export function connectNodes(
   urls: readonly string[],
   network: Network,
+  time: Time,
   use: 'single' | 'bulk' = 'single',
   logger?: Logger,
 ): ConnectedNodes {
   const [url = ''] = urls;
   if (urls.length < 2) {
-    const client = createRpcClient(url, network, use);
+    const client = createRpcClient(url, network, time, use);
     return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };
   }
-  const nodes = urls.map((one) => ({ name: printableUrl(one), client: createRpcClient(one, network, use) }));
-  return connectClients(nodes, network, logger);
+  const nodes = urls.map((one) => ({
+    name: printableUrl(one),
+    client: createRpcClient(one, network, time, use),
+  }));
+  return connectClients(nodes, network, time, logger);
 }
 
 /** Connects to two nodes or more by their clients. */
-export function connectClients(nodes: readonly Node[], network: Network, logger?: Logger): ConnectedNodes {
-  const states = new NodeStates(nodes, network, logger);
+export function connectClients(
+  nodes: readonly Node[],
+  network: Network,
+  time: Time,
+  logger?: Logger,
+): ConnectedNodes {
+  const states = new NodeStates(nodes, network, time, logger);
   let isChecked = false;
   return {
     client: new SeveralNodesClient(states, network),
@@ -101,6 +111,7 @@ const MOST_HEADERS = 128;
 const COMPARE_AGAIN_MS = 5_000;
 
 class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
+  readonly time: Time;
   /** The same nodes. An answer counts only if all that are not away give it. */
   readonly unanimous: RpcClient;
   /** Headers that two nodes gave, by hash, the oldest first. A hash commits to its header. */
@@ -108,7 +119,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   #head: { block: ChainBlock; at: number } | undefined;
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
-  #comparing: ReturnType<typeof setTimeout> | undefined;
+  #cancelComparing: (() => void) | undefined;
 
   constructor(
     private readonly states: NodeStates,
@@ -117,6 +128,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   ) {
     const options = ethersOptionsOf(network);
     super(undefined, options.staticNetwork, options);
+    this.time = states.time;
     this.unanimous = quorum === 'all' ? this : new SeveralNodesClient(states, network, 'all');
   }
 
@@ -159,7 +171,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
    */
   async sendUnconfirmed(method: string, params: Params): Promise<unknown> {
     const vote = await this.#firstVote(method, params);
-    if (vote?.kind === 'value') this.#unconfirmed.set(keyOf(method, params), { vote, at: performance.now() });
+    if (vote?.kind === 'value')
+      this.#unconfirmed.set(keyOf(method, params), { vote, at: this.time.elapsed() });
     return valueOf(vote, method);
   }
 
@@ -171,7 +184,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   override destroy(): void {
-    clearTimeout(this.#comparing);
+    this.#cancelComparing?.();
     this.states.close();
     if (this.quorum === 'two') this.unanimous.destroy();
     super.destroy();
@@ -210,7 +223,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       if (refused !== undefined) return valueOf(refused, method);
       if (MAY_BE_NEW.includes(method) && answers.some(hasNoBlock)) return null;
       problem = differing(method, params, answers);
-      if (reading < READINGS) await sleep(PAUSE_MS);
+      if (reading < READINGS) await pause(this.time, PAUSE_MS);
     }
     throw problem ?? new ChainError('RPC_UNREACHABLE', 'The nodes come and go.', { retryable: true });
   }
@@ -261,18 +274,17 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     );
     this.#compareAgain();
     if (agreed === undefined) return;
-    this.#head = { block: agreed.block, at: performance.now() };
+    this.#head = { block: agreed.block, at: this.time.elapsed() };
     this.#keepHeader(agreed.block, agreed.raw);
   }
 
   /** Looks at the heads again soon if a node may be behind, so that it is left out in time. */
   #compareAgain(): void {
-    if (!this.states.isAnyBehind || this.#comparing !== undefined) return;
-    this.#comparing = setTimeout(() => {
-      this.#comparing = undefined;
+    if (!this.states.isAnyBehind || this.#cancelComparing !== undefined || this.destroyed) return;
+    this.#cancelComparing = this.time.later(COMPARE_AGAIN_MS, () => {
+      this.#cancelComparing = undefined;
       this.#agreeOnTag('latest').catch(() => undefined);
-    }, COMPARE_AGAIN_MS);
-    this.#comparing.unref?.();
+    });
   }
 
   /** The wallet's transactions that two nodes count. A single node cannot make the count higher. */
@@ -333,7 +345,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   #linkedTo(method: string, [number]: Params): unknown {
     if (this.quorum === 'all' || !isNumber(number) || this.#unconfirmed.has(keyOf(method, [number, false])))
       return undefined;
-    if (this.#head === undefined || performance.now() - this.#head.at >= HEAD_MS) return undefined;
+    if (this.#head === undefined || this.time.elapsed() - this.#head.at >= HEAD_MS) return undefined;
     let found = this.#headers.get(this.#head.block.hash);
     while (found !== undefined && found.block.number > Number(number))
       found = this.#headers.get(found.block.parentHash);
@@ -359,7 +371,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     const key = keyOf(method, params);
     const { vote, at } = this.#unconfirmed.get(key) ?? { vote: undefined, at: 0 };
     this.#unconfirmed.delete(key);
-    const isUsable = vote !== undefined && performance.now() - at < UNCONFIRMED_MS;
+    const isUsable = vote !== undefined && this.time.elapsed() - at < UNCONFIRMED_MS;
     return isUsable && nodes.length > 1 && nodes.includes(vote.node) ? [vote] : [];
   }
 }

@@ -3,6 +3,8 @@ import { request } from 'undici';
 import * as z from 'zod';
 import { ChainError } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
+import type { Time } from '../base/time';
+import { within } from '../base/waiting';
 import type { GasPricing } from './networks';
 import { ALREADY_KNOWN, classifyRefusal, nodeErrorOf } from './node-errors';
 import type { RpcClient } from './rpc-client';
@@ -120,20 +122,22 @@ const answerSchema = z.object({ standard: z.object({ maxFee: gwei, maxPriorityFe
  * Reads the fees of a Polygon gas station (https://docs.polygon.technology/tools/gas/polygon-gas-station/):
  * gwei, as numbers or as text.
  */
-export function createGasStation(url: string, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
-  return async () => {
-    // The timeout covers the whole request. A host that accepts the connection, or sends half of the answer,
-    // and then stalls would keep a mint waiting.
-    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(timeoutMs) });
-    const answer = await readBounded(body, LARGEST_BYTES);
-    if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
-    if (answer === undefined) throw new Error(`the gas station sent more than ${LARGEST_BYTES} bytes`);
-    const fees = feesOf(JSON.parse(answer.toString('utf8')));
-    // Every mint would fail that offers nothing (docs/specification.md 2.9).
-    if (fees.maxFeePerGas === 0n) throw new Error('the gas station sent no fee');
-    if (fees.maxPriorityFeePerGas <= fees.maxFeePerGas) return fees;
-    throw new Error("the gas station's priority fee is higher than its fee");
-  };
+export function createGasStation(url: string, time: Time, timeoutMs = REQUEST_TIMEOUT_MS): FeeSource {
+  // The timeout covers the whole request. A host that accepts the connection, or sends half of the answer,
+  // and then stalls would keep a mint waiting.
+  return () => within(time, timeoutMs, (late) => readGasStation(url, late));
+}
+
+async function readGasStation(url: string, signal: AbortSignal): Promise<GasFees> {
+  const { statusCode, body } = await request(url, { signal });
+  const answer = await readBounded(body, LARGEST_BYTES);
+  if (statusCode !== 200) throw new Error(`the gas station answered ${statusCode}`);
+  if (answer === undefined) throw new Error(`the gas station sent more than ${LARGEST_BYTES} bytes`);
+  const fees = feesOf(JSON.parse(answer.toString('utf8')));
+  // Every mint would fail that offers nothing (docs/specification.md 2.9).
+  if (fees.maxFeePerGas === 0n) throw new Error('the gas station sent no fee');
+  if (fees.maxPriorityFeePerGas <= fees.maxFeePerGas) return fees;
+  throw new Error("the gas station's priority fee is higher than its fee");
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 } from 'ethers';
 import { Agent } from 'undici';
 import { WebSocket } from 'ws';
+import type { Time } from '../base/time';
 import { newDeferred, type Deferred } from '../base/waiting';
 import { ChainError, codeOf, cut, LONGEST_MESSAGE } from '../base/errors';
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
@@ -73,6 +74,7 @@ const LARGE_AT_ONCE = 2;
  */
 export function createHttpTransport(
   url: string,
+  time: Time,
   timeoutMs: number,
   connections: number | null = null,
 ): Transport {
@@ -83,6 +85,7 @@ export function createHttpTransport(
   const place = { origin, path: pathname + search, method: 'POST', headers } as const;
   const dispatcher = new Agent({ connect: { timeout: timeoutMs }, connections });
   const turns = createSemaphore(
+    time,
     { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs },
     'Too many large answers of the node at once.',
   );
@@ -92,6 +95,7 @@ export function createHttpTransport(
     let turn: Promise<() => void> | undefined;
     const takeTurn = () => (turn ??= turns.acquire(new AbortController().signal));
     const reading: Reading = {
+      time,
       timeoutMs,
       late: () => timedOut(`no answer within ${timeoutMs} ms`),
       onData(chunk, { status }, control, cut) {
@@ -178,13 +182,13 @@ export interface SocketTransport extends Transport {
  * Creates a transport over WebSocket that reconnects. It connects for the first request, and again after the
  * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
  */
-export function createSocketTransport(url: string, timeoutMs: number): SocketTransport {
+export function createSocketTransport(url: string, time: Time, timeoutMs: number): SocketTransport {
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
   let isClosed = false;
 
   async function connect(): Promise<SocketConnection> {
-    const opened = await openSocket(url, timeoutMs, {
+    const opened = await openSocket(url, time, timeoutMs, {
       onClosed: () => (connection = undefined),
       onNewHead: (head) => listeners.forEach((listener) => listener(head)),
     });
@@ -232,6 +236,7 @@ interface SocketConnection {
  */
 function openSocket(
   url: string,
+  time: Time,
   timeoutMs: number,
   { onClosed, onNewHead }: { onClosed: () => void; onNewHead: (head: unknown) => void },
 ): Promise<SocketConnection> {
@@ -271,17 +276,17 @@ function openSocket(
   async function ask(id: number, message: string): Promise<unknown> {
     const answer = newDeferred<unknown>();
     waiting.set(id, answer);
-    const timer = setTimeout(() => {
+    const cancel = time.later(timeoutMs, () => {
       answer.reject(timedOut(`no answer over the WebSocket within ${timeoutMs} ms`));
       // A connection that does not answer a request is most likely half-open. The next request opens a new
       // one.
       socket.terminate();
-    }, timeoutMs);
+    });
     try {
       send(message);
       return await answer.promise;
     } finally {
-      clearTimeout(timer);
+      cancel();
       waiting.delete(id);
     }
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
-import { type Clock, systemClock, systemTime } from '../base/clock';
+import { systemTime, type Time } from '../base/time';
 import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
@@ -20,27 +20,19 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createAcceptDocument } from '../issuance/issue-document';
-import { type CallerTiming, confirmationsOf, startIssuing } from './issuing';
+import { confirmationsOf, startIssuing } from './issuing';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
 import { startObserving } from './observing';
 import { createAnswering, type OperatorConsole, startConsole } from './operator-console';
 import { createSubscribing } from './subscribing';
 
-/**
- * Parts that tests replace: the tunnel's library and time limit, the clock and the name lookup of event
- * delivery, and the times of callers, of the contradiction check, between two looks at the wallet
- * and its signer, and between two log lines about a catch-up.
- */
-export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>> & {
-  callerTiming?: CallerTiming;
-  lookAtKeysMs?: number;
-  checkTiming?: Parameters<typeof startObserving>[1]['timing'];
-  progressEveryMs?: number;
-  deliveryClock?: Clock;
-  consoleClock?: Clock;
+/** Parts that tests replace: the time, the name lookup of event delivery, and the tunnel's library. */
+export interface ReplacedParts {
+  time?: Time;
   lookup?: LookupFunction;
-};
+  load?: TunnelOptions['load'];
+}
 
 /**
  * The composition root. It starts issuing and event delivery, which meet only on the chain, and the
@@ -49,10 +41,14 @@ export type ReplacedParts = Partial<Pick<TunnelOptions, 'load' | 'openWithinMs'>
  * @throws ConfigurationError when the configuration cannot work: the node belongs to another chain or does
  *   not know the tag of CONFIRMATIONS, or the port or the database is taken.
  */
-export async function startApp(config: Config, logger: Logger, replaced: ReplacedParts = {}) {
-  const { client, checkChain, report } = connectNodes(config.rpcUrls, config.network, 'single', logger);
+export async function startApp(
+  config: Config,
+  logger: Logger,
+  { time = systemTime, lookup, load }: ReplacedParts = {},
+) {
+  const { client, checkChain, report } = connectNodes(config.rpcUrls, config.network, time, 'single', logger);
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
-    toldIfSlow(work, () => logger.warn(`still starting: waiting for ${what}`));
+    toldIfSlow(time, work, () => logger.warn(`still starting: waiting for ${what}`));
   const node = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
   const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
   await waitFor(
@@ -68,12 +64,10 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     for (const one of open.splice(0).reverse()) await one();
   };
   try {
-    const database = await waitFor('the database', openDatabase(config, logger));
+    const database = await waitFor('the database', openDatabase(time, config, logger));
     open.push(() => database.close());
     const metrics = createMetrics();
-    const outcomes = createMintOutcomes(metrics, systemClock);
-    const { callerTiming, lookAtKeysMs } = replaced;
-    const { checkTiming: timing = {}, consoleClock = systemClock } = replaced;
+    const outcomes = createMintOutcomes(metrics, time);
     const issuing = await waitFor(
       'the threads that sign',
       startIssuing(config, {
@@ -82,24 +76,22 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
         nodes: report,
         database,
         outcomes,
+        time,
         logger,
-        callerTiming,
-        lookAtKeysMs,
       }),
     );
     open.push(() => issuing.stop());
 
-    const { progressEveryMs, deliveryClock: clock = systemClock, lookup } = replaced;
-    const subscribing = createSubscribing(config, { database, clock, logger, lookup });
+    const subscribing = createSubscribing(config, { database, time, logger, lookup });
     const stored = await readRegistries(database.db);
     const registries = config.registries.length + stored.length;
     const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
     let console: OperatorConsole | undefined = undefined;
     const eventDelivery = await startEventDelivery(config, {
       database,
-      slots: createDeliverySlots({ most: connections, logger }),
+      slots: createDeliverySlots({ most: connections, time, logger }),
       targetOf: subscribing.targetOf,
-      clock,
+      time,
       observer: {
         recorded: metrics.recorded,
         attempted(registry, outcome) {
@@ -108,12 +100,10 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
         },
       },
       logger,
-      progressEveryMs,
     });
     open.push(() => eventDelivery.stop());
 
     const { issuer, journal } = issuing;
-    const kept = { clock: systemClock, logger };
     const documents = journal && {
       what: 'issued documents',
       purge: (before: number, signal: AbortSignal) => journal.purge(before, signal),
@@ -121,23 +111,23 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
     };
     const events = { what: 'old events', purge: eventDelivery.purge, days: config.eventRetentionDays };
     for (const removed of [documents, events]) {
-      const retention = removed && startRetention({ ...removed, ...kept });
+      const retention = removed && startRetention({ ...removed, time, logger });
       open.push(() => retention?.stop());
     }
 
     const lines = { database, issuing, eventDelivery };
     const observing = startObserving(config, {
       ...lines,
-      deliveryClock: clock,
+      time,
       metrics,
       outcomes,
       logger,
-      timing,
+      timing: {},
     });
     open.push(() => observing.stop());
-    const answering = createAnswering(config, { ...lines, clock: consoleClock });
+    const answering = createAnswering(config, { ...lines, time });
     open.push(() => answering?.checking.stop());
-    console = startConsole(config, { ...lines, client, observing, answering, clock: consoleClock });
+    console = startConsole(config, { ...lines, client, observing, answering, time });
     open.push(() => console?.stop());
 
     if ('missing' in issuer) {
@@ -146,7 +136,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       logger.warn({ missing }, `${problem}${otherFormsOf(missing)}`);
     }
     const app = createHttpApp({
-      acceptDocument: createAcceptDocument(issuer, systemClock, uuidV7),
+      acceptDocument: createAcceptDocument(issuer, uuidV7),
       didDocumentPath: config.didDocumentPath,
       domain: config.domain,
       signingKeys: config.signingKeys,
@@ -155,7 +145,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       registries: createRegistries({
         database,
         settings: config,
-        clock: systemClock,
+        time,
         statusOf: (name) => eventDelivery.feedOf(name)?.status,
         onChange: eventDelivery.refresh,
       }),
@@ -169,7 +159,7 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       subscriptions: subscribing.routes(eventDelivery),
       answers: answering?.answers,
       console,
-      clock: consoleClock,
+      time,
       isDatabaseRemoved: () => database.isRemoved(),
       callersAtOnce: creatingAtOnce(connections),
       bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
@@ -179,16 +169,15 @@ export async function startApp(config: Config, logger: Logger, replaced: Replace
       (request, response) => void handle(request, response),
       config.host,
       config.port,
-      { connections: { most: connections, logger } },
+      { time, connections: { most: connections, logger } },
     );
     const warning = 'missing' in issuer ? undefined : openIssuingWarning(config, server.url);
     if (warning) logger[warning.level](warning.message);
     const { domain, tunnelAuthtoken: authtoken } = config;
-    const { load, openWithinMs } = replaced;
     const tunnel =
       authtoken === undefined
         ? undefined
-        : openTunnel({ localUrl: server.url, domain, authtoken, logger, load, openWithinMs });
+        : openTunnel({ localUrl: server.url, domain, authtoken, time, logger, load });
     return {
       url: server.url,
       /** Finishes requests and deliveries in flight and closes everything. */
@@ -270,10 +259,8 @@ export interface RetentionOptions {
   purge: (before: number, signal: AbortSignal) => Promise<number>;
   /** Days after which records are removed; undefined to keep them forever. */
   days: number | undefined;
-  clock: Clock;
+  time: Time;
   logger: Logger;
-  /** Milliseconds between two runs. */
-  everyMs?: number;
 }
 
 /**
@@ -282,18 +269,18 @@ export interface RetentionOptions {
  * @returns `stop`, which resolves after a current run has ended.
  */
 export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
-  const { what, purge, days, clock, logger, everyMs = HOUR_MS } = options;
+  const { what, purge, days, time, logger } = options;
   return repeat(
-    systemTime,
+    time,
     async (signal) => {
       try {
         // Nothing ended before 0. The purge removes the leftovers of a crash, with or without a retention.
-        const removed = await purge(days === undefined ? 0 : clock.now() - days * DAY_MS, signal);
+        const removed = await purge(days === undefined ? 0 : time.now() - days * DAY_MS, signal);
         if (removed > 0) logger.info({ removed, days }, `${what} removed`);
       } catch (error) {
         logger.warn({ error }, `${what} could not be removed: ${messageOf(error)}`);
       }
     },
-    everyMs,
+    HOUR_MS,
   );
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
@@ -35,14 +35,12 @@ export type EventDelivery = Awaited<ReturnType<typeof startEventDelivery>>;
 /** The parts that all feeds share. */
 interface FeedParts {
   database: Database;
-  clock: Clock;
+  time: Time;
   observer: Pick<Metrics, 'recorded' | 'attempted'>;
   logger: Logger;
   slots: DeliverySlots;
   /** Undefined: the events of the channel wait. */
   targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => ChannelTarget | undefined;
-  /** Shorter in tests. */
-  progressEveryMs?: number | undefined;
 }
 
 /**
@@ -50,7 +48,7 @@ interface FeedParts {
  * not wait for each other.
  */
 export async function startEventDelivery(config: Config, parts: FeedParts) {
-  const { database, logger } = parts;
+  const { database, time, logger } = parts;
   const { db } = database;
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
@@ -120,7 +118,7 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
   const removing = removeLeftoverQueues(database, ending.signal).catch((error: unknown) => {
     logger.warn({ error }, `queues of deleted subscriptions cannot be removed now: ${messageOf(error)}`);
   });
-  const polling = pollChanges(database, { version, onChange: refresh, logger });
+  const polling = pollChanges(database, { version, onChange: refresh, time, logger });
   return {
     /** The feeds that this process reads and delivers now. */
     get feeds() {
@@ -150,8 +148,8 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
       let removed = 0;
       for (const registry of running.keys())
         for (const feed of await findAllFeeds(db, registry))
-          removed += await purgeEvents(database, feed, before, signal);
-      return removed + (await purgeEvents(database, OPERATIONS, before, signal));
+          removed += await purgeEvents(time, database, feed, before, signal);
+      return removed + (await purgeEvents(time, database, OPERATIONS, before, signal));
     },
     async stop(): Promise<void> {
       ending.abort();
@@ -164,20 +162,17 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
   };
 }
 
-/** Time between two log lines about the progress of a catch-up. */
-const PROGRESS_EVERY_MS = 10_000;
-
 /** Starts the feed of a registry, or gives a stopped one if the settings do not allow to follow it. */
 function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): DeliveredFeed {
-  const { clock, logger } = parts;
+  const { time, logger } = parts;
   try {
     return startFeed(followedRegistryOf(stored, config), config, parts);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     const { network, chainId, address: registry } = stored;
     const { code, message: reason } = error;
-    const status = newFeedStatus(clock.now());
-    setState(status, 'stopped', clock.now(), { code, reason });
+    const status = newFeedStatus(time.now());
+    setState(status, 'stopped', time.now(), { code, reason });
     logger.error(
       { error, code, registry: registryName(chainId, registry) },
       `a registry cannot be followed: ${reason}`,
@@ -200,19 +195,19 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
 }
 
 function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
-  const { database, clock, observer, slots } = parts;
+  const { database, time, observer, slots } = parts;
   const { network, rpcUrls, address, startBlock, confirmations, pauses } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);
   const logger = parts.logger.child({ registry: name });
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
-  const { client, checkChain, report } = connectNodes(rpcUrls, network, 'bulk', logger);
+  const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
-  const read = { client, registryAddress: address, identity, startBlock, database, clock };
+  const read = { client, registryAddress: address, identity, startBlock, database, time };
   const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
   const delivery = createFeedDelivery({
     database,
-    clock,
+    time,
     logger,
     slots,
     targetOf,
@@ -225,7 +220,6 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     readFinalBlock: createFinalBlockReading(client, network, confirmations),
     finalityDepth: config.finalityDepth,
     pauses,
-    progressEveryMs: parts.progressEveryMs ?? PROGRESS_EVERY_MS,
     logger,
     mask: secretMasker(config.secrets),
     checkChain,

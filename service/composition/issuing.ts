@@ -1,4 +1,4 @@
-import { systemClock, systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
@@ -28,14 +28,6 @@ import { nameFeed } from '../watcher/follow-registry';
 /** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
 export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
 
-/** How long a caller waits at most, in milliseconds. Missing values have defaults. */
-export interface CallerTiming {
-  mintMs?: number;
-  signerMs?: number;
-}
-
-/** The longest time a caller waits for a mint. Most callers have given up by then. */
-const LONGEST_WAIT_MS = 10 * 60_000;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
@@ -55,11 +47,8 @@ export async function startIssuing(
     nodes?: () => NodeReport[] | undefined;
     database: Database;
     outcomes: MintOutcomes;
+    time: Time;
     logger: Logger;
-    /** Times that tests shorten. */
-    callerTiming?: CallerTiming | undefined;
-    /** How often at most the wallet and its signer are looked at, in milliseconds. */
-    lookAtKeysMs?: number | undefined;
   },
 ) {
   const { walletKey, tokenRegistryAddress: registryAddress } = config;
@@ -73,20 +62,19 @@ export async function startIssuing(
       isMinting: () => false,
       stop: async () => undefined,
     };
-  const { client, checkChain, nodes, database, outcomes, logger, lookAtKeysMs } = parts;
-  const { mintMs = LONGEST_WAIT_MS, signerMs } = parts.callerTiming ?? {};
+  const { client, checkChain, nodes, database, outcomes, time, logger } = parts;
   const { network } = config;
-  const wallet = openWallet(walletKey, logger);
+  const wallet = openWallet(time, walletKey, logger);
   const { address: walletAddress } = wallet;
-  const issuerSigner = watchIssuer(preparation.issuerKey, logger);
-  const pool = await createSigningPool(preparation, { threads: config.signingThreads });
+  const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
+  const pool = await createSigningPool(preparation, { time, threads: config.signingThreads });
   const prepare: SigningPool['prepare'] = (preparation, left) => {
     const prepared = pool.prepare(preparation, left);
     return issuerSigner ? issuerSigner.follow(prepared) : prepared;
   };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
-  const journal = createDatabaseJournal(database, scope, systemClock);
-  const fees = feeReadingOf(config, client, logger);
+  const journal = createDatabaseJournal(database, scope, time);
+  const fees = feeReadingOf(config, client, time, logger);
   const findRegistry = createRegistryFinder(client, registryAddress);
   const { startBlock } = ownRegistryOf(config) ?? {};
   let isReadable = false;
@@ -106,7 +94,7 @@ export async function startIssuing(
     journal,
     scope,
     logger,
-    time: systemTime,
+    time,
     openQueue: () =>
       createMintQueue({
         client,
@@ -120,7 +108,7 @@ export async function startIssuing(
         logger,
         mask: secretMasker(config.secrets),
         observer: outcomes,
-        time: systemTime,
+        time,
       }),
   });
   return {
@@ -130,10 +118,10 @@ export async function startIssuing(
       journal,
       queue,
       signers: {
-        wallet: wallet.remote && createReadiness(wallet.remote, signerMs),
-        issuer: issuerSigner && createReadiness(issuerSigner, signerMs),
+        wallet: wallet.remote && createReadiness(time, wallet.remote),
+        issuer: issuerSigner && createReadiness(time, issuerSigner),
       },
-      waitMs: mintMs,
+      time,
       async checkChain() {
         await checkChain();
         if (!isReadable) await checkHistory();
@@ -147,17 +135,17 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
-      signers: signerReadingOf([wallet.remote, issuerSigner], lookAtKeysMs),
+      signers: signerReadingOf(time, [wallet.remote, issuerSigner]),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => client.getBalance(walletAddress),
         // The wallet is read so often that logging each warning would fill the log.
         readFees: () => readFees({ ...fees, warn: () => undefined }),
-        keepMs: lookAtKeysMs ?? (network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS),
-        clock: systemClock,
+        keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
+        time,
         logger,
       }),
-      clock: systemClock,
+      time,
     }),
     /** Ends the threads and the queue. The next start finishes the mints in flight. */
     async stop() {
@@ -167,13 +155,10 @@ export async function startIssuing(
 }
 
 /** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
-function signerReadingOf(
-  signers: readonly (RemoteSigner | undefined)[],
-  leastMs = CHECK_SIGNER_MS,
-): () => SignerReport[] {
+function signerReadingOf(time: Time, signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
   const readings = signers.flatMap((signer) => {
     if (signer === undefined) return [];
-    const check = shared(signer.check, { clock: systemClock, leastMs });
+    const check = shared(signer.check, { time, leastMs: CHECK_SIGNER_MS });
     return [{ check, report: signer.report }];
   });
   return () =>
@@ -210,12 +195,12 @@ export function confirmationsOf(config: Config): Confirmations {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 
-function feeReadingOf(config: Config, client: RpcClient, logger: Logger): FeeReading {
+function feeReadingOf(config: Config, client: RpcClient, time: Time, logger: Logger): FeeReading {
   const { network, gasStationUrl, leastPriorityFeeGwei: leastGwei } = config;
   return {
     gasPricing: network.gasPricing,
     leastGwei: leastGwei ?? network.leastPriorityFeeGwei,
-    readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl),
+    readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl, time),
     readNode: () => client.getFeeData(),
     warn: (message, error) => logger.warn({ error }, message),
   };

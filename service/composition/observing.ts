@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../base/clock';
+import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
@@ -36,25 +36,23 @@ export function startObserving(
     outcomes: Pick<MintOutcomes, 'recent'>;
     issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
     eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
-    /** That of event delivery. */
-    deliveryClock: Clock;
+    time: Time;
     logger: Logger;
     /** Times that tests shorten. */
     timing: Partial<CheckTiming> & { longMintSeconds?: number };
   },
 ) {
-  const { database, metrics, outcomes, issuing, eventDelivery, deliveryClock, logger, timing } = parts;
+  const { database, metrics, outcomes, issuing, eventDelivery, time, logger, timing } = parts;
   const { db } = database;
   const { scope } = issuing;
   const registry = ownRegistryOf(config);
-  const clock = systemClock;
   const findUnfollowed = () =>
     unfollowedOf(database, {
       chainId: config.network.chainId,
       registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
       scope,
     });
-  const readOutboxes = shared(eventDelivery.figures, { clock });
+  const readOutboxes = shared(eventDelivery.figures, { time });
   const conditions = async () => distinctConditions([...watching.unstored(), ...(await readConditions(db))]);
   const sharedConditions = shared(
     () =>
@@ -62,9 +60,9 @@ export function startObserving(
         logger.warn({ error }, 'the conditions cannot be read');
         throw error;
       }),
-    { clock },
+    { time },
   );
-  const readSubscriptions = shared(async () => countSubscriptions(config, db, await conditions()), { clock });
+  const readSubscriptions = shared(async () => countSubscriptions(config, db, await conditions()), { time });
   const check =
     scope &&
     registry &&
@@ -76,7 +74,7 @@ export function startObserving(
         typeof registry.confirmations === 'number' ? registry.confirmations : registry.network.confirmations,
       startBlock: registry.startBlock,
       blockTimeMs: registry.network.blockTimeMs,
-      clock,
+      time,
       logger,
       contradicted: metrics.contradicted,
       recentMints: outcomes.recent,
@@ -89,7 +87,7 @@ export function startObserving(
     eventDelivery,
     issuing,
     findUnfollowed,
-    clock: deliveryClock,
+    time,
     logger,
     longMintSeconds: timing.longMintSeconds,
   });
@@ -99,7 +97,7 @@ export function startObserving(
         issuing.report(HEALTH_WITHIN_MS),
         sharedConditions(HEALTH_WITHIN_MS),
       ]);
-      const health = healthOf(eventDelivery.feeds, report, clock.now(), seen);
+      const health = healthOf(eventDelivery.feeds, report, time.now(), seen);
       const unwritable = watching.unstored().length > 0 ? ('unwritable' as const) : undefined;
       return { ...health, database: database.isRemoved() ? ('removed' as const) : unwritable };
     },

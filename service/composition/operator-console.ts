@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createAnswers } from '../answers/answers';
 import { createCheckingPool } from '../answers/checking-pool';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { RpcClient } from '../chain/rpc-client';
 import type { Config } from '../config/config';
@@ -19,11 +19,12 @@ import type { Observing } from './observing';
 /** The answers to questions of programs and of the console. Undefined without a key: then nobody may ask. */
 export function createAnswering(
   config: Config,
-  parts: Pick<ConsoleParts, 'database' | 'issuing' | 'eventDelivery' | 'clock'>,
+  parts: Pick<ConsoleParts, 'database' | 'issuing' | 'eventDelivery' | 'time'>,
 ) {
-  const { database, issuing, eventDelivery, clock } = parts;
+  const { database, issuing, eventDelivery, time } = parts;
   if (config.apiKey === undefined && config.adminApiKey === undefined) return undefined;
   const checking = createCheckingPool({
+    time,
     contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
     rules: sinkRulesOf(config),
   });
@@ -34,7 +35,7 @@ export function createAnswering(
     targetOf: (name, channel) => eventDelivery.feeds.find(({ opened }) => opened === name)?.targetOf(channel),
     scope: issuing.scope,
     checking,
-    clock,
+    time,
   });
   /** The checks under way would keep the server open: they have to be stopped. */
   return { answers, checking };
@@ -48,7 +49,7 @@ export interface ConsoleParts {
   eventDelivery: EventDelivery;
   observing: Pick<Observing, 'conditions'>;
   answering: ReturnType<typeof createAnswering>;
-  clock: Clock;
+  time: Time;
 }
 
 /** The overview does not wait: it shows the last report until this one arrives. */
@@ -60,15 +61,15 @@ export type OperatorConsole = NonNullable<ReturnType<typeof startConsole>>;
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts) {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
-  const { client, database, issuing, eventDelivery, observing, answering, clock } = parts;
+  const { client, database, issuing, eventDelivery, observing, answering, time } = parts;
   if (adminApiKey === undefined || answering === undefined) return undefined;
   const { db } = database;
   const feeds = () => eventDelivery.feeds;
-  const samples = startSamples(feeds, clock);
+  const samples = startSamples(time, feeds);
   const missing = 'missing' in issuing.issuer ? issuing.issuer.missing : [];
   let attempts = 0;
   const overview = createOverview({
-    clock,
+    time,
     currency: network.currency,
     missing,
     feeds,
@@ -89,7 +90,7 @@ export function startConsole(config: Config, parts: ConsoleParts) {
   return {
     validate: answering.checking.validate,
     progress: answering.answers.progress,
-    sessions: createSessions({ adminApiKey, readKey }, facts, { clock, randomBytes }),
+    sessions: createSessions({ adminApiKey, readKey }, facts, { clock: time, randomBytes }),
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),

@@ -1,6 +1,6 @@
 import { lookup as lookUpName } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { RegistryName } from '../base/registry-name';
@@ -22,9 +22,9 @@ import type { EventDelivery } from './event-delivery';
 /** Composes the subscriptions, and the paths that manage them. `lookup` is replaced in tests. */
 export function createSubscribing(
   config: Config,
-  parts: { database: Database; clock: Clock; logger: Logger; lookup?: LookupFunction | undefined },
+  parts: { database: Database; time: Time; logger: Logger; lookup?: LookupFunction | undefined },
 ) {
-  const { database, clock, logger, lookup = lookUpName } = parts;
+  const { database, time, logger, lookup = lookUpName } = parts;
   const { db } = database;
   const { signingKeys } = config;
   const cipher = createSecretsCipher(config.secretsKey);
@@ -60,7 +60,7 @@ export function createSubscribing(
         });
       };
       return {
-        subscriptions: createSubscriptions(config, { database, clock, lookup, onChanged }),
+        subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
         deliveries: (query) => listUndelivered(db, query),
         async redeliver(name, selection) {
           const results: { registry: RegistryName; queued: number; alreadyWaiting: number }[] = [];
@@ -68,7 +68,7 @@ export function createSubscribing(
           for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db)) {
             const [channel] = await channelsOf(db, feed, name);
             if (channel === undefined) continue;
-            const { enqueued, waiting } = await redeliver(database, channel, selection, clock.now());
+            const { enqueued, waiting } = await redeliver(database, channel, selection, time.now());
             results.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
           }
           await onChanged();

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
@@ -40,8 +40,7 @@ interface WatchingParts {
   eventDelivery: Pick<EventDelivery, 'feeds'>;
   issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
   findUnfollowed: () => Promise<Unfollowed>;
-  /** That of event delivery. */
-  clock: Clock;
+  time: Time;
   logger: Logger;
   /** Shorter in tests. */
   longMintSeconds?: number | undefined;
@@ -60,19 +59,19 @@ export interface ConditionWatching {
  * conditions of a process that died are compared by the one that takes over.
  */
 export function watchConditions(config: Config, parts: WatchingParts): ConditionWatching {
-  const { database, eventDelivery, issuing, findUnfollowed, clock, logger, longMintSeconds } = parts;
+  const { database, eventDelivery, issuing, findUnfollowed, time, logger, longMintSeconds } = parts;
   const { db } = database;
   let rounds = 0;
   let isFailing = false;
   let unwritable: SeenCondition | undefined;
 
   function tell(conditions: readonly Condition[]): void {
-    for (const { what, subject, detail, message, remedy } of shownConditions(conditions, clock.now()))
+    for (const { what, subject, detail, message, remedy } of shownConditions(conditions, time.now()))
       logger.warn({ what, subject, ...detail }, `${message} ${remedy}`);
   }
 
   async function note(observer: string, sight: Sight, seen: readonly SeenCondition[]): Promise<void> {
-    const { begun, ended } = await noteSight(database, observer, { sight, seen, now: clock.now() });
+    const { begun, ended } = await noteSight(database, observer, { sight, seen, now: time.now() });
     if (rounds > 0) tell(begun);
     for (const { what, subject } of ended) logger.info({ what, subject }, 'a condition ended');
   }
@@ -80,7 +79,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
   async function noteFeeds(seen: readonly SeenCondition[]): Promise<void> {
     const read: DeliveredFeed[] = [];
     for (const feed of eventDelivery.feeds) if (await feed.isReader()) read.push(feed);
-    const now = clock.now();
+    const now = time.now();
     const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
     const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
     const opened = read.flatMap(({ opened: name, hasWebhook }) =>
@@ -102,7 +101,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
 
   async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
     const { deliveries, issuances } = await findUnfollowed();
-    const since = clock.now();
+    const since = time.now();
     const ofFeeds = deliveries.map((detail): Condition => {
       return { what: 'feed_unfollowed', subject: aboutFeed(detail.registry).subject, since, detail };
     });
@@ -134,7 +133,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
       unwritable = undefined;
     } catch (error) {
       if (!unwritable) logger.warn({ ...about, error }, `nothing can be stored: ${messageOf(error)}`);
-      unwritable ??= { ...about, observer: 'database', since: clock.now(), detail: { code: codeOf(error) } };
+      unwritable ??= { ...about, observer: 'database', since: time.now(), detail: { code: codeOf(error) } };
     }
     return unwritable === undefined;
   }
@@ -148,10 +147,10 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
     if (scope && report)
       await note(
         mintingRightOf(scope),
-        sightOfIssuing(report, scope, { now: systemClock.now(), longMintSeconds }),
+        sightOfIssuing(report, scope, { now: time.now(), longMintSeconds }),
         seen,
       );
-    const since = clock.now();
+    const since = time.now();
     const isMissing = database.isRemoved();
     const missing = { what: 'database_missing', subject: 'database', since, detail: {} } as const;
     await note('database', { conditions: isMissing ? [missing] : [] }, seen);
@@ -163,7 +162,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
   }
 
   const watching = repeat(
-    systemTime,
+    time,
     async () => {
       try {
         await look();

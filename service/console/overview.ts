@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
+import { repeat } from '../base/waiting';
 import type { Overview, RegistryView, Sample } from './views';
 import type { IssuingReport } from '../observability/issuing-report';
 import { missingSettings, shownConditions } from '../observability/problems';
@@ -12,7 +13,7 @@ import type { FollowedFeed } from '../watcher/feed-status';
 
 /** Sources of the overview. `issuing` is undefined while documents cannot be issued. */
 export interface OverviewSources {
-  clock: Clock;
+  time: Time;
   currency: string;
   missing: readonly string[];
   feeds(this: void): readonly FollowedFeed[];
@@ -38,14 +39,14 @@ const PART_WITHIN_MS = 2_000;
  * @throws if it cannot be made in time.
  */
 export function createOverview(sources: OverviewSources): () => Promise<Overview> {
-  const { clock } = sources;
+  const { time } = sources;
   /** Parts that take longer the more there is to count. The last answer is shown until the next comes. */
-  const slow = { clock, leastMs: PART_MS, keptMs: Infinity, isPaced: true };
+  const slow = { time, leastMs: PART_MS, keptMs: Infinity, isPaced: true };
   const readFigures = shared(sources.figures, slow);
   const readIssuing = shared(sources.issuing, slow);
   const readSubscriptions = shared(sources.subscriptions, slow);
-  const readConditions = shared(sources.conditions, { clock, keptMs: Infinity });
-  const readMoved = shared(sources.moved, { clock, keptMs: Infinity });
+  const readConditions = shared(sources.conditions, { time, keptMs: Infinity });
+  const readMoved = shared(sources.moved, { time, keptMs: Infinity });
   const whole = shared(
     async () => {
       const [figures, issuing, subscriptions, conditions, moved] = await Promise.all([
@@ -55,7 +56,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
         readConditions(PART_WITHIN_MS),
         readMoved(PART_WITHIN_MS),
       ]);
-      const now = clock.now();
+      const now = time.now();
       const feeds = sources.feeds();
       const { missing, plots } = sources;
       const registries = feeds.map((feed) => registryView(feed, figures));
@@ -76,7 +77,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
         plots: plots(),
       };
     },
-    { clock, leastMs: WHOLE_MS },
+    { time, leastMs: WHOLE_MS },
   );
   return async () => {
     const overview = await whole(WHOLE_WITHIN_MS);
@@ -137,26 +138,28 @@ const MOST_SAMPLES = 180;
 const SAMPLES_A_MINUTE = 6;
 
 /** Samples the last half hour for plots, every ten seconds until `stop`. It needs no database. */
-export function startSamples(feeds: () => readonly FollowedFeed[], clock: Clock) {
+export function startSamples(time: Time, feeds: () => readonly FollowedFeed[]) {
   const lag: Sample[] = [];
   const deliveriesPerMinute: Sample[] = [];
   /** The deliveries of the last minute, by sample. */
   const counts: number[] = [];
   let deliveries = 0;
-  const timer = setInterval(() => {
-    const at = clock.now();
+
+  async function sample(): Promise<void> {
+    const at = time.now();
     keep(counts, deliveries, SAMPLES_A_MINUTE);
     keep(deliveriesPerMinute, [at, counts.reduce((sum, count) => sum + count, 0)]);
     deliveries = 0;
     const lags = feeds().flatMap(({ status }) => lagOf(status) ?? []);
     if (lags.length > 0) keep(lag, [at, Math.max(...lags)]);
-  }, EVERY_MS);
-  timer.unref();
+  }
+
+  const sampling = repeat(time, sample, EVERY_MS, EVERY_MS);
   return {
     /** Counts a successful delivery. */
     delivered: () => void deliveries++,
     plots: (): Overview['plots'] => ({ lag: [...lag], deliveriesPerMinute: [...deliveriesPerMinute] }),
-    stop: () => clearInterval(timer),
+    stop: () => sampling.stop(),
   };
 }
 

@@ -1,5 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../base/clock';
+import type { Clock } from '../base/time';
 import type { LogIn, Role } from './views';
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
 import type { Database } from './database';
 import { expectMigrated, migrate } from './migrate';
 import { openPostgres } from './open-postgres';
@@ -12,15 +13,22 @@ interface DatabaseLocation {
 }
 
 /** Opens the service's database and brings its tables up to date. */
-export function openDatabase({ databaseUrl, dataDir }: DatabaseLocation, logger: Logger): Promise<Database> {
+export function openDatabase(
+  time: Time,
+  { databaseUrl, dataDir }: DatabaseLocation,
+  logger: Logger,
+): Promise<Database> {
   return databaseUrl === undefined
-    ? openSqlite(dataDir, { logger })
-    : openPostgres(databaseUrl, migrate, logger);
+    ? openSqlite(dataDir, { time, logger })
+    : openPostgres(time, databaseUrl, migrate, logger);
 }
 
 /** Opens the service's database for a command. The service may be running. */
-export function openDatabaseBesideService({ databaseUrl, dataDir }: DatabaseLocation): Promise<Database> {
+export function openDatabaseBesideService(
+  time: Time,
+  { databaseUrl, dataDir }: DatabaseLocation,
+): Promise<Database> {
   return databaseUrl === undefined
-    ? openSqliteBesideService(dataDir)
-    : openPostgres(databaseUrl, expectMigrated);
+    ? openSqliteBesideService(time, dataDir)
+    : openPostgres(time, databaseUrl, expectMigrated);
 }

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Kysely,
   PostgresDialect,
@@ -12,6 +11,8 @@ import { Client, Pool, types, type ClientBase, type ClientConfig, type CustomTyp
 import { ConfigurationError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
+import type { Time } from '../base/time';
+import { repeat, untilAborted, within } from '../base/waiting';
 import type { Database, ExclusiveRight } from './database';
 import type { migrate } from './migrate';
 import type { Schema } from './schema';
@@ -42,7 +43,12 @@ const NUMBERS: CustomTypesConfig = {
  * @throws ConfigurationError DATABASE_UNREACHABLE and DATABASE_POOLED at start; later failures are thrown by
  *   the statements.
  */
-export async function openPostgres(url: string, prepare: typeof migrate, logger?: Logger): Promise<Database> {
+export async function openPostgres(
+  time: Time,
+  url: string,
+  prepare: typeof migrate,
+  logger?: Logger,
+): Promise<Database> {
   const connection: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
@@ -59,7 +65,7 @@ export async function openPostgres(url: string, prepare: typeof migrate, logger?
   pool.on('connect', (client) => client.on('error', () => undefined));
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
   try {
-    await expectOwnSessions(connection, url);
+    await expectOwnSessions(time, connection, url);
     await withoutTimeLimit(connection, (one) => prepare(one, `at ${printableUrl(url)}`));
   } catch (cause) {
     await db.destroy();
@@ -69,7 +75,7 @@ export async function openPostgres(url: string, prepare: typeof migrate, logger?
     db,
     engine: 'postgres',
     transact: (work) => db.transaction().execute(work),
-    takeRight: (right) => takeRight(connection, right),
+    takeRight: (right) => takeRight(time, connection, right),
     isRightTaken: (right) => isRightTaken(db, right),
     isRemoved: () => false,
     close: () => db.destroy(),
@@ -105,7 +111,7 @@ const ROUNDS = 3;
  *
  * @throws ConfigurationError DATABASE_UNREACHABLE, DATABASE_POOLED.
  */
-async function expectOwnSessions(connection: ClientConfig, url: string): Promise<void> {
+async function expectOwnSessions(time: Time, connection: ClientConfig, url: string): Promise<void> {
   const newClient = (): Client =>
     new Client({ ...connection, query_timeout: CONNECT_WITHIN_MS }).on('error', () => undefined);
   const [one, other] = [newClient(), newClient()];
@@ -127,7 +133,7 @@ async function expectOwnSessions(connection: ClientConfig, url: string): Promise
   } catch (cause) {
     throw unreachable(url, cause);
   } finally {
-    await Promise.all([one, other].map(endWithin));
+    await Promise.all([one, other].map((client) => end(time, client)));
   }
   if (areOwn) return;
   const remedy = 'Set `pool_mode = session` in PgBouncer, or let DATABASE_URL lead to PostgreSQL itself.';
@@ -160,6 +166,7 @@ const KEEP_ALIVE = `
  * connection ends for any reason, so that another process can take over.
  */
 export async function takeRight(
+  time: Time,
   connection: ClientConfig,
   right: string,
 ): Promise<ExclusiveRight | undefined> {
@@ -177,12 +184,12 @@ export async function takeRight(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
       [right],
     );
-    if (rows[0]?.taken) return { lost: ended.signal, release: beat(client, lose) };
+    if (rows[0]?.taken) return { lost: ended.signal, release: beat(time, client, lose) };
   } catch (cause) {
-    await endWithin(client);
+    await end(time, client);
     throw cause;
   }
-  await endWithin(client);
+  await end(time, client);
   return undefined;
 }
 
@@ -199,18 +206,18 @@ export async function isRightTaken(db: Kysely<Schema>, right: string): Promise<b
 }
 
 /** Checks the connection until it is released; returns a function that releases it. */
-function beat(client: Client, lose: () => void): () => Promise<void> {
-  const timer = setInterval(() => void client.query('select 1').catch(lose), BEAT_EVERY_MS);
+function beat(time: Time, client: Client, lose: () => void): () => Promise<void> {
+  const ask = async (): Promise<void> => void (await client.query('select 1').catch(lose));
+  const beating = repeat(time, ask, BEAT_EVERY_MS, BEAT_EVERY_MS);
   return async () => {
-    clearInterval(timer);
-    await endWithin(client);
+    void beating.stop();
+    await end(time, client);
   };
 }
 
 /** Closes the connection. If that hangs, it is left to the operating system. */
-async function endWithin(client: Client): Promise<void> {
-  const ending = client.end().catch(() => undefined);
-  await Promise.race([ending, sleep(END_WITHIN_MS, undefined, { ref: false })]);
+async function end(time: Time, client: Client): Promise<void> {
+  await within(time, END_WITHIN_MS, (late) => untilAborted(late, client.end())).catch(() => undefined);
 }
 
 /**

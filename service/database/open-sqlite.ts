@@ -14,6 +14,8 @@ import { Kysely } from 'kysely';
 import Sqlite from 'libsql';
 import { codeOf, ConfigurationError, messageOf, orUndefined, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
+import { repeat } from '../base/waiting';
 import type { Database } from './database';
 import { expectMigrated, migrate } from './migrate';
 import type { Schema } from './schema';
@@ -37,11 +39,11 @@ const LOCK_FILE = 'service.lock';
  */
 export async function openSqlite(
   folder: string,
-  { patienceMs = PATIENCE_MS, logger }: { patienceMs?: number; logger?: Logger } = {},
+  { time, patienceMs = PATIENCE_MS, logger }: { time: Time; patienceMs?: number; logger?: Logger },
 ): Promise<Database> {
   prepareFolder(folder);
   const release = lock(folder);
-  return open(folder, migrate, release, patienceMs, logger);
+  return open(time, folder, migrate, release, patienceMs, logger);
 }
 
 /**
@@ -50,7 +52,7 @@ export async function openSqlite(
  *
  * @throws ConfigurationError DATABASE_MISSING, DATABASE_NOT_MIGRATED, and those of `openSqlite`.
  */
-export async function openSqliteBesideService(folder: string): Promise<Database> {
+export async function openSqliteBesideService(time: Time, folder: string): Promise<Database> {
   try {
     accessSync(join(folder, STATE_FILE), constants.R_OK | constants.W_OK);
   } catch (cause) {
@@ -59,10 +61,11 @@ export async function openSqliteBesideService(folder: string): Promise<Database>
     const message = `There is no database in ${folder}. ${remedy}`;
     throw new ConfigurationError('DATABASE_MISSING', message, { cause, remedy });
   }
-  return open(folder, expectMigrated);
+  return open(time, folder, expectMigrated);
 }
 
 async function open(
+  time: Time,
   folder: string,
   prepare: typeof migrate,
   release = () => undefined as void,
@@ -76,9 +79,9 @@ async function open(
     file.pragma('journal_mode = WAL');
     file.pragma('synchronous = FULL');
     file.pragma('busy_timeout = 0');
-    const db = new Kysely<Schema>({ dialect: sqliteDialect(file, patienceMs) });
+    const db = new Kysely<Schema>({ dialect: sqliteDialect(time, file, patienceMs) });
     await prepare(db, path);
-    const watch = watchFiles(file, path, logger);
+    const watch = watchFiles(time, file, path, logger);
     return {
       db,
       engine: 'sqlite',
@@ -88,7 +91,7 @@ async function open(
       isRightTaken: async () => false,
       isRemoved: () => watch.isRemoved(),
       async close() {
-        watch.stop();
+        await watch.stop();
         await db.destroy();
         release();
       },
@@ -182,11 +185,11 @@ const CHECKPOINT_PAGES = 1_000;
  * Looks once a second whether the files at `path` are still those that `file` has open. A process keeps
  * removed files open and goes on without an error, but its next start would find nothing.
  */
-function watchFiles(file: Sqlite.Database, path: string, logger: Logger | undefined) {
+function watchFiles(time: Time, file: Sqlite.Database, path: string, logger: Logger | undefined) {
   const opened = (name: string): OpenFile => ({ path: name, identity: identityOf(name) });
   const [database, log, index] = [opened(path), opened(`${path}-wal`), opened(`${path}-shm`)];
   let isRemoved = false;
-  const look = (): void => {
+  const look = async (): Promise<void> => {
     if ([database, log, index].every(isInPlace) !== isRemoved) return;
     isRemoved = !isRemoved;
     // Without checkpoints the log is only appended to, so that copies of the database and of the log, one
@@ -197,8 +200,8 @@ function watchFiles(file: Sqlite.Database, path: string, logger: Logger | undefi
     const error = removed(path, command);
     logger?.error({ error, command }, error.message);
   };
-  const looking = setInterval(look, LOOK_EVERY_MS).unref();
-  return { isRemoved: () => isRemoved, stop: () => clearInterval(looking) };
+  const looking = repeat(time, look, LOOK_EVERY_MS, LOOK_EVERY_MS);
+  return { isRemoved: () => isRemoved, stop: () => looking.stop() };
 }
 
 interface OpenFile {

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   SqliteAdapter,
   SqliteIntrospector,
@@ -12,7 +12,8 @@ import {
   type Transaction,
 } from 'kysely';
 import type Sqlite from 'libsql';
-import { newDeferred } from '../base/waiting';
+import type { Time } from '../base/time';
+import { newDeferred, pause } from '../base/waiting';
 import { codeOf, ServiceError } from '../base/errors';
 import type { Transact } from './database';
 import type { Schema } from './schema';
@@ -35,9 +36,9 @@ const MOST_PARAMETERS = 100;
  * statement is repeated, and nothing has been changed before it. Any other statement that finds the file
  * locked stays open in libsql until it is garbage-collected, and no transaction can be committed before that.
  */
-export function sqliteDialect(file: Sqlite.Database, patienceMs: number): Dialect {
+export function sqliteDialect(time: Time, file: Sqlite.Database, patienceMs: number): Dialect {
   return {
-    createDriver: () => new SqliteDriver(file, patienceMs),
+    createDriver: () => new SqliteDriver(time, file, patienceMs),
     createAdapter: () => new TransactionalAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -62,6 +63,7 @@ class SqliteDriver implements Driver {
   readonly #statements = new Map<string, Sqlite.Statement>();
 
   constructor(
+    private readonly time: Time,
     private readonly file: Sqlite.Database,
     private readonly patienceMs: number,
   ) {}
@@ -162,7 +164,7 @@ class SqliteDriver implements Driver {
    * other.
    */
   async #lockForWriting(): Promise<() => void> {
-    const start = performance.now();
+    const start = this.time.elapsed();
     const before = this.#lastWriter;
     const { promise, resolve: leave } = newDeferred<void>();
     this.#lastWriter = promise;
@@ -193,15 +195,15 @@ class SqliteDriver implements Driver {
     }
   }
 
-  async #patiently<T>(work: () => T | Promise<T>, start = performance.now()): Promise<T> {
+  async #patiently<T>(work: () => T | Promise<T>, start = this.time.elapsed()): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {
         return await work();
       } catch (error) {
         if (!isLocked(error)) throw error;
-        if (performance.now() - start >= this.patienceMs) throw lockedError(this.patienceMs, error);
+        if (this.time.elapsed() - start >= this.patienceMs) throw lockedError(this.patienceMs, error);
       }
-      await sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
+      await pause(this.time, PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { buildConnector, Client } from 'undici';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import type { RetrySchedule } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
@@ -18,7 +18,7 @@ import { connectingWithin, guardedConnector, type SinkGuard } from './guarded-co
 export interface AttemptOptions {
   client: WebhookClient;
   schedule: RetrySchedule;
-  clock: Clock;
+  time: Time;
   random: () => number;
   logger: Logger;
   /** Called with the outcome of each attempt. */
@@ -38,7 +38,7 @@ export async function attemptQueue(
   let failed: Settlement['failed'];
   for (const delivery of queue.deliveries) {
     if (!mayGoOn()) break;
-    const first = delivered.length === 0 ? queue.firstAttemptedAt : options.clock.now();
+    const first = delivered.length === 0 ? queue.firstAttemptedAt : options.time.now();
     const attempted = await attemptDelivery(options, delivery, first);
     if ('nextAttemptAt' in attempted) {
       failed = attempted;
@@ -66,14 +66,14 @@ async function attemptDelivery(
   delivery: ClaimedDelivery,
   firstAttemptedAt: number,
 ): Promise<Attempted | NonNullable<Settlement['failed']>> {
-  const { clock, client, logger } = options;
+  const { time, client, logger } = options;
   const { eventId, type, attempt } = delivery;
-  const attemptedAt = clock.now();
-  const start = performance.now();
+  const attemptedAt = time.now();
+  const start = time.elapsed();
   const result = await client.post(delivery.body, eventId);
-  const now = clock.now();
+  const now = time.now();
   const { delivered, status, error, retryAfterMs, gone } = classifyOutcome(result, now);
-  const ms = Math.round(performance.now() - start);
+  const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
   if (delivered) {
     options.onAttempt('delivered');
@@ -207,8 +207,8 @@ export interface WebhookTarget {
   /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
   signingKeys: SigningKeys;
-  /** Its time decides at each attempt which key signs. */
-  clock: Clock;
+  /** Its time of day decides at each attempt which key signs. */
+  time: Time;
   timeoutMs: number;
   /** Where connections are kept alive between deliveries. Undefined: none is kept. */
   idle?: IdleConnections;
@@ -240,7 +240,7 @@ const CONTINUE = 'HTTP/1.1 100';
  * (1xx), which a sink may send first, are skipped.
  */
 export function createWebhookClient(target: WebhookTarget) {
-  const { url, timeoutMs, clock } = target;
+  const { url, timeoutMs, time } = target;
   const { pathname, search } = new URL(url);
   const place = { path: pathname + search, method: 'POST' } as const;
   const connections = connectionsTo(url, target);
@@ -248,13 +248,14 @@ export function createWebhookClient(target: WebhookTarget) {
 
   async function send(text: string, eventId: string): Promise<Answered> {
     const body = Buffer.from(text, 'utf8');
-    const headers = deliveryHeaders(target, { body, eventId, now: clock.now() });
+    const headers = deliveryHeaders(target, { body, eventId, now: time.now() });
     let bytes = 0;
     const connection = connections.take();
     const attempt = exchange(
       connection,
       { ...place, headers, body },
       {
+        time,
         timeoutMs,
         late: () => new Error(`no answer within ${timeoutMs} ms`),
         bodyMs: ANSWER_BODY_WITHIN_MS,

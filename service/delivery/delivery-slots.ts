@@ -1,4 +1,5 @@
 import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
 
 /**
  * How the sink of a channel answers. `new`: it was not asked yet. `slow`: its last answer was not prompt, or
@@ -27,7 +28,7 @@ const TELL_EVERY_MS = 60_000;
  *
  * @param most the number of slots, and of open connections.
  */
-export function createDeliverySlots({ most, logger }: { most: number; logger: Logger }) {
+export function createDeliverySlots({ most, time, logger }: { most: number; time: Time; logger: Logger }) {
   const held = { new: 0, quick: 0, slow: 0 };
   const idle: IdleConnections = new Set();
   /** In the order in which they began to wait. */
@@ -61,8 +62,8 @@ export function createDeliverySlots({ most, logger }: { most: number; logger: Lo
   }
 
   function tellWaiting(): void {
-    if (performance.now() - toldAt < TELL_EVERY_MS) return;
-    toldAt = performance.now();
+    if (time.elapsed() - toldAt < TELL_EVERY_MS) return;
+    toldAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`), or pause subscriptions that are failing.';
     logger.warn({ slots: most, remedy }, 'deliveries wait for a connection: others hold too many');
   }

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { type Clock, systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
+import { pause, repeat } from '../base/waiting';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
@@ -21,12 +21,12 @@ import { startDeliveryWorker, type DeliveryWorker } from './worker';
 export type FeedDelivery = ReturnType<typeof createFeedDelivery>;
 
 /** The sink of a channel, and the options of its deliveries. */
-export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'clock' | 'idle'>;
+export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
 
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
   database: Database;
-  clock: Clock;
+  time: Time;
   logger: Logger;
   slots: DeliverySlots;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
@@ -55,7 +55,7 @@ interface Running {
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions) {
-  const { database, clock, logger, slots } = options;
+  const { database, time, logger, slots } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
   const ending = new Map<number, Promise<void>>();
@@ -78,13 +78,13 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
     if (target === undefined) return;
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
-    if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, clock.now());
+    if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, time.now());
     const sinkHash = createHash('sha256').update(target.url).digest('hex');
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
-      await changeSink(database, { channel: channel.channel, sinkHash, now: clock.now() });
+      await changeSink(database, { channel: channel.channel, sinkHash, now: time.now() });
     if (stopping.signal.aborted) return;
     const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
-    const client = createWebhookClient({ ...target, clock, idle: slots.idle });
+    const client = createWebhookClient({ ...target, time, idle: slots.idle });
     const worker = startDeliveryWorker({
       database,
       channel: channel.channel,
@@ -94,7 +94,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
       slots: slots.newShare(channel.failingSince !== null),
       timeoutMs,
       schedule: retry,
-      clock,
+      time,
       random: Math.random,
       newId: randomUUID,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
@@ -134,7 +134,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         const filled = fill(channel).finally(() => filling.delete(channel.channel));
         filling.set(channel.channel, filled);
       }
-    wake(await dueChannels(database.db, delivered, clock.now()));
+    wake(await dueChannels(database.db, delivered, time.now()));
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
@@ -142,7 +142,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
     const { signal } = stopping;
     try {
       while (!signal.aborted) {
-        const filled = await fillChannel(database, { feed, channel }, clock.now());
+        const filled = await fillChannel(database, { feed, channel }, time.now());
         if (typeof filled === 'object') await options.restorePurged(feed, filled.purged, signal);
         running.get(channel)?.worker.wake();
         if (filled === 'filled') return;
@@ -150,7 +150,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ error }, `stored events cannot be enqueued now: ${messageOf(error)}`);
-      setTimeout(refreshLater, FILL_AGAIN_AFTER_MS).unref();
+      void pause(time, FILL_AGAIN_AFTER_MS, signal).then(refreshLater);
     }
   }
 
@@ -167,7 +167,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   async function wakeDue(feed: string): Promise<void> {
     if (running.size === 0) return;
     try {
-      wake(await dueChannels(database.db, feed, clock.now()));
+      wake(await dueChannels(database.db, feed, time.now()));
     } catch (error) {
       logger.error({ error }, `due deliveries cannot be looked for: ${messageOf(error)}`);
     }
@@ -176,7 +176,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   function refreshLater(): void {
     refreshInTurn().catch((error: unknown) => {
       logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
-      setTimeout(refreshLater, REFRESH_AGAIN_AFTER_MS).unref();
+      void pause(time, REFRESH_AGAIN_AFTER_MS, stopping.signal).then(refreshLater);
     });
   }
 
@@ -197,7 +197,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         await endAll();
         delivered = feed;
         await refresh();
-        waking = repeat(systemTime, () => wakeDue(feed), LOOK_EVERY_MS);
+        waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),
     /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
     refresh: refreshInTurn,

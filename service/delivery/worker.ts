@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
-import { systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
@@ -57,17 +57,17 @@ const STOP_WITHIN_MS = 8_000;
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions) {
-  const { database, channel, sentTo, slots, clock, client, logger } = options;
+  const { database, channel, sentTo, slots, time, client, logger } = options;
   const concurrency = Math.min(options.concurrency, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
-  const sleeper = createWakeableSleep(systemTime);
-  const pace = createPace(concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
+  const sleeper = createWakeableSleep(time);
+  const pace = createPace(time, concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
   const claimed: ClaimedQueue[] = [];
   let settlements: Settlement[] = [];
   /** The lease of a claim that failed: it may have been committed all the same. */
   let lostClaim: string | undefined;
   let checkedClockAt = -Infinity;
-  let lastNow = clock.now();
+  let lastNow = time.now();
   /** Whether a queue that is not claimed may be due. */
   let mayBeDue = true;
   /** Whether a queue may back off: `dueAt` must then be read. */
@@ -82,7 +82,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
 
   // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
   // queue falls due again.
-  const mayBegin = ({ leasedUntil }: ClaimedQueue): boolean => leasedUntil - clock.now() >= leaseMs / 2;
+  const mayBegin = ({ leasedUntil }: ClaimedQueue): boolean => leasedUntil - time.now() >= leaseMs / 2;
 
   function begin(): void {
     lacksSlot = false;
@@ -100,7 +100,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
   function ended(settlement: Settlement): void {
     underWay--;
     slots.release(wasPrompt(settlement));
-    settlements.push(stopped ? dueAtOnce(settlement, clock.now()) : settlement);
+    settlements.push(stopped ? dueAtOnce(settlement, time.now()) : settlement);
     if (settlement.failed) mayBackOff = true;
     pace.ended();
     // The settlement stops the channel.
@@ -121,7 +121,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     if (stopped || !claimed.every(mayBegin)) settlements.push(...claimed.splice(0).map(released));
     const isFull = stopped || (lacksSlot && claimed.length > 0);
     const limit = isFull ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
-    const mayClaim = mayBeDue || (dueAt ?? Infinity) <= clock.now();
+    const mayClaim = mayBeDue || (dueAt ?? Infinity) <= time.now();
     if ((limit <= 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
     const holdsBefore = holds;
     const lease = options.newId();
@@ -131,14 +131,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     mayBeDue = false;
     try {
       if (lostClaim !== undefined)
-        await releaseLease(database.db, { channel, lease: lostClaim, now: clock.now() });
+        await releaseLease(database.db, { channel, lease: lostClaim, now: time.now() });
       lostClaim = undefined;
       const claim = {
         channel,
         lease,
         limit: Math.max(limit, 0),
         perQueue: MOST_PER_QUEUE,
-        now: clock.now(),
+        now: time.now(),
         leaseMs,
       };
       const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
@@ -167,15 +167,15 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
   async function step(): Promise<void> {
     // Deliveries that end in the same tick are settled together.
     await setImmediate();
-    if (performance.now() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
+    if (time.elapsed() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
       const longestPauseMs = Math.max(LONGEST_RETRY_AFTER_MS, options.schedule.maxDelayMs);
-      await makeDue(database.db, { channel, now: clock.now(), leaseMs }, longestPauseMs);
-      checkedClockAt = performance.now();
+      await makeDue(database.db, { channel, now: time.now(), leaseMs }, longestPauseMs);
+      checkedClockAt = time.elapsed();
       mayBeDue = true;
     }
     await turn();
     if (isOver()) return;
-    const now = clock.now();
+    const now = time.now();
     const isSetBack = now < lastNow - SET_BACK_MS;
     // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
     if (isSetBack) await endPauses(database, database.db, { channel, now });
@@ -188,7 +188,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     }
     const nextAt = claimed.length > 0 ? Infinity : (dueAt ?? Infinity);
     // The clock may be set back here too: the next step notices.
-    const inMs = Math.max(nextAt - Math.max(now, clock.now()), SHORTEST_SLEEP_MS);
+    const inMs = Math.max(nextAt - Math.max(now, time.now()), SHORTEST_SLEEP_MS);
     const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
     await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
   }
@@ -232,9 +232,9 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
       stopped = true;
       slots.leave();
       sleeper.wake();
-      const patience = setTimeout(() => client.abort(), STOP_WITHIN_MS);
+      const cancel = time.later(STOP_WITHIN_MS, () => client.abort());
       await finished;
-      clearTimeout(patience);
+      cancel();
     },
   };
 }
@@ -264,19 +264,19 @@ function dueAtOnce({ failed, ...settlement }: Settlement, now: number): Settleme
  * `windowMs`, between `least` and `most`. For a slow receiver little is claimed ahead, so that few deliveries
  * wait for a lease to end if this process dies.
  */
-function createPace(least: number, most: number, windowMs: number) {
-  let windowStart = performance.now();
+function createPace(time: Time, least: number, most: number, windowMs: number) {
+  let windowStart = time.elapsed();
   let ended = 0;
   let ahead = least;
   return {
     /** To be called when a delivery has ended. */
     ended(): void {
       ended++;
-      const elapsed = performance.now() - windowStart;
+      const elapsed = time.elapsed() - windowStart;
       if (elapsed < windowMs) return;
       ahead = Math.min(most, Math.max(least, Math.round((ended / elapsed) * windowMs)));
       ended = 0;
-      windowStart = performance.now();
+      windowStart = time.elapsed();
     },
     ahead: () => ahead,
   };

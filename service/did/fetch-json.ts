@@ -1,6 +1,8 @@
 import { codeOf, messageOf } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/sink-rules';
+import type { Time } from '../base/time';
+import { within } from '../base/waiting';
 import { jsonIn, type FetchedBytes, type FetchedJson } from './fetched-json';
 
 /** Fetches a JSON document. It never rejects. */
@@ -21,8 +23,8 @@ const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.
  * Makes a fetchJson whose calls share one time, from the first on. The author of a credential decides how
  * many contexts there are, and how slowly their hosts answer.
  */
-export function createFetching(withinMs = LONGEST_FETCHING_MS): FetchJson {
-  const fetchOne = createFetchingBytes(withinMs);
+export function createFetching(time: Time, withinMs = LONGEST_FETCHING_MS): FetchJson {
+  const fetchOne = createFetchingBytes(time, withinMs);
   return async (url) => jsonIn(await fetchOne(url));
 }
 
@@ -33,18 +35,20 @@ export function createFetching(withinMs = LONGEST_FETCHING_MS): FetchJson {
  * @param restMs what is left of the time.
  */
 export function createFetchingBytes(
+  time: Time,
   withinMs: number,
   get: Get = fetch,
   restMs = withinMs,
 ): (url: URL) => Promise<FetchedBytes> {
-  const late = new AbortController();
   const reason = `it was not fetched within the ${withinMs / 1_000} s that a check may take for this`;
-  let timer: NodeJS.Timeout | undefined;
+  let until: number | undefined;
   return (url) => {
-    timer ??= setTimeout(() => late.abort(new Error(reason)), restMs).unref();
-    return fetchBytes(url, withinMs, (at, options) =>
-      get(at, { ...options, signal: AbortSignal.any([options.signal, late.signal]) }),
-    );
+    until ??= time.elapsed() + restMs;
+    const fetchUntil = (late: AbortSignal): Promise<FetchedBytes> =>
+      fetchBytes(time, url, withinMs, (at, options) =>
+        get(at, { ...options, signal: AbortSignal.any([options.signal, late]) }),
+      );
+    return within(time, Math.max(until - time.elapsed(), 0), fetchUntil, new Error(reason));
   };
 }
 
@@ -54,17 +58,17 @@ export function createFetchingBytes(
  *
  * @param timeoutMs timeout of each answer, in milliseconds.
  */
-export async function fetchJson(url: URL, timeoutMs = LONGEST_FETCHING_MS): Promise<FetchedJson> {
-  return jsonIn(await fetchBytes(url, timeoutMs, fetch));
+export async function fetchJson(time: Time, url: URL, timeoutMs = LONGEST_FETCHING_MS): Promise<FetchedJson> {
+  return jsonIn(await fetchBytes(time, url, timeoutMs, fetch));
 }
 
-async function fetchBytes(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
+async function fetchBytes(time: Time, url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
     return { kind: 'refused', url: url.href, problem: 'is not https://' };
-  const first = await follow(url, timeoutMs, get);
+  const first = await follow(time, url, timeoutMs, get);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
-  const second = await follow(plain, timeoutMs, get);
+  const second = await follow(time, plain, timeoutMs, get);
   if (second.kind !== 'unavailable') return second;
   return { ...first, problem: `${first.problem}; over plain HTTP it ${second.problem}` };
 }
@@ -77,10 +81,10 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-async function follow(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
+async function follow(time: Time, url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
   let current = url;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    const answer = await ask(current, timeoutMs, get);
+    const answer = await within(time, timeoutMs, (late) => ask(current, timeoutMs, get, late));
     if (!(answer instanceof URL)) return answer;
     if (!mayFollow(current, answer)) {
       const problem = `redirects to ${answer.protocol}//${answer.host}, not to https://`;
@@ -98,10 +102,9 @@ function mayFollow(from: URL, to: URL): boolean {
   return to.protocol === 'https:' && !isThisMachine(to.hostname);
 }
 
-async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes | URL> {
-  const signal = AbortSignal.timeout(timeoutMs);
+async function ask(url: URL, timeoutMs: number, get: Get, late: AbortSignal): Promise<FetchedBytes | URL> {
   try {
-    const response = await get(url, { signal, redirect: 'manual', headers: { accept: ACCEPT } });
+    const response = await get(url, { signal: late, redirect: 'manual', headers: { accept: ACCEPT } });
     if (response.ok) {
       const body = await readBounded((response.body ?? []) as AsyncIterable<Uint8Array>, LARGEST_BYTES);
       const contentType = response.headers.get('content-type') ?? '';
@@ -115,7 +118,7 @@ async function ask(url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes 
       return new URL(location, url);
     return { kind: isFinal(status) ? 'refused' : 'unavailable', url: url.href, problem: `answers ${status}` };
   } catch (thrown) {
-    const problem = signal.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reasonOf(thrown);
+    const problem = late.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reasonOf(thrown);
     return { kind: 'unavailable', url: url.href, problem };
   }
 }

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { orUndefined } from '../base/errors';
-import { fetchJson } from './fetch-json';
 import type { FetchedJson } from './fetched-json';
 
 /**
@@ -57,7 +56,7 @@ export type DidResolution =
  */
 export async function resolveDidWeb(
   did: string,
-  fetchDocument: (url: URL) => Promise<FetchedJson> = fetchJson,
+  fetchDocument: (url: URL) => Promise<FetchedJson>,
 ): Promise<DidResolution> {
   const url = didWebUrl(did);
   if (url === undefined) return { kind: 'refused', url: did, problem: 'is not a did:web identifier' };

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { messageOf } from '../base/errors';
+import { timeAt } from '../base/time';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
@@ -25,7 +26,7 @@ export async function collectDocument(
     from: FetchedDocument['from'],
     text: string,
   ): void => {
-    const at = new Date(sources.clock.now()).toISOString();
+    const at = timeAt(sources.clock.now());
     const sha256 = createHash('sha256').update(text).digest('hex');
     if (!documents.has(url)) documents.set(url, { kind, url, from, at, sha256, text });
   };

@@ -1,6 +1,6 @@
 import { toQuantity, ZeroAddress } from 'ethers';
 import pMap from 'p-map';
-import { systemClock } from '../base/clock';
+import { timeAt } from '../base/time';
 import { RequestError, orUndefined } from '../base/errors';
 import { readPackage } from '../base/project-root';
 import {
@@ -65,7 +65,7 @@ export async function collectEvidence(
   tokenId: bigint,
   options: CollectionOptions = {},
 ): Promise<EvidenceFile> {
-  return readAgainWhileItMayPass(() => collectOnce(sources, tokenId, options));
+  return readAgainWhileItMayPass(sources.client.time, () => collectOnce(sources, tokenId, options));
 }
 
 async function collectOnce(
@@ -166,7 +166,7 @@ async function frameOf(
     format: FORMAT,
     version: VERSION,
     software: `${name} ${version}`,
-    collectedAt: new Date(systemClock.now()).toISOString(),
+    collectedAt: timeAt(client.time.now()),
     chainId: network.chainId,
     network: network.name,
     registry: contracts.registry,

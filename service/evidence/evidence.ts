@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { systemClock } from '../base/clock';
+import { systemTime } from '../base/time';
 import { messageOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
@@ -42,7 +42,7 @@ export async function collect(
   { rpcUrls, ...options }: EvidenceOptions & { rpcUrls: readonly string[] },
 ): Promise<EvidenceFile> {
   const node = { network: networkOfChain(chainId), urls: rpcUrls };
-  return reachRegistry(node, registry, (reached) => collectFrom(reached, tokenId, options));
+  return reachRegistry(systemTime, node, registry, (reached) => collectFrom(reached, tokenId, options));
 }
 
 /** Collects evidence of a token of a registry that was reached. */
@@ -53,7 +53,8 @@ export async function collectFrom(
 ): Promise<EvidenceFile> {
   const file = await collectEvidence(reached, tokenId, options);
   if (credential === undefined) return file;
-  const sources = { knownContexts, fetchJson: createFetching(), clock: systemClock };
+  const { time } = reached.client;
+  const sources = { knownContexts, fetchJson: createFetching(time), clock: time };
   return { ...file, credential: await collectDocument(credential, sources) };
 }
 
@@ -77,7 +78,7 @@ export async function check(
 }
 
 async function askHashes(url: string, { chainId, blocks }: EvidenceFile): Promise<NodeAnswer> {
-  const client = createRpcClient(url, networkOfChain(chainId), 'bulk');
+  const client = createRpcClient(url, networkOfChain(chainId), systemTime, 'bulk');
   const node = printableUrl(url);
   const numbers = blocks.map(({ number }) => number);
   try {

@@ -1,10 +1,10 @@
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { Kysely } from 'kysely';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { ChainError, codeOf, ConfigurationError, RequestError, ServiceError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { untilAborted } from '../base/waiting';
+import { untilAborted, within } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
@@ -53,7 +53,7 @@ export type Registries = ReturnType<typeof createRegistries>;
 interface RegistriesParts {
   database: Database;
   settings: Following;
-  clock: Clock;
+  time: Time;
   /** The status of a registry. Undefined if this process does not follow it. */
   statusOf: (name: RegistryName) => Readonly<FeedStatus> | undefined;
   /** Called after a change. */
@@ -62,7 +62,7 @@ interface RegistriesParts {
 
 /** The registries of the settings and of the database. */
 export function createRegistries(parts: RegistriesParts) {
-  const { database, settings, clock, onChange } = parts;
+  const { database, settings, time, onChange } = parts;
   const { db } = database;
 
   async function find(name: RegistryName): Promise<Entry | undefined> {
@@ -85,8 +85,8 @@ export function createRegistries(parts: RegistriesParts) {
       const before = await find(name);
       if (before !== undefined) expectSame(before, requested);
       else {
-        await checkRegistry(followable({ ...key, startBlock, confirmations }, settings));
-        const addedAt = clock.now();
+        await checkRegistry(time, followable({ ...key, startBlock, confirmations }, settings));
+        const addedAt = time.now();
         await storeRegistry(database, { ...key, network: network.name, startBlock, confirmations, addedAt });
         await onChange();
       }
@@ -112,7 +112,7 @@ export function createRegistries(parts: RegistriesParts) {
       }
       const { chainId } = key;
       const network = before?.network ?? findNetwork(String(chainId))?.name ?? String(chainId);
-      const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: clock.now() });
+      const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: time.now() });
       if (result.isGivenUp) await onChange();
       return result;
     },
@@ -221,11 +221,11 @@ const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
  *   ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, FINALITY_MISSING (all retryable) if the node cannot answer
  *   now.
  */
-async function checkRegistry(registry: FollowedRegistry): Promise<void> {
+async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<void> {
   const { network, rpcUrls } = registry;
-  const nodes = connectNodes(rpcUrls, network);
+  const nodes = connectNodes(rpcUrls, network, time);
   try {
-    await untilAborted(AbortSignal.timeout(WITHIN_MS), check(nodes, registry));
+    await within(time, WITHIN_MS, (late) => untilAborted(late, check(nodes, registry)));
   } catch (cause) {
     // A provider's node may lag behind the one that named the newest block.
     const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(codeOf(cause) ?? '');

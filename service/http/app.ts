@@ -1,6 +1,6 @@
 import Koa from 'koa';
 import type { Answers } from '../answers/answers';
-import { type Clock, systemClock } from '../base/clock';
+import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import type { Console } from '../console/console';
 import type { Registries } from '../followed-registries/registries';
@@ -32,19 +32,18 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   answers?: Answers | undefined;
   /** The console in the browser, which exists only with an admin key. */
   console?: Console | undefined;
-  /** The time for wrong keys. */
-  clock?: Clock;
+  time: Time;
   /** Whether what is stored now may be lost. */
   isDatabaseRemoved?: () => boolean;
 }
 
 /** The creator service's HTTP API (docs/specification.md, section 5). */
 export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
-  const { apiKey, adminApiKey, answers, registries, subscriptions } = options;
+  const { time, apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
-  const refuseKey = createKeyRefusal(options.clock ?? systemClock);
+  const refuseKey = createKeyRefusal(time);
   const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions, refuseKey });
-  const operations = createOperationRouter(gate, options.isDatabaseRemoved);
+  const operations = createOperationRouter(time, gate, options.isDatabaseRemoved);
   answerPublished(operations, options);
   answerDocuments(operations, options);
   if (registries) answerRegistries(operations, registries);
@@ -52,7 +51,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();
-  app.use(requestLog(options.logger, options.newId));
+  app.use(requestLog(time, options.logger, options.newId));
   app.use(cors);
   app.use(errors(options));
   app.use(wellFormed);

@@ -22,9 +22,10 @@ const SESSION = `${API}/session`;
 type ConsoleParts = Console & { refuseKey: RefuseKey };
 
 /** Answers the console's page, and what is for the page alone: no API for others. */
-export function answerConsole({ router, answer }: OperationRouter, parts: ConsoleParts): void {
+export function answerConsole(operations: OperationRouter, parts: ConsoleParts): void {
+  const { time, router, answer } = operations;
   answerPage(router);
-  answerSessions({ router, answer }, parts);
+  answerSessions(operations, parts);
   answer({ access: 'session', method: 'get', path: `${API}/facts` }, async (ctx) => {
     ctx.body = await parts.facts();
   });
@@ -49,7 +50,7 @@ export function answerConsole({ router, answer }: OperationRouter, parts: Consol
     { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
     declaredBody,
     async (ctx) => {
-      sendJson(ctx, await parts.validate(await arrived(ctx, readBody(ctx.req, SMALL_BYTES))));
+      sendJson(ctx, await parts.validate(await arrived(time, ctx, readBody(ctx.req, SMALL_BYTES))));
     },
   );
   answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {
@@ -77,13 +78,16 @@ const KEY_WRONG =
   'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
 
 /** Answers logging in and out, and the links that log in once. */
-function answerSessions({ router, answer }: OperationRouter, { sessions, refuseKey }: ConsoleParts): void {
+function answerSessions(
+  { time, router, answer }: OperationRouter,
+  { sessions, refuseKey }: ConsoleParts,
+): void {
   /** Lets requests of other pages not log in. */
   const ownPage: Middleware = async (ctx, next) => {
     pageSession(ctx, sessions);
     await next();
   };
-  router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson, (ctx) => {
+  router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson(time), (ctx) => {
     const given = logInOf(ctx.state.body);
     const loggedIn = sessions.logIn(given);
     if (loggedIn === undefined) {

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
 import { cut } from '../base/errors';
+import type { Time } from '../base/time';
 import { onlyLooks, type Operation } from './description/operation';
 import type { Access, Gate } from './gate';
 import { HttpError } from './middleware/errors';
@@ -20,7 +21,7 @@ export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isH
 export type OperationRouter = ReturnType<typeof createOperationRouter>;
 
 /** @param isDatabaseRemoved whether what is stored now may be lost. */
-export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => false) {
+export function createOperationRouter(time: Time, gate: Gate, isDatabaseRemoved = () => false) {
   const router = new Router();
   const storable: RouterMiddleware = async (ctx, next) => {
     if (isDatabaseRemoved()) {
@@ -31,6 +32,7 @@ export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => fals
     await next();
   };
   return {
+    time,
     router,
     /**
      * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
@@ -46,7 +48,7 @@ export function createOperationRouter(gate: Gate, isDatabaseRemoved = () => fals
       if (check === undefined) return;
       const checks = [check as RouterMiddleware];
       if (query) checks.push(checkQuery(query) as RouterMiddleware);
-      if (body?.kind === 'small') checks.push(declaredBody, smallJson as RouterMiddleware);
+      if (body?.kind === 'small') checks.push(declaredBody, smallJson(time) as RouterMiddleware);
       if (!onlyLooks(operation)) checks.push(storable);
       if (access !== 'anyone' && access !== 'issuer if set') checks.push(noStore);
       const pattern = path.replace(/\{(\w+)\}/g, ':$1');

@@ -5,6 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import bodyParser from 'koa-bodyparser';
+import type { Time } from '../base/time';
+import { newDeferred, repeat } from '../base/waiting';
 import { HttpError } from './middleware/errors';
 import type { JsonObject } from '../issuance/credential';
 import { checkedBody, jsonObjectOf, notJson, parseBody } from '../issuance/parse-body';
@@ -72,10 +74,12 @@ export interface SmallJsonState {
 }
 
 /** Reads a JSON object of at most 64 KB. */
-export const smallJson: Middleware<SmallJsonState> = async (ctx, next) => {
-  ctx.state.body = await arrived(ctx, smallObject(ctx));
-  await next();
-};
+export const smallJson =
+  (time: Time): Middleware<SmallJsonState> =>
+  async (ctx, next) => {
+    ctx.state.body = await arrived(time, ctx, smallObject(ctx));
+    await next();
+  };
 
 /**
  * `onProtoPoisoning` is an option of co-body, the reader of koa-bodyparser. jsonObjectOf refuses `__proto__`.
@@ -119,6 +123,7 @@ async function smallObject(ctx: Context): Promise<JsonObject> {
  * @throws HttpError 408 for one that hardly arrives; the errors of the reading.
  */
 export async function arrived<T>(
+  time: Time,
   ctx: Context,
   reading: Promise<T>,
   { bytes, withinMs }: LeastRate = LEAST,
@@ -126,23 +131,22 @@ export async function arrived<T>(
   const { req } = ctx;
   const { socket } = req;
   let before = socket.bytesRead;
-  let timer: NodeJS.Timeout | undefined;
-  const tooSlow = new Promise<never>((_, reject) => {
-    const look = (): void => {
-      if (!req.complete && socket.bytesRead - before < bytes)
-        reject(new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.'));
-      before = socket.bytesRead;
-    };
-    // Runs after the bytes that arrived while this process was busy are read.
-    timer = setInterval(() => setImmediate(look), withinMs);
-  });
+  const tooSlow = newDeferred<never>();
+  const look = async (): Promise<void> => {
+    // Then the bytes that arrived while this process was busy are read.
+    await nextTurn();
+    if (!req.complete && socket.bytesRead - before < bytes)
+      tooSlow.reject(new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.'));
+    before = socket.bytesRead;
+  };
+  const looking = repeat(time, look, withinMs, withinMs);
   try {
-    return await Promise.race([reading, tooSlow]);
+    return await Promise.race([reading, tooSlow.promise]);
   } catch (error) {
     if (error instanceof HttpError && (error.status === 408 || error.status === 413)) dropRest(ctx);
     throw error;
   } finally {
-    clearInterval(timer);
+    void looking.stop();
   }
 }
 

@@ -12,6 +12,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
+import { repeat } from '../base/waiting';
 import { CORS_HEADERS } from './gate';
 import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
 
@@ -30,6 +32,7 @@ const CHECK_EVERY_MS = 5_000;
 
 /** Without a bound, as many may be connected as the process may have descriptors. */
 export interface ListenOptions extends Patience {
+  time: Time;
   connections?: ConnectionBound;
 }
 
@@ -41,15 +44,15 @@ export async function listen(
   handler: RequestListener,
   host: string,
   port: number,
-  { connections: bound, ...patience }: ListenOptions = {},
+  { time, connections: bound, ...patience }: ListenOptions,
 ) {
   // Node.js would answer a missing Host in its own format; the application checks it instead.
   const options = { connectionsCheckingInterval: CHECK_EVERY_MS, ...patience, requireHostHeader: false };
   const server = createServer(options, handler);
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  const connections = connectionsOf(server);
-  if (bound) boundConnections(server, connections, bound);
-  answerMalformedRequests(server, connections, bound?.logger);
+  const connections = connectionsOf(time, server);
+  if (bound) boundConnections(time, server, connections, bound);
+  answerMalformedRequests(server, connections, time, bound?.logger);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => reject(cannotListen(cause, host, port)));
     server.listen(port, host, resolve);
@@ -63,15 +66,15 @@ export async function listen(
       new Promise<void>((resolve, reject) => {
         // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
         // not wait for it.
-        const closeIdle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+        const closing = repeat(time, async () => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
         // Node.js does not count a connection as idle that browsers and proxies open for later.
-        const closeUnused = setTimeout(() => {
+        const cancel = time.later(CLOSE_UNUSED_AFTER_MS, () => {
           for (const [socket, { size }] of connections)
             if (size === 0 && socket.bytesWritten === 0) socket.destroy();
-        }, CLOSE_UNUSED_AFTER_MS);
+        });
         server.close((error) => {
-          clearInterval(closeIdle);
-          clearTimeout(closeUnused);
+          void closing.stop();
+          cancel();
           if (error) reject(error);
           else resolve();
         });
@@ -79,7 +82,7 @@ export async function listen(
   };
 }
 
-function connectionsOf(server: Server): Connections {
+function connectionsOf(time: Time, server: Server): Connections {
   const connections: Connections = new Map();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Set());
@@ -91,7 +94,7 @@ function connectionsOf(server: Server): Connections {
     responses?.add(response);
     // Node.js ends the connection when an answer that has to be the last is finished.
     response.prependOnceListener('finish', () => {
-      if (!request.complete) socket.destroySoon = () => readRest(socket, request);
+      if (!request.complete) socket.destroySoon = () => readRest(time, socket, request);
     });
     response.once('close', () => {
       responses?.delete(response);
@@ -110,10 +113,10 @@ const READ_REST_WITHIN_MS = 10_000;
  * before they read. If the connection closed before, they would get an error instead of the answer (RFC 9112,
  * section 9.6).
  */
-function readRest(socket: Socket, rest: Readable): void {
+function readRest(time: Time, socket: Socket, rest: Readable): void {
   socket.end();
-  const timer = setTimeout(() => socket.destroy(), READ_REST_WITHIN_MS);
-  socket.once('close', () => clearTimeout(timer));
+  const cancel = time.later(READ_REST_WITHIN_MS, () => socket.destroy());
+  socket.once('close', cancel);
   rest.once('end', () => socket.destroy()).resume();
 }
 
@@ -142,15 +145,20 @@ const TELL_EVERY_MS = 60_000;
  * When the limit is reached, a new connection replaces the one that has been idle the longest. If none is
  * idle, the new connection is closed.
  */
-function boundConnections(server: Server, connections: Connections, { most, logger }: ConnectionBound): void {
+function boundConnections(
+  time: Time,
+  server: Server,
+  connections: Connections,
+  { most, logger }: ConnectionBound,
+): void {
   let toldAt = -Infinity;
   server.on('connection', (socket: Socket) => {
     if (connections.size <= most) return;
     const longest = longestIdle(connections) ?? socket;
     connections.delete(longest);
     longest.destroy();
-    if (longest !== socket || performance.now() - toldAt < TELL_EVERY_MS) return;
-    toldAt = performance.now();
+    if (longest !== socket || time.elapsed() - toldAt < TELL_EVERY_MS) return;
+    toldAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`).';
     logger.warn(
       { connections: most, remedy },
@@ -178,7 +186,12 @@ const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not val
  * If another response is being sent, the connection ends without an answer, because the client would take it
  * for part of that response.
  */
-function answerMalformedRequests(server: Server, connections: Connections, logger?: Logger): void {
+function answerMalformedRequests(
+  server: Server,
+  connections: Connections,
+  time: Time,
+  logger?: Logger,
+): void {
   const answered = new WeakSet<Socket>();
   server.on('clientError', (error: Error, socket: Socket) => {
     if (answered.has(socket)) return;
@@ -201,7 +214,7 @@ function answerMalformedRequests(server: Server, connections: Connections, logge
     socket.write([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...head, '', body].join('\r\n'));
     answered.add(socket);
     if (status === 408 || underWay.length > 0) socket.destroySoon();
-    else readRest(socket, socket);
+    else readRest(time, socket, socket);
   });
 }
 

@@ -1,6 +1,7 @@
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { untilAborted } from '../base/waiting';
+import type { Time } from '../base/time';
+import { untilAborted, within } from '../base/waiting';
 
 /** The used part of the package `@ngrok/ngrok`, with its own names. */
 export interface TunnelLibrary {
@@ -22,6 +23,7 @@ export interface TunnelListener {
 
 /** Target, domain and account of a tunnel. */
 export interface TunnelOptions {
+  time: Time;
   /** Base address that the service listens on. */
   localUrl: string;
   /** The setting DOMAIN. */
@@ -30,8 +32,6 @@ export interface TunnelOptions {
   logger: Logger;
   /** Replaced by tests. */
   load: (() => Promise<TunnelLibrary>) | undefined;
-  /** Milliseconds after which opening is given up. Replaced by tests. */
-  openWithinMs: number | undefined;
 }
 
 const LIBRARY: string = '@ngrok/ngrok';
@@ -54,20 +54,22 @@ export function openTunnel(options: TunnelOptions) {
       closing.abort();
       const listener = await opened;
       if (listener === undefined) return;
-      await untilAborted(AbortSignal.timeout(CLOSE_WITHIN_MS), listener.close()).catch((error: unknown) =>
-        options.logger.warn({ error }, 'the tunnel did not close: it ends with the process'),
+      await within(options.time, CLOSE_WITHIN_MS, (late) => untilAborted(late, listener.close())).catch(
+        (error: unknown) =>
+          options.logger.warn({ error }, 'the tunnel did not close: it ends with the process'),
       );
     },
   };
 }
 
 async function open(options: TunnelOptions, closing: AbortSignal): Promise<TunnelListener | undefined> {
-  const { logger, openWithinMs = OPEN_WITHIN_MS } = options;
+  const { time, logger } = options;
   const status = statusLog(logger, closing);
   const forwarded = forward(options, status.changed);
   try {
-    const limit = AbortSignal.timeout(openWithinMs);
-    const listener = await untilAborted(AbortSignal.any([closing, limit]), forwarded);
+    const listener = await within(time, OPEN_WITHIN_MS, (late) =>
+      untilAborted(AbortSignal.any([closing, late]), forwarded),
+    );
     logger.info({ url: listener.url() }, 'tunnel open');
     status.opened();
     return listener;
@@ -75,7 +77,7 @@ async function open(options: TunnelOptions, closing: AbortSignal): Promise<Tunne
     // A tunnel that opens after this would never be closed.
     forwarded.then((late) => late.close()).catch(() => undefined);
     if (closing.aborted) return undefined;
-    const error = cause instanceof ServiceError ? cause : notOpened(cause, openWithinMs);
+    const error = cause instanceof ServiceError ? cause : notOpened(cause);
     logger.warn({ error }, `${error.message} The service continues without a public address.`);
     return undefined;
   }
@@ -115,9 +117,9 @@ function reachable(url: string): string {
  * The error for a tunnel that did not open. A code of ngrok means that ngrok refused it; otherwise ngrok was
  * not reached.
  */
-function notOpened(cause: unknown, openWithinMs: number): ServiceError {
+function notOpened(cause: unknown): ServiceError {
   const isTooLate = cause instanceof Error && cause.name === 'TimeoutError';
-  const reason = isTooLate ? `no answer within ${openWithinMs / 1_000} s` : oneLine(messageOf(cause));
+  const reason = isTooLate ? `no answer within ${OPEN_WITHIN_MS / 1_000} s` : oneLine(messageOf(cause));
   const refusal = /ERR_NGROK_\d+/.exec(reason)?.[0];
   if (refusal === undefined) {
     const remedy =

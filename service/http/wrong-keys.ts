@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { Context } from 'koa';
-import type { Clock } from '../base/clock';
+import type { Clock } from '../base/time';
 import { HttpError } from './middleware/errors';
 
 /** Gives the answer to a wrong key: `wrong`, or 429 when an earlier one from the network was wrong too. */

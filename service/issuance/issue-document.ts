@@ -1,5 +1,5 @@
 import { otherFormsOf } from '../config/warnings';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import {
   ChainError,
   ConfigurationError,
@@ -15,7 +15,7 @@ import type { SignerReadiness } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import { type DocumentType, findDocumentType } from './credential';
 import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
-import { untilAborted } from '../base/waiting';
+import { untilAborted, within } from '../base/waiting';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {
@@ -83,8 +83,7 @@ export interface Issuer {
   queue: Pick<MintQueue, 'mint'>;
   /** The remote signers. A key without one is in this process. */
   signers: { readonly wallet?: SignerReadiness | undefined; readonly issuer?: SignerReadiness | undefined };
-  /** Milliseconds that a caller waits for the mint. */
-  waitMs: number;
+  time: Time;
   /** Rejects when the node belongs to another chain than NET, or does not answer. */
   checkChain(): Promise<void>;
 }
@@ -109,7 +108,6 @@ interface Asked extends Pick<IssueRequest, 'request' | 'isMintAwaited' | 'stored
  */
 export function createAcceptDocument(
   issuer: Issuer | { missing: string[] },
-  clock: Clock,
   newUuid: () => string,
 ): AcceptDocument {
   const running = new Map<string, Running>();
@@ -121,7 +119,7 @@ export function createAcceptDocument(
     if ('missing' in issuer) throw notConfigured(issuer.missing);
     const issueAccepted: IssueDocument = async ({ body, request, isMintAwaited, stored, left }) => {
       const callers = new Callers(left);
-      const preparation = { documentType, body, uuid: newUuid(), issuedAt: clock.now() };
+      const preparation = { documentType, body, uuid: newUuid(), issuedAt: issuer.time.now() };
       const asked: Asked = { preparation, request, isMintAwaited, stored, callers };
       if (request === undefined) return issue(issuer, asked);
       const { key } = request;
@@ -210,14 +208,17 @@ function outcomeOf(
   return keptDocument(issuer, issuance);
 }
 
+/** The longest time a caller waits for a mint. Most callers have given up by then. */
+const LONGEST_WAIT_MS = 10 * 60_000;
+
 /** 9. and 10. Hands the document to the mint queue. */
 export function keptDocument(
   {
     queue,
     journal,
     signers: { wallet },
-    waitMs,
-  }: Pick<Issuer, 'queue' | 'signers' | 'waitMs'> & { journal: Pick<Journal, 'documentOf'> },
+    time,
+  }: Pick<Issuer, 'queue' | 'signers' | 'time'> & { journal: Pick<Journal, 'documentOf'> },
   issuance: Issuance,
   held?: DocumentBytes,
 ): KeptDocument {
@@ -230,16 +231,11 @@ export function keptDocument(
     tokenId,
     mint,
     async minted() {
-      // AbortSignal.timeout would keep the document in memory until then.
-      const patience = new AbortController();
-      const timer = setTimeout(() => patience.abort(), waitMs).unref();
-      const txHash = await untilAborted(patience.signal, mint)
-        .catch(async (cause: unknown) => {
-          throw patience.signal.aborted
-            ? stillWaiting(tokenId, waitMs, cause, await wallet?.failure())
-            : cause;
-        })
-        .finally(() => clearTimeout(timer));
+      const txHash = await within(time, LONGEST_WAIT_MS, (late) =>
+        untilAborted(late, mint).catch(async (cause: unknown) => {
+          throw late.aborted ? stillWaiting(tokenId, cause, await wallet?.failure()) : cause;
+        }),
+      );
       const document = held ?? (await journal.documentOf(tokenId));
       if (document) return { txHash, document };
       throw new ServiceError('ISSUANCE_UNKNOWN', `The document of token ${tokenId} was removed meanwhile.`);
@@ -319,12 +315,7 @@ function notConfigured(missing: string[]): ConfigurationError {
 }
 
 /** @param ofSigner the code of the wallet's signer, if it fails. */
-function stillWaiting(
-  tokenId: string,
-  waitMs: number,
-  cause: unknown,
-  ofSigner: string | undefined,
-): ServiceError {
+function stillWaiting(tokenId: string, cause: unknown, ofSigner: string | undefined): ServiceError {
   const remedy =
     'The mint continues: ask for the document later, ' +
     'or send the request again with the same Idempotency-Key.';
@@ -332,7 +323,7 @@ function stillWaiting(
     const message = `The document of token ${tokenId} is stored, and is minted when the signer is back.`;
     return new UnavailableError(ofSigner, `${message} ${remedy}`, { retryAfterMs: SIGNER_AWAY_MS, cause });
   }
-  const message = `The mint of token ${tokenId} was not mined within ${waitMs} ms.`;
+  const message = `The mint of token ${tokenId} was not mined within ${LONGEST_WAIT_MS} ms.`;
   return new ChainError('MINT_STILL_WAITING', message, { cause, remedy, retryable: true });
 }
 

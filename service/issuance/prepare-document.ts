@@ -8,6 +8,7 @@ import {
   type UnsignedCredential,
 } from './credential';
 import { RequestError } from '../base/errors';
+import type { Time } from '../base/time';
 import type { IssuerKey } from '../config/key-settings';
 import type { ModuleClient } from '../keys/pkcs11';
 import { refusedMint } from '../registry/refused-mint';
@@ -69,12 +70,13 @@ export interface PreparationSettings extends Omit<
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createDocumentPreparer(
+  time: Time,
   settings: PreparationSettings,
   client?: ModuleClient,
 ): Promise<PrepareDocument> {
   const { issuerKey, ...common } = settings;
   const loader = createDocumentLoader(common.documentContextUrl);
-  const sign = await createCredentialSigner(issuerKey, loader, client);
+  const sign = await createCredentialSigner(time, issuerKey, loader, client);
   return async ({ documentType, body, uuid, issuedAt }) => {
     const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
     const created = new Date(issuedAt);

@@ -2,6 +2,7 @@ import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
 import { cut, RequestError, SignerError, SigningError, messageOf } from '../base/errors';
+import type { Time } from '../base/time';
 import type { IssuerKey } from '../config/key-settings';
 import { openIssuerKey } from '../keys/issuer-key';
 import type { ModuleClient } from '../keys/pkcs11';
@@ -38,11 +39,12 @@ export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/cre
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createCredentialSigner(
+  time: Time,
   key: IssuerKey,
   documentLoader: DocumentLoader,
   client?: ModuleClient,
 ): Promise<SignCredential> {
-  const open = await openIssuerKey(key, client);
+  const open = await openIssuerKey(time, key, client);
   const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {

@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import Piscina from 'piscina';
 import { SigningError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import { createSemaphore } from '../base/semaphore';
-import { untilAborted } from '../base/waiting';
+import type { Time } from '../base/time';
+import { pause, untilAborted } from '../base/waiting';
 import { openIssuerKey } from '../keys/issuer-key';
 import { openModule } from '../keys/pkcs11';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
@@ -25,8 +25,9 @@ export interface SigningFigures {
 /** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
 export type SigningPool = Awaited<ReturnType<typeof createSigningPool>>;
 
-/** Options for tests. */
+/** Tests set the limits. */
 export interface SigningPoolOptions {
+  time: Time;
   /** Number of threads; default: one per processor. */
   threads?: number;
   /** The number of documents that may wait for a thread, and how long in milliseconds. */
@@ -76,14 +77,15 @@ const LOADING_POLL_MS = 10;
 export async function createSigningPool(
   settings: PreparationSettings,
   {
+    time,
     threads = availableParallelism(),
     waiting = MOST_WAITING,
     waitMs = LONGEST_WAIT_MS,
     longestMs = LONGEST_SIGNING_MS,
     abandonedMs = ABANDONED_MS,
-  }: SigningPoolOptions = {},
+  }: SigningPoolOptions,
 ) {
-  await openIssuerKey(settings.issuerKey);
+  await openIssuerKey(time, settings.issuerKey);
   const pool = new Piscina<SigningTask, PreparationOutcome>({
     filename: WORKER,
     minThreads: threads,
@@ -116,11 +118,11 @@ export async function createSigningPool(
   const { issuerKey } = settings;
   pool.on('message', (message: ThreadMessage) => {
     if ('loadedThread' in message) loaded.add(message.loadedThread);
-    else if ('module' in issuerKey) openModule(issuerKey.module).connect(message.modulePort);
+    else if ('module' in issuerKey) openModule(time, issuerKey.module).connect(message.modulePort);
   });
   // The pool's own queue has no time limit.
   const busy = 'Too many documents are being signed: send it again later.';
-  const semaphore = createSemaphore({ permits: threads, waiting, waitMs }, busy);
+  const semaphore = createSemaphore(time, { permits: threads, waiting, waitMs }, busy);
   let isDestroyed = false;
   return {
     /**
@@ -142,6 +144,7 @@ export async function createSigningPool(
         if (isDestroyed) throw lost(new Error('The pool has ended.'));
         left.throwIfAborted();
         const outcome = await answerOf(pool, preparation, {
+          time,
           left,
           longestMs,
           abandonedMs,
@@ -160,7 +163,7 @@ export async function createSigningPool(
     /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
     async destroy(): Promise<void> {
       isDestroyed = true;
-      await allLoaded(pool, loaded);
+      await allLoaded(time, pool, loaded);
       await pool.destroy();
     },
   };
@@ -170,17 +173,29 @@ export async function createSigningPool(
  * Waits until all threads have loaded. Node.js 20 ends the whole process when a thread is terminated while it
  * requires an ES module: "IsGraphAsync must be used on an instantiated module".
  */
-async function allLoaded(pool: { threads: readonly Worker[] }, loaded: Set<number>): Promise<void> {
-  const deadline = performance.now() + LONGEST_LOADING_MS;
+async function allLoaded(
+  time: Time,
+  pool: { threads: readonly Worker[] },
+  loaded: Set<number>,
+): Promise<void> {
+  const deadline = time.elapsed() + LONGEST_LOADING_MS;
   // The id of a thread that has ended is -1.
   const isLoading = ({ threadId }: Worker): boolean => threadId >= 0 && !loaded.has(threadId);
-  while (pool.threads.some(isLoading) && performance.now() < deadline) await sleep(LOADING_POLL_MS);
+  while (pool.threads.some(isLoading) && time.elapsed() < deadline) await pause(time, LOADING_POLL_MS);
+}
+
+/** When a task is given up. */
+interface Limits {
+  time: Time;
+  left: AbortSignal;
+  longestMs: number;
+  abandonedMs: number;
 }
 
 async function answerOf(
   pool: Piscina<SigningTask, PreparationOutcome>,
   preparation: Preparation,
-  limits: { left: AbortSignal; longestMs: number; abandonedMs: number; alive: AbortSignal },
+  limits: Limits & { alive: AbortSignal },
 ): Promise<PreparationOutcome> {
   const { left, alive } = limits;
   const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -201,22 +216,22 @@ async function answerOf(
  * begun its task may still be loading, and terminating it then would end the process.
  */
 function endInTime(
-  { left, longestMs, abandonedMs }: { left: AbortSignal; longestMs: number; abandonedMs: number },
+  { time, left, longestMs, abandonedMs }: Limits,
   begun: Int32Array,
 ): { end: AbortSignal; cancel: () => void } {
   const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let cancelEnd = (): void => undefined;
   const abandon = (): void => {
-    clearTimeout(timer);
+    cancelEnd();
     const hasBegun = Atomics.load(begun, 0) === 1;
-    timer = setTimeout(() => (hasBegun ? controller.abort() : abandon()), abandonedMs);
+    cancelEnd = time.later(abandonedMs, () => (hasBegun ? controller.abort() : abandon()));
   };
   left.addEventListener('abort', abandon, { once: true });
-  const limit = setTimeout(abandon, longestMs);
+  const cancelLimit = time.later(longestMs, abandon);
   const cancel = (): void => {
     left.removeEventListener('abort', abandon);
-    clearTimeout(limit);
-    clearTimeout(timer);
+    cancelLimit();
+    cancelEnd();
   };
   return { end: controller.signal, cancel };
 }

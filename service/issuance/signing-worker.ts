@@ -1,5 +1,6 @@
 import { MessageChannel, parentPort, threadId, workerData, type MessagePort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
+import { systemTime } from '../base/time';
 import { ModuleClient } from '../keys/pkcs11';
 import {
   createDocumentPreparer,
@@ -41,7 +42,8 @@ const DRY_RUN = {
 export type ThreadMessage = { loadedThread: number } | { modulePort: MessagePort };
 
 async function start(settings: PreparationSettings): Promise<(task: SigningTask) => Promise<unknown>> {
-  const preparer = createDocumentPreparer(settings, 'module' in settings.issuerKey ? askModule() : undefined);
+  const client = 'module' in settings.issuerKey ? askModule() : undefined;
+  const preparer = createDocumentPreparer(systemTime, settings, client);
   // An error here is reported to the next caller. If the thread failed at its start, it would be started
   // again and again.
   await preparer.then(runDry).catch(() => undefined);
@@ -59,7 +61,7 @@ async function start(settings: PreparationSettings): Promise<(task: SigningTask)
 function askModule(): ModuleClient {
   const { port1, port2 } = new MessageChannel();
   parentPort?.postMessage({ modulePort: port2 } satisfies ThreadMessage, [port2]);
-  return new ModuleClient(port1);
+  return new ModuleClient(systemTime, port1);
 }
 
 async function runDry(prepare: PrepareDocument): Promise<void> {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Insertable, Transaction } from 'kysely';
-import type { Clock } from '../base/clock';
+import type { Clock } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';

@@ -1,5 +1,5 @@
 import type { Insertable, Selectable, Updateable } from 'kysely';
-import type { Clock } from '../base/clock';
+import type { Clock } from '../base/time';
 import { ServiceError } from '../base/errors';
 import { inBatches } from '../database/batches';
 import { compiled } from '../database/compiled';

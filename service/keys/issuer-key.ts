@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf, SignerError } from '../base/errors';
+import type { Time } from '../base/time';
 import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
 import { openModule, type ModuleClient } from './pkcs11';
 
@@ -29,8 +30,12 @@ export type IssuerSource = () => Promise<IssuerSigner>;
  * @param client asks the module; needed in a thread that did not open it.
  * @throws ConfigurationError when the key pair cannot be used; PKCS11_NOT_INSTALLED.
  */
-export async function openIssuerKey(key: IssuerKey, client?: ModuleClient): Promise<IssuerSource> {
-  if ('module' in key) return moduleSource(key, client ?? openModule(key.module).client);
+export async function openIssuerKey(
+  time: Time,
+  key: IssuerKey,
+  client?: ModuleClient,
+): Promise<IssuerSource> {
+  if ('module' in key) return moduleSource(key, client ?? openModule(time, key.module).client);
   const signer = await pairSigner(key);
   return async () => signer;
 }

@@ -1,6 +1,7 @@
 import { hexlify, Signature, toBeHex, Transaction } from 'ethers';
 import { SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
 import type { IssuerKey, ModuleSettings, ModuleWalletKey } from '../config/key-settings';
 import { SECP256K1_ORDER } from '../config/setting-types';
 import { verificationMethodOf } from './issuer-key';
@@ -12,12 +13,13 @@ const SIGNATURE_BYTES = 64;
 
 /** The wallet whose key is in a PKCS #11 module. @throws ConfigurationError PKCS11_NOT_INSTALLED */
 export function moduleWallet(
+  time: Time,
   { module, label, address }: ModuleWalletKey,
   logger?: Logger,
 ): TransactionSigner {
-  const { client } = openModule(module);
+  const { client } = openModule(time, module);
   const asked = { label, curve: 'secp256k1' } as const;
-  const state = new SignerState({ key: 'wallet', at: placeOf(module) }, logger);
+  const state = new SignerState(time, { key: 'wallet', at: placeOf(module) }, logger);
 
   async function sign(transaction: Transaction): Promise<string> {
     const digest = transaction.unsignedHash;
@@ -67,10 +69,10 @@ function recoverable(bytes: Uint8Array, digest: string, address: string): Signat
 /**
  * Watches the issuer's key in a module. Each signing thread asks the module itself. Undefined for a pair.
  */
-export function watchIssuer(key: IssuerKey, logger: Logger) {
+export function watchIssuer(time: Time, key: IssuerKey, logger: Logger) {
   if (!('module' in key)) return undefined;
-  const state = new SignerState({ key: 'issuer', at: placeOf(key.module) }, logger);
-  const { client } = openModule(key.module);
+  const state = new SignerState(time, { key: 'issuer', at: placeOf(key.module) }, logger);
+  const { client } = openModule(time, key.module);
   return {
     ...state.signerWith(async () => void (await verificationMethodOf(key, client))),
     /** Follows a document that a thread signs. Every error passes through. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as pkcs11 from 'pkcs11js';
 import { messageOf, ServiceError, SignerError } from '../base/errors';
+import { systemTime, timeAt } from '../base/time';
 import type { ModuleSettings } from '../config/key-settings';
 
 /** The curve of the wallet's key, or of the issuer's. */
@@ -229,7 +230,7 @@ class KeyModule {
   /** The file holds neither the PIN nor anything made of it. */
   #mark(): void {
     const { refusedPinFile, path, token } = this.settings;
-    const content = { module: path, token, refusedAt: new Date().toISOString() };
+    const content = { module: path, token, refusedAt: timeAt(systemTime.now()) };
     writeFileSync(refusedPinFile, `${JSON.stringify(content)}\n`, { mode: 0o600, flush: true });
   }
 
@@ -376,7 +377,7 @@ function numberOf(error: unknown): number | undefined {
 
 function serve(port: MessagePort): void {
   port.on('message', ({ id, until, question }: AskedQuestion) => {
-    if (Date.now() > until) return;
+    if (systemTime.now() > until) return;
     Atomics.store(busy, 0, 1);
     const answer = answerOf(question);
     Atomics.store(busy, 0, 0);

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { ConfigurationError, SignerError } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
+import type { Time } from '../base/time';
+import { newDeferred } from '../base/waiting';
 import type { ModuleSettings } from '../config/key-settings';
 import type {
   AskedQuestion,
@@ -27,7 +29,10 @@ export class ModuleClient {
   readonly #waiting = new Map<number, (answer: ModuleAnswer) => void>();
   #lastId = 0;
 
-  constructor(private readonly port: MessagePort) {
+  constructor(
+    private readonly time: Time,
+    private readonly port: MessagePort,
+  ) {
     port.on('message', ({ id, ...answer }: GivenAnswer) => this.#waiting.get(id)?.(answer));
     port.unref();
   }
@@ -70,13 +75,13 @@ export class ModuleClient {
   async #ask(question: ModuleQuestion): Promise<Exclude<ModuleAnswer, { problem: unknown }>> {
     const id = ++this.#lastId;
     this.port.ref();
-    let timer: NodeJS.Timeout | undefined;
-    const answer = await new Promise<ModuleAnswer | undefined>((resolve) => {
-      this.#waiting.set(id, resolve);
-      timer = setTimeout(() => resolve(undefined), ANSWER_WITHIN_MS);
-      this.port.postMessage({ id, until: Date.now() + ANSWER_WITHIN_MS, question } satisfies AskedQuestion);
-    }).finally(() => {
-      clearTimeout(timer);
+    const { promise, resolve } = newDeferred<ModuleAnswer | undefined>();
+    this.#waiting.set(id, resolve);
+    const cancel = this.time.later(ANSWER_WITHIN_MS, () => resolve(undefined));
+    const until = this.time.now() + ANSWER_WITHIN_MS;
+    this.port.postMessage({ id, until, question } satisfies AskedQuestion);
+    const answer = await promise.finally(() => {
+      cancel();
       this.#waiting.delete(id);
       if (this.#waiting.size === 0) this.port.unref();
     });
@@ -111,7 +116,7 @@ const OPEN = new Map<string, OpenModule>();
  *
  * @throws ConfigurationError PKCS11_NOT_INSTALLED
  */
-export function openModule(settings: ModuleSettings): OpenModule {
+export function openModule(time: Time, settings: ModuleSettings): OpenModule {
   const { path, token } = settings;
   const name = JSON.stringify([path, token]);
   const known = OPEN.get(name);
@@ -126,7 +131,7 @@ export function openModule(settings: ModuleSettings): OpenModule {
   const { port1, port2 } = new MessageChannel();
   const connect = (port: MessagePort): void => thread.postMessage(port, [port]);
   connect(port2);
-  const opened = { client: new ModuleClient(port1), connect };
+  const opened = { client: new ModuleClient(time, port1), connect };
   OPEN.set(name, opened);
   return opened;
 }

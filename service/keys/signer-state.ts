@@ -1,4 +1,4 @@
-import { type Clock, systemClock, systemTime } from '../base/clock';
+import type { Clock, Time } from '../base/time';
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
@@ -45,9 +45,9 @@ export class SignerState {
   #unsigned: { error: SignerError; at: number } | undefined;
 
   constructor(
+    private readonly clock: Clock,
     { key, at }: Pick<SignerReport, 'key' | 'at'>,
     private readonly logger: Logger | undefined,
-    private readonly clock: Clock = systemClock,
   ) {
     this.#name = `the ${key}'s signer`;
     this.#report = { key, at, state: 'unknown', since: clock.now(), code: undefined, wrongAnswers: 0 };
@@ -120,15 +120,14 @@ const MOMENT_MS = 3_000;
 /** Callers keep a document in memory while they wait. */
 const MOST_WAITING = 1_000;
 
-/** @param waitMs longest wait of a caller, in milliseconds. */
-export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGEST_WAIT_MS) {
+export function createReadiness(time: Time, { check, report }: RemoteSigner) {
   const outcomeOfCheck = async () => ({
     failure: await check().then(
       () => undefined,
       (error: unknown) => error as SignerError,
     ),
   });
-  const ask = shared(outcomeOfCheck, { clock: systemClock, leastMs: CHECK_EVERY_MS });
+  const ask = shared(outcomeOfCheck, { time, leastMs: CHECK_EVERY_MS });
   let waiting = 0;
 
   /**
@@ -137,18 +136,18 @@ export function createReadiness({ check, report }: RemoteSigner, waitMs = LONGES
    * @throws SignerError of the last check when it is not ready in time; the reason of `left` when it aborts.
    */
   async function ready(left: AbortSignal): Promise<void> {
-    const until = performance.now() + (waiting < MOST_WAITING ? waitMs : 0);
+    const until = time.elapsed() + (waiting < MOST_WAITING ? LONGEST_WAIT_MS : 0);
     let failure: SignerError | undefined;
     waiting++;
     try {
       for (;;) {
-        const restMs = Math.max(until - performance.now(), 0);
+        const restMs = Math.max(until - time.elapsed(), 0);
         // A check that hangs is not asked again, and the one before it failed.
         const answer = await untilAborted(left, ask(restMs));
         if (answer !== undefined && answer.failure === undefined) return;
         failure = answer?.failure ?? failure ?? noAnswer(report());
-        if (failure.code === 'SIGNER_ANSWER_WRONG' || performance.now() >= until) throw failure;
-        await pause(systemTime, Math.min(CHECK_EVERY_MS, restMs), left);
+        if (failure.code === 'SIGNER_ANSWER_WRONG' || time.elapsed() >= until) throw failure;
+        await pause(time, Math.min(CHECK_EVERY_MS, restMs), left);
       }
     } finally {
       waiting--;

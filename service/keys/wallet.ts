@@ -6,6 +6,8 @@ import { cut, SignerError, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
+import type { Time } from '../base/time';
+import { within } from '../base/waiting';
 import type { RemoteKey, WalletKey } from '../config/key-settings';
 import { readSettingFile } from '../config/setting-types';
 import { moduleWallet } from './module-keys';
@@ -24,9 +26,9 @@ import {
  * @param logger gets a line when a remote signer begins to fail, and when it answers again.
  * @throws ConfigurationError if a client certificate cannot be read; PKCS11_NOT_INSTALLED.
  */
-export function openWallet(key: WalletKey, logger?: Logger): TransactionSigner {
-  if ('url' in key) return jsonRpcSigner(key, logger);
-  if ('module' in key) return moduleWallet(key, logger);
+export function openWallet(time: Time, key: WalletKey, logger?: Logger): TransactionSigner {
+  if ('url' in key) return jsonRpcSigner(time, key, logger);
+  if ('module' in key) return moduleWallet(time, key, logger);
   return localSigner(getBytes(key.privateKey));
 }
 
@@ -62,7 +64,11 @@ const ANSWER = z.object({
  * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
  * like a stranger's.
  */
-function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?: Logger): TransactionSigner {
+function jsonRpcSigner(
+  time: Time,
+  { address, url, token, certificate }: RemoteKey,
+  logger?: Logger,
+): TransactionSigner {
   const { url: bare, authorization } = splitCredentials(url);
   const credentials = token === undefined ? authorization : `Bearer ${token}`;
   const headers = {
@@ -76,7 +82,7 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
   const dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
   const at = printableUrl(url);
   const mask = secretMasker([...secretPartsOf(url), token]);
-  const state = new SignerState({ key: 'wallet', at }, logger);
+  const state = new SignerState(time, { key: 'wallet', at }, logger);
 
   async function check(): Promise<void> {
     const answer = await ask('eth_accounts', []).catch((error: unknown) => {
@@ -92,18 +98,19 @@ function jsonRpcSigner({ address, url, token, certificate }: RemoteKey, logger?:
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
   async function ask(method: string, params: unknown[]): Promise<unknown> {
-    const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
-    const { status, body } = await post(method, params, late)
-      .catch((cause: unknown) => {
-        if (!late.aborted) return post(method, params, late);
-        throw cause;
-      })
-      .catch((cause: unknown) => {
-        throw unreachable(
-          late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
-          cause,
-        );
-      });
+    const { status, body } = await within(time, ANSWER_WITHIN_MS, (late) =>
+      post(method, params, late)
+        .catch((cause: unknown) => {
+          if (!late.aborted) return post(method, params, late);
+          throw cause;
+        })
+        .catch((cause: unknown) => {
+          throw unreachable(
+            late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
+            cause,
+          );
+        }),
+    );
     const { data } = ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body))));
     // Masked before it is cut, because a part of a secret would not be recognised later.
     if (data?.error) throw refused(`refuses: ${cut(mask(data.error.message))}`);

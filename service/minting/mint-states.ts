@@ -1,4 +1,4 @@
-import type { Time } from '../base/clock';
+import type { Time } from '../base/time';
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import { createWakeableSleep, type WakeableSleep } from '../base/waiting';
 import { lastPending, Mint, newOutcome, readSignedMint, type PendingTransaction } from './mint';

@@ -1,5 +1,5 @@
 import { Transaction } from 'ethers';
-import type { Time } from '../base/clock';
+import type { Time } from '../base/time';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { newDeferred, type Deferred } from '../base/waiting';

@@ -1,4 +1,4 @@
-import type { Time } from '../base/clock';
+import type { Time } from '../base/time';
 import { createFinalBlockReading } from '../chain/finality';
 import type { Network } from '../chain/networks';
 import type { RpcClient } from '../chain/rpc-client';

@@ -1,4 +1,4 @@
-import type { Time } from '../base/clock';
+import type { Time } from '../base/time';
 import type { Database, ExclusiveRight } from '../database/database';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';

@@ -1,6 +1,6 @@
 import { keccak256 } from 'ethers';
 import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
-import type { Time } from '../base/clock';
+import type { Time } from '../base/time';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
 import { mintData } from '../registry/simulate-mint';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferResult, Kysely } from 'kysely';
-import { type Clock, systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
@@ -88,7 +88,7 @@ export interface ContradictionCheckOptions {
   startBlock: number | undefined;
   /** 0: the chain mines only when there is a transaction. */
   blockTimeMs: number;
-  clock: Clock;
+  time: Time;
   logger: Logger;
   /** Called for each contradiction that is reported. */
   contradicted: () => void;
@@ -165,8 +165,8 @@ export class ContradictionCheck {
 
   /** Compares a part of the journal. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
-    const { db, scope, clock } = this.#options;
-    const now = clock.now();
+    const { db, scope, time } = this.#options;
+    const now = time.now();
     const feed = await this.#readFeed();
     if (feed === undefined) return;
     await this.#compareTokens(feed, [...this.#known.keys()], now);
@@ -299,10 +299,10 @@ async function mintsOf(
  */
 export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<unknown> } {
   const check = new ContradictionCheck(options);
-  const { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = options.timing ?? {};
+  const { time, timing: { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = {} } = options;
   const tell = (error: unknown): void =>
     options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
-  const checks = repeat(systemTime, (signal) => check.run(signal).catch(tell), everyMs, everyMs);
-  const looks = repeat(systemTime, () => check.look().catch(tell), lookEveryMs, lookEveryMs);
+  const checks = repeat(time, (signal) => check.run(signal).catch(tell), everyMs, everyMs);
+  const looks = repeat(time, () => check.look().catch(tell), lookEveryMs, lookEveryMs);
   return { stop: () => Promise.all([checks.stop(), looks.stop()]) };
 }

@@ -1,4 +1,4 @@
-import { timeAt } from '../base/clock';
+import { timeAt } from '../base/time';
 import type { NodeReport } from '../chain/node-states';
 import type { HealthReport } from '../http/routes/published';
 import type { SeenCondition } from '../outbox/conditions';

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock';
+import type { Clock, Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
 import type { NodeReport } from '../chain/node-states';
@@ -40,10 +40,10 @@ export function createIssuingReport(sources: {
   nodes?: (() => IssuingReport['nodes']) | undefined;
   signers: () => readonly SignerReport[];
   wallet: () => Promise<IssuingReport['wallet']>;
-  clock: Clock;
+  time: Time;
 }): (withinMs: number) => Promise<IssuingReport> {
-  const { lastFailure, signing, wallet, clock } = sources;
-  const readMints = shared(sources.mints, { clock });
+  const { lastFailure, signing, wallet, time } = sources;
+  const readMints = shared(sources.mints, { time });
   return async (withinMs) => {
     const [figures, walletFigures] = await Promise.all([readMints(withinMs), wallet()]);
     const own = {
@@ -56,7 +56,7 @@ export function createIssuingReport(sources: {
     const { oldestAddedAt, ...counts } = figures;
     // The process that added the oldest mint may have a clock that is ahead.
     const oldestSeconds =
-      oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((clock.now() - oldestAddedAt) / 1000));
+      oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((time.now() - oldestAddedAt) / 1000));
     const mints = { ...counts, oldestSeconds, lastFailure: lastFailure() };
     return { mints, ...own };
   };
@@ -86,23 +86,23 @@ export function createWalletReading(reading: {
   readFees: () => Promise<TransactionFees>;
   /** Milliseconds for which a reading is used before the next one. */
   keepMs: number;
-  clock: Clock;
+  time: Time;
   logger: Logger;
 }) {
-  const { address, readBalance, readFees, keepMs, clock, logger } = reading;
+  const { address, readBalance, readFees, keepMs, time, logger } = reading;
   async function read() {
     try {
       const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
       const cost = costOfMint(fees);
       // Undefined where gas is free.
       const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
-      return { address, balanceWei, mintsAffordable, readAt: clock.now() };
+      return { address, balanceWei, mintsAffordable, readAt: time.now() };
     } catch (error) {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;
     }
   }
-  const wallet = shared(read, { clock, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
+  const wallet = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
   return () => wallet(0);
 }
 

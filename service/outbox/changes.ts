@@ -1,5 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
-import { systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
@@ -61,12 +61,13 @@ const EVERY_MS = 1_000;
  */
 export function pollChanges(
   { db }: Pick<Database, 'db'>,
-  { version, onChange, logger }: { version: number; onChange: () => Promise<void>; logger: Logger },
+  options: { version: number; onChange: () => Promise<void>; time: Time; logger: Logger },
 ): { stop(): Promise<void> } {
+  const { version, onChange, time, logger } = options;
   let known = version;
   let isFailing = false;
   return repeat(
-    systemTime,
+    time,
     async () => {
       try {
         const current = await changeVersionOf(db);

@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
+import type { Time } from '../base/time';
+import { pause } from '../base/waiting';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -27,13 +28,14 @@ const BATCH = 100;
  * @returns the number of deleted events.
  */
 export async function purgeEvents(
+  time: Time,
   { db }: Pick<Database, 'db'>,
   feed: string,
   before: number,
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
-  for await (const { key, events } of oldEvents(db, feed, before)) {
+  for await (const { key, events } of oldEvents(time, db, { feed, before, signal })) {
     if (signal?.aborted) break;
     removed += await remove(db, { feed, key }, events, before);
   }
@@ -41,10 +43,15 @@ export async function purgeEvents(
 }
 
 /** Number of events that `purgeEvents` would delete. */
-export async function countPurgeable(db: Kysely<Schema>, feed: string, before: number): Promise<number> {
+export async function countPurgeable(
+  time: Time,
+  db: Kysely<Schema>,
+  feed: string,
+  before: number,
+): Promise<number> {
   const channels = await channelKeysOf(db, [feed]);
   let count = 0;
-  for await (const { events } of oldEvents(db, feed, before)) {
+  for await (const { events } of oldEvents(time, db, { feed, before })) {
     const { done } = await db
       .selectFrom('events')
       .select((eb) => eb.fn.countAll().as('done'))
@@ -67,9 +74,9 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
  * batch that has no old event.
  */
 async function* oldEvents(
+  time: Time,
   db: Kysely<Schema>,
-  feed: string,
-  before: number,
+  { feed, before, signal }: { feed: string; before: number; signal?: AbortSignal | undefined },
 ): AsyncGenerator<{ key: number; events: number[] }> {
   // No reorganisation goes further back than the oldest kept block.
   const read = await db
@@ -82,7 +89,7 @@ async function* oldEvents(
     .executeTakeFirst();
   if (read === undefined) return;
   for (let after = startOf(0); ;) {
-    const start = performance.now();
+    const start = time.elapsed();
     const batch = await eventsAfter(db, read.id, after)
       .select('recorded_at')
       .where('block_number', '<=', read.oldestKept)
@@ -92,7 +99,7 @@ async function* oldEvents(
     if (old.length === 0) return;
     yield { key: read.id, events: old.map(idOf) };
     after = batch.at(-1) ?? after;
-    await sleep(performance.now() - start);
+    await pause(time, time.elapsed() - start, signal);
   }
 }
 

@@ -6,6 +6,7 @@ import {
 } from '../../typechain-types';
 import { ChainError, codeOf, cut, messageOf, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
+import type { Time } from '../base/time';
 import type { Network } from '../chain/networks';
 import { blockIfThere, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
@@ -156,12 +157,13 @@ export interface NetworkNode {
  *   with its key; any other error of `read`.
  */
 export async function reachRegistry<T>(
+  time: Time,
   { network, urls }: NetworkNode,
   address: string,
   read: (reached: ReachedRegistry) => Promise<T>,
 ): Promise<T> {
-  const { client, checkChain } = connectNodes(urls, network);
-  const { client: bulkClient } = connectNodes(urls, network, 'bulk');
+  const { client, checkChain } = connectNodes(urls, network, time);
+  const { client: bulkClient } = connectNodes(urls, network, time, 'bulk');
   try {
     await checkChain();
     const registry = await createRegistryFinder(client, address)();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { TestEvent } from '../../client/events';
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import { ConfigurationError, cut, RequestError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
@@ -71,9 +71,9 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>;
  */
 export function createSubscriptions(
   config: SubscriptionSettings,
-  parts: { database: Database; clock: Clock; lookup?: LookupFunction; onChanged: () => Promise<void> },
+  parts: { database: Database; time: Time; lookup?: LookupFunction; onChanged: () => Promise<void> },
 ) {
-  const { database, clock, onChanged } = parts;
+  const { database, time, onChanged } = parts;
   const { db } = database;
   const cipher = createSecretsCipher(config.secretsKey);
   const rules = sinkRulesOf(config);
@@ -114,7 +114,7 @@ export function createSubscriptions(
   return {
     async add(body: unknown): Promise<StoredSubscription> {
       const subscription = completed(parseSubscription(body, randomUUID()));
-      await addSubscription(database, subscription, cipher, clock.now());
+      await addSubscription(database, subscription, cipher, time.now());
       await onChanged();
       return shownWith(subscription);
     },
@@ -154,7 +154,7 @@ export function createSubscriptions(
           throw inSettings(
             'Only its state can be set here: send {"config": {"state": "active"}} or "paused".',
           );
-        await setDefaultState(database, data.config.state, clock.now());
+        await setDefaultState(database, data.config.state, time.now());
       } else {
         const change = (row: SubscriptionRow): StoredSubscription => {
           // A PUT has to give all secrets if they cannot be read.
@@ -165,7 +165,7 @@ export function createSubscriptions(
           shown = shownWith(subscription, stored);
           return subscription;
         };
-        await replaceSubscription(database, name, change, cipher, clock.now());
+        await replaceSubscription(database, name, change, cipher, time.now());
         if (shown === undefined) refuseUnknown(name);
       }
       await onChanged();
@@ -187,7 +187,7 @@ export function createSubscriptions(
         throw new RequestError(cause.code, cause.message, { cause });
       });
       const guard = { rules, lookup: parts.lookup ?? lookup };
-      return sendTestEvent(targetOf(subscription, signingKeys, guard), name, clock);
+      return sendTestEvent(targetOf(subscription, signingKeys, guard), name, time);
     },
   };
 }
@@ -245,16 +245,16 @@ export function targetOf(
 }
 
 /** Sends a test event to a target, once. `error`: null if it was a success. */
-export async function sendTestEvent(target: ChannelTarget, subscription: string, clock: Clock) {
-  const client = createWebhookClient({ ...target, clock });
+export async function sendTestEvent(target: ChannelTarget, subscription: string, time: Time) {
+  const client = createWebhookClient({ ...target, time });
   try {
-    const event = testEventOf(subscription, randomUUID(), clock.now());
-    const start = performance.now();
-    const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), clock.now());
+    const event = testEventOf(subscription, randomUUID(), time.now());
+    const start = time.elapsed();
+    const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), time.now());
     return {
       isDelivered: outcome.delivered,
       eventId: event.id,
-      milliseconds: Math.round(performance.now() - start),
+      milliseconds: Math.round(time.elapsed() - start),
       status: outcome.status ?? null,
       error: outcome.error ?? null,
     };

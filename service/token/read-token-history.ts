@@ -76,7 +76,7 @@ export async function readTokenHistory(
   tokenId: bigint,
   options: HistoryOptions = {},
 ): Promise<TokenHistory> {
-  return readAgainWhileItMayPass(() => readOnce(client, registry, tokenId, options));
+  return readAgainWhileItMayPass(client.time, () => readOnce(client, registry, tokenId, options));
 }
 
 async function readOnce(

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock';
+import type { Clock } from '../base/time';
 import type { FetchedJson } from '../did/fetched-json';
 import type { DidResolution } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';

@@ -1,5 +1,6 @@
-import type { Clock } from '../base/clock';
+import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
+import { repeat } from '../base/waiting';
 import type { NodeReport } from '../chain/node-states';
 
 /**
@@ -74,6 +75,7 @@ export type CatchUpReport = ReturnType<typeof reportCatchUp>;
 
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
+const TOLD_EVERY_MS = 10_000;
 
 /**
  * The progress of a feed's catch-up. Undefined if there is none, or it has just begun. `secondsLeft`:
@@ -94,23 +96,22 @@ export function progressOf({ catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 
   };
 }
 
-/** Maintains `status.catchUp`. Logs its progress every `progressEveryMs` milliseconds, and its end. */
-export function reportCatchUp(
-  status: FeedStatus,
-  { clock, logger, progressEveryMs }: { clock: Clock; logger: Logger; progressEveryMs: number },
-) {
+/** Maintains `status.catchUp`. Logs its progress every ten seconds, and its end. */
+export function reportCatchUp(status: FeedStatus, { time, logger }: { time: Time; logger: Logger }) {
   let isTold = false;
-  const timer = setInterval(() => {
-    const progress = progressOf(status, clock.now());
+  async function tell(): Promise<void> {
+    const progress = progressOf(status, time.now());
     if (progress === undefined) return;
     isTold = true;
     logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
-  }, progressEveryMs);
+  }
+
+  const telling = repeat(time, tell, TOLD_EVERY_MS, TOLD_EVERY_MS);
   return {
     /** Call it when `status.nextBlock` or the last block to read may have changed. */
     seen(lastBlock: number): void {
       const { catchUp, nextBlock = 0 } = status;
-      const now = clock.now();
+      const now = time.now();
       if (nextBlock <= lastBlock) {
         const { fromBlock = nextBlock, since = now } = catchUp ?? {};
         // A reorganisation may rewind to a block before the first.
@@ -128,8 +129,8 @@ export function reportCatchUp(
       status.catchUp = undefined;
       isTold = false;
     },
-    stop(): void {
-      clearInterval(timer);
+    async stop(): Promise<void> {
+      await telling.stop();
       status.catchUp = undefined;
     },
   };

@@ -1,5 +1,5 @@
 import { ZeroHash } from 'ethers';
-import { systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
@@ -324,8 +324,8 @@ const GROWTH = 1.5;
  * blocks (`newHeads`), but subscriptions can fail silently, so the chain is polled as well. Providers limit
  * calls per day and most registries are idle most of the time: the pause grows as long as nothing happens.
  */
-export function createBlockAlarm(client: RpcClient, { shortest, longest }: Pauses) {
-  const sleeper = createWakeableSleep(systemTime);
+export function createBlockAlarm(time: Time, client: RpcClient, { shortest, longest }: Pauses) {
+  const sleeper = createWakeableSleep(time);
   let pauseMs = shortest;
   const unsubscribe = client.onNewHead?.(sleeper.wake);
   return {

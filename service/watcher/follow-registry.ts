@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, systemTime } from '../base/clock';
+import type { Time } from '../base/time';
 import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
@@ -32,10 +31,8 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
   /** Defaults to the registry's `genesis()`. */
   startBlock: number | undefined;
   pauses: Pauses;
-  /** Interval of the log lines about a catch-up. */
-  progressEveryMs: number;
   database: Database;
-  clock: Clock;
+  time: Time;
   logger: Logger;
   mask: (text: string) => string;
   /** Rejects if the node is of another chain. */
@@ -79,7 +76,7 @@ export class RegistryFollower {
     this.#options = options;
     const { chainId, registryAddress } = options.identity;
     this.#name = registryName(chainId, registryAddress);
-    this.status = newFeedStatus(options.clock.now());
+    this.status = newFeedStatus(options.time.now());
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
     this.#catchUp = reportCatchUp(this.status, options);
     this.#finished = this.#run(this.#stopping.signal).finally(() => this.#catchUp.stop());
@@ -104,15 +101,15 @@ export class RegistryFollower {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { logger, clock, mask } = this.#options;
+    const { logger, time, mask } = this.#options;
     const { status } = this;
     while (!signal.aborted) {
       try {
         const ended = await this.#followFeed(signal);
         if (ended !== 'standby') continue;
         if (status.state !== 'standby') logger.info('another process reads this registry: standing by');
-        setState(status, 'standby', clock.now());
-        await pause(systemTime, STANDBY_MS, signal);
+        setState(status, 'standby', time.now());
+        await pause(time, STANDBY_MS, signal);
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
@@ -120,14 +117,14 @@ export class RegistryFollower {
         const shown = error instanceof ServiceError ? mask(reason) : 'see the log';
         const described = { code: codeOf(error), reason: shown };
         if (error instanceof ServiceError && !error.retryable) {
-          setState(status, 'stopped', clock.now(), described);
+          setState(status, 'stopped', time.now(), described);
           logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);
           return;
         }
-        setState(status, 'failing', clock.now(), described);
+        setState(status, 'failing', time.now(), described);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
         logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
-        await pause(systemTime, pauseMs, signal);
+        await pause(time, pauseMs, signal);
       }
     }
   }
@@ -138,7 +135,7 @@ export class RegistryFollower {
    * @returns `standby` if another process reads the feed.
    */
   async #followFeed(stop: AbortSignal): Promise<'ended' | 'standby'> {
-    const { client, clock, database, pauses, startBlock, checkChain, onOpened } = this.#options;
+    const { client, time, database, pauses, startBlock, checkChain, onOpened } = this.#options;
     await untilAborted(stop, checkChain());
     const registry = await untilAborted(stop, this.#findRegistry());
     // Nodes with other blocks name the feed of a registry differently.
@@ -153,12 +150,12 @@ export class RegistryFollower {
         return 'standby';
       }
       const signal = AbortSignal.any([stop, right.lost]);
-      const alarm = createBlockAlarm(client, pauses);
+      const alarm = createBlockAlarm(time, client, pauses);
       this.#wake = alarm.wake;
       this.#hasRight = true;
       try {
         const first = startBlock ?? registry.genesisBlock;
-        const { cursor, ...open } = await openFeed(database.db, feed, first, clock.now());
+        const { cursor, ...open } = await openFeed(database.db, feed, first, time.now());
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
         await onOpened(feed);
         const { contracts, origin } = registry;
@@ -204,20 +201,20 @@ export class RegistryFollower {
 
   /** The chain was read successfully. */
   #noteRead(): void {
-    const { logger, clock } = this.#options;
+    const { logger, time } = this.#options;
     if (this.#failures > 0) logger.info('the chain can be read again');
     this.#failures = 0;
-    setState(this.status, 'following', clock.now());
+    setState(this.status, 'following', time.now());
   }
 
   /** Shows that the feed waits for its first block. */
   #waitForStart({ nextBlock, headBlock }: Sighting, hasTold: boolean): void {
-    const { clock, logger } = this.#options;
+    const { time, logger } = this.#options;
     const code = 'START_BLOCK_AHEAD';
     const reason =
       `The feed begins with block ${nextBlock}, and the newest block is ${headBlock}. ` +
       'If it should begin earlier, correct START_BLOCK, or the startBlock of the registry.';
-    setState(this.status, 'starting', clock.now(), { code, reason });
+    setState(this.status, 'starting', time.now(), { code, reason });
     if (!hasTold) logger.warn({ nextBlock, headBlock, code }, reason);
   }
 
@@ -226,7 +223,7 @@ export class RegistryFollower {
    * They are sent after later events of their token that were recorded before.
    */
   async #readBlocksAgain(open: OpenFeed, chain: ChainFollowing, nextBlock: number): Promise<void> {
-    const { database, identity, clock, logger, onDue } = this.#options;
+    const { database, identity, time, logger, onDue } = this.#options;
     const { client, contracts } = chain;
     for (const number of this.#again) {
       if (number >= nextBlock) continue;
@@ -234,7 +231,7 @@ export class RegistryFollower {
       this.#again.delete(number);
       try {
         const { events } = await readByReceipts(client, contracts, await existingBlock(client, number));
-        const { added, channels } = await recordRange(database, open, identity, { events }, clock.now());
+        const { added, channels } = await recordRange(database, open, identity, { events }, time.now());
         if (added > 0) onDue(added, channels);
         logger.warn({ block: number, events: added }, 'a block was read again: the node had left events out');
       } catch (error) {
@@ -245,11 +242,11 @@ export class RegistryFollower {
 
   /** Handles a sighting; returns whether the feed's deliveries are held. */
   async #take(open: OpenFeed, sighting: Sighting, isHeld: boolean, signal: AbortSignal): Promise<boolean> {
-    const { database, identity, clock, logger, onDue, onHeld } = this.#options;
+    const { database, identity, time, logger, onDue, onHeld } = this.#options;
     switch (sighting.kind) {
       case 'range': {
         const { fromBlock, toBlock } = sighting;
-        const { added, channels } = await recordRange(database, open, identity, sighting, clock.now());
+        const { added, channels } = await recordRange(database, open, identity, sighting, time.now());
         if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
         if (added > 0 || channels.length > 0 || isHeld) onDue(added, isHeld ? undefined : channels);
         return false;
@@ -274,11 +271,11 @@ export class RegistryFollower {
    * an orphan. Returns false if it was aborted.
    */
   async #rewind(open: OpenFeed, ancestor: KeptBlock, signal: AbortSignal): Promise<boolean> {
-    const { database, clock, logger, onDue } = this.#options;
-    let rewound = await rewindFeed(database, open, ancestor, clock.now());
+    const { database, time, logger, onDue } = this.#options;
+    let rewound = await rewindFeed(database, open, ancestor, time.now());
     while (rewound === 'in flight' && !signal.aborted) {
-      await sleep(IN_FLIGHT_POLL_MS);
-      rewound = await rewindFeed(database, open, ancestor, clock.now());
+      await pause(time, IN_FLIGHT_POLL_MS, signal);
+      rewound = await rewindFeed(database, open, ancestor, time.now());
     }
     if (rewound === 'in flight') return false;
     const { withdrawn, orphaned } = rewound;

@@ -12,7 +12,7 @@ const MOST_BLOCKS = 2_000;
 /** The registry whose events are restored. Blocks before `startBlock` were never read. */
 type PurgedRegistry = Pick<
   FeedFollowing,
-  'client' | 'registryAddress' | 'identity' | 'startBlock' | 'database' | 'clock'
+  'client' | 'registryAddress' | 'identity' | 'startBlock' | 'database' | 'time'
 >;
 
 /**
@@ -20,7 +20,7 @@ type PurgedRegistry = Pick<
  * early, or the signal aborts, it goes on from there the next time.
  */
 export async function restorePurged(
-  { client, registryAddress, identity, startBlock, database, clock }: PurgedRegistry,
+  { client, registryAddress, identity, startBlock, database, time }: PurgedRegistry,
   feed: number,
   { fromBlock, upTo, signal }: { fromBlock: number; upTo: number; signal: AbortSignal },
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function restorePurged(
     // Earlier blocks were never read, so the last range reaches down to block 0.
     const from = first <= firstRead ? 0 : first;
     const range = { events: read.events, fromBlock: from, toBlock: last };
-    if (!(await restoreEvents(database, feed, identity, range, clock.now()))) return;
+    if (!(await restoreEvents(database, feed, identity, range, time.now()))) return;
     span.grow();
     last = first - 1;
   }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { EVENTS_OF_A_MINT, mintDirectly, mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import {
@@ -145,7 +146,7 @@ describe('the receipts of a block with many mints', () => {
     /** The logs of the transactions of each block, and how many blocks' receipts the node was asked for. */
     async function logsThrough(answerer: Answerer, socketUrl?: string) {
       const proxy = await startRpcProxy(local.node.url, answerer);
-      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, 'bulk');
+      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, systemTime, 'bulk');
       const logs: unknown[] = [];
       try {
         for (let number = fromBlock; number < fromBlock + BLOCKS; number++) {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import type { ReplacedParts } from '../../service/composition/app';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
@@ -55,7 +56,7 @@ describe('services on one PostgreSQL database', () => {
     await using reader = await startServiceProcess(settings);
     await until('following', reader);
     let ahead = 0;
-    const replaced: ReplacedParts = { deliveryClock: { now: () => Date.now() + ahead } };
+    const replaced: ReplacedParts = { time: { ...systemTime, now: () => Date.now() + ahead } };
     await using other = await startService(settings, replaced);
     await until('standby', other);
     for (let round = 0; round < ROUNDS; round++) await goOn();

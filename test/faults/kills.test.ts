@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemTime } from '../../service/base/time';
 import { expect } from 'chai';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
@@ -101,8 +102,8 @@ describe('a service that is killed repeatedly', () => {
   ): Promise<void> {
     const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
     // In this process, where the leases of the killed ones have ended.
-    const deliveryClock = { now: () => Date.now() + LEASE_MS };
-    const service = await startService(settings, { deliveryClock });
+    const time = { ...systemTime, now: () => Date.now() + LEASE_MS };
+    const service = await startService(settings, { time });
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
     // The comparison that follows names missing events.
     await eventually('all', () => received() >= length).catch(() => undefined);

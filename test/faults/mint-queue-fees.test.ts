@@ -3,7 +3,7 @@ import { Transaction } from 'ethers';
 import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { refuseTipsBelow } from '../helpers/chain/rpc-proxy';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
-import { VirtualTime } from '../helpers/mint-model/virtual-time';
+import { VirtualTime } from '../helpers/virtual-time';
 import {
   failureOf,
   first,

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { systemTime } from '../../service/base/time';
 import type { IssuanceState } from '../../service/journal/issuance';
 import { openWallet } from '../../service/keys/wallet';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import {
   failureOf,
@@ -14,15 +14,14 @@ import {
   type QueueOptions,
   type RunningQueue,
 } from '../helpers/processes/running-mint-queue';
+import { VirtualTime } from '../helpers/virtual-time';
 import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { sendTransaction } from '../helpers/chain/transactions';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 
 const CONFIRMATIONS = 3;
-/** `presenceMs` is long, so that a transaction that the node forgot is not sent again by itself. */
-const TIMING = { pollMs: 40, patienceMs: 300, presenceMs: 20_000, finalCheckMs: 200, deferMs: 200 };
-/** Longer than the queue's patience. */
-const LONG_MS = 2 * TIMING.patienceMs;
+/** Longer than the queue's patience, which is 15 s. */
+const LONG_MS = 30_000;
 const SEND = 'eth_sendRawTransaction';
 const INTERNAL_ERROR: RpcAnswer = { error: { code: -32603, message: 'internal error' } };
 const DEFERRED = 'mint deferred: it cannot be made now, and may have been made';
@@ -33,7 +32,7 @@ const UNPAUSE = REGISTRY.encodeFunctionData('unpause', ['0x']);
 /** The key of the node's account 2. */
 const SECOND_KEY = '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a';
 /** Options of a queue whose wallet is another one. */
-const NEXT: QueueOptions = { wallet: openWallet({ privateKey: SECOND_KEY }) };
+const NEXT: QueueOptions = { wallet: openWallet(systemTime, { privateKey: SECOND_KEY }) };
 const GWEI = 1_000_000_000n;
 
 /** Estimates without the waiting transactions, as geth does. Hardhat would include them. */
@@ -41,11 +40,13 @@ const likeGeth: Answerer = (method, params, forward) =>
   method === 'eth_estimateGas' ? forward([params[0], 'latest']) : 'none';
 
 describe('a mint on a public network', () => {
-  hastenSuite(2);
   const local = localSetupOfSuite();
   /** An account that may pause the registry; it uses no nonces of the minting wallet. */
   let admin: string;
   let branch = 0;
+  let time: VirtualTime;
+
+  beforeEach(() => (time = new VirtualTime()));
 
   before(async () => {
     admin = await local.account(1);
@@ -94,7 +95,8 @@ describe('a mint on a public network', () => {
   interface OneMint {
     queue: RunningQueue;
     tokenId: string;
-    outcome: Promise<string>;
+    /** Lets time pass until it is mined or has failed. */
+    outcome: () => Promise<string>;
     state: () => IssuanceState | undefined;
     /** Expects that it stays in this state. */
     expectToStay: (state: IssuanceState) => Promise<unknown>;
@@ -104,7 +106,7 @@ describe('a mint on a public network', () => {
 
   /** Runs a queue with the mint in the journal, or a new one. */
   async function withMint(options: QueueOptions, work: (mint: OneMint) => Promise<unknown>): Promise<void> {
-    const common = { network: PUBLIC, confirmations: CONFIRMATIONS, timing: TIMING };
+    const common = { network: PUBLIC, confirmations: CONFIRMATIONS, time };
     await withQueue(local, { ...common, ...options }, async (queue) => {
       const { issuances } = queue.journal;
       const [known] = issuances.values();
@@ -116,23 +118,20 @@ describe('a mint on a public network', () => {
       await work({
         queue,
         tokenId,
-        outcome,
+        outcome: () => time.settled(outcome),
         state,
-        expectToStay: (expected) => {
-          const end = performance.now() + LONG_MS;
-          return eventually('a while is over', () => {
-            expect(state()).to.equal(expected);
-            return performance.now() > end;
-          });
+        async expectToStay(expected) {
+          await time.pass(LONG_MS);
+          expect(state()).to.equal(expected);
         },
-        untilLogged: (message) => eventually(message, () => queue.logged(message) > 0),
-        untilState: (expected) => eventually(`it is ${expected}`, () => state() === expected),
+        untilLogged: (message) => time.until(message, () => queue.logged(message) > 0),
+        untilState: (expected) => time.until(`it is ${expected}`, () => state() === expected),
       });
     });
   }
 
   const untilPending = async (count = 1): Promise<void> => {
-    await eventually('they wait to be mined', async () => {
+    await time.until('they wait to be mined', async () => {
       return ((await local.client.send('eth_pendingTransactions', [])) as unknown[]).length === count;
     });
   };
@@ -140,11 +139,11 @@ describe('a mint on a public network', () => {
   const untilMined = async ({ outcome }: OneMint): Promise<string> => {
     await untilPending();
     await mine();
-    return outcome;
+    return outcome();
   };
 
   it('is deferred when it is refused after a node may have accepted it, and is minted later', async () => {
-    const journal = createMemoryJournal();
+    const journal = createMemoryJournal(time);
     const answerer: Answerer = (method) => (method === SEND ? INTERNAL_ERROR : 'none');
     await withMint({ journal, answerer }, ({ untilState }) => untilState('submitted'));
     await callRegistry('pause');
@@ -160,7 +159,7 @@ describe('a mint on a public network', () => {
       await mine();
       await untilLogged('mint submitted');
       await mine();
-      const hash = await outcome;
+      const hash = await outcome();
       expect(await mintsOf(local, tokenId)).to.deep.equal([hash]);
       await mine(CONFIRMATIONS);
       await untilState('final');
@@ -180,7 +179,7 @@ describe('a mint on a public network', () => {
       await untilLogged('mint signed again: somebody else used its nonce');
       await untilPending();
       await mine();
-      expect(await outcome).to.equal(queue.journal.transactions[1]?.hash);
+      expect(await outcome()).to.equal(queue.journal.transactions[1]?.hash);
     });
   });
 
@@ -202,7 +201,7 @@ describe('a mint on a public network', () => {
       await mine(CONFIRMATIONS - 1);
       await expectToStay('submitted');
       await mine();
-      expect(await failureOf(outcome)).to.include({ code: 'MINT_REVERTED' });
+      expect(await failureOf(outcome())).to.include({ code: 'MINT_REVERTED' });
       await untilState('failed');
       expect(queue.journal.transactions).to.have.length(1);
     });
@@ -230,27 +229,25 @@ describe('a mint on a public network', () => {
       const other = queue.mintMany(1, 1);
       await untilPending(2);
       await mine(1 + CONFIRMATIONS);
-      await other;
-      await eventually('the other is final', () =>
+      await time.settled(other);
+      await time.until('the other is final', () =>
         [...queue.journal.issuances.values()].some((one) => one.state === 'final'),
       );
       expect(state()).to.equal('submitted');
       refused = '';
-      await outcome;
+      await outcome();
       await untilState('final');
     });
   });
 
   it('is followed into another block, and not sent again', async () => {
     const back = await fork();
-    // The other block comes before the queue concludes that the first is gone.
-    const timing = { ...TIMING, patienceMs: 10_000 };
-    await withMint({ timing }, async (mint) => {
+    await withMint({}, async (mint) => {
       const { queue, untilState, expectToStay } = mint;
       await untilMined(mint);
       await back();
-      const { length } = queue.proxy.calls;
-      await eventually('it looks for the block', () => queue.proxy.calls.length > length + 8);
+      // The other block comes before the queue concludes that the first is gone.
+      await time.pass(LONG_MS / 3);
       for (const { raw } of queue.journal.transactions) await local.client.send(SEND, [raw]);
       await mine();
       await expectToStay('mined');
@@ -267,7 +264,7 @@ describe('a mint on a public network', () => {
   ];
   for (const [what, options, transactions] of restarts)
     it(`is ${what} when its block disappeared while the queue was stopped`, async () => {
-      const journal = createMemoryJournal();
+      const journal = createMemoryJournal(time);
       const back = await fork();
       await withMint({ journal }, untilMined);
       await back();
@@ -286,15 +283,15 @@ describe('a mint on a public network', () => {
     ['signed, and no node has', (method) => (method === SEND ? 'drop request' : 'none'), 1],
   ] as [string, Answerer, number][])
     it(`is made once under the next wallet when the former wallet ${what} its transaction`, async () => {
-      const journal = createMemoryJournal();
+      const journal = createMemoryJournal(time);
       await withMint({ journal, answerer: known }, () =>
-        eventually('it is sent', () => journal.transactions.length === 1),
+        time.until('it is sent', () => journal.transactions.length === 1),
       );
       if (known === THROUGH) await untilPending();
       await withMint({ journal, answerer: likeGeth, ...NEXT }, async ({ outcome, untilState }) => {
         await untilPending(mints);
         await mine();
-        const hash = await outcome;
+        const hash = await outcome();
         expect((await local.client.getTransactionReceipt(hash))?.status).to.equal(1);
         await mine(CONFIRMATIONS);
         await untilState('final');
@@ -302,7 +299,7 @@ describe('a mint on a public network', () => {
     });
 
   it('never fails once mined: it waits, also after a restart, until the registry allows it', async () => {
-    const journal = createMemoryJournal();
+    const journal = createMemoryJournal(time);
     const back = await fork();
     await withMint({ journal }, async (mint) => {
       const { untilState, untilLogged, expectToStay } = mint;
@@ -340,7 +337,7 @@ describe('a mint on a public network', () => {
     await withMint({ observer }, async ({ queue, outcome, untilState, untilLogged }) => {
       await untilPending();
       await mine(1 + CONFIRMATIONS);
-      const hash = await outcome;
+      const hash = await outcome();
       await untilState('final');
       await back();
       await mine(2 * CONFIRMATIONS);

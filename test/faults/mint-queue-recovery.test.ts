@@ -4,8 +4,8 @@ import { ChainError } from '../../service/base/errors';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import { createMemoryJournal, type MemoryJournal } from '../helpers/database/memory-journal';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import type { Answerer } from '../helpers/chain/rpc-proxy';
+import { VirtualTime } from '../helpers/virtual-time';
 import {
   failureOf,
   mineAtOnce,
@@ -18,8 +18,10 @@ const COUNT = 6;
 const SEND = 'eth_sendRawTransaction';
 
 describe('the mint queue after a crash', () => {
-  hastenSuite(4);
   const local = localSetupOfSuite();
+  let time: VirtualTime;
+
+  beforeEach(() => (time = new VirtualTime()));
 
   afterEach(() => mineAtOnce(local));
 
@@ -36,7 +38,7 @@ describe('the mint queue after a crash', () => {
 
   /** Mints several tokens in a queue that ends as a killed process does; returns its journal. */
   async function crash({ step = 1, automine = true, change, sent }: LastStep): Promise<MemoryJournal> {
-    const journal = createMemoryJournal();
+    const journal = createMemoryJournal(time);
     let isDead = false;
     let steps = 0;
     journal.onChange = (name) => {
@@ -47,6 +49,7 @@ describe('the mint queue after a crash', () => {
     await local.client.send('evm_setAutomine', [automine]);
     const queue = await startQueue(local, {
       journal,
+      time,
       answerer: async (method, _, forward) => {
         if (isDead) return 'drop request';
         if (method !== SEND || sent === undefined || ++steps < step) return 'none';
@@ -56,9 +59,9 @@ describe('the mint queue after a crash', () => {
       },
     });
     const outcomes = Array.from({ length: COUNT }, () => failureOf(queue.mint()));
-    await eventually('it crashed', () => isDead);
+    await time.until('it crashed', () => isDead);
     await queue.stop();
-    for (const outcome of await Promise.all(outcomes))
+    for (const outcome of await time.settled(Promise.all(outcomes)))
       if (typeof outcome !== 'string')
         expect(outcome)
           .to.be.instanceOf(ChainError)
@@ -73,13 +76,13 @@ describe('the mint queue after a crash', () => {
   /** The next start must mint every token, once. Returns how many transactions it signed for this. */
   async function finish(journal: MemoryJournal): Promise<number> {
     const kept = journal.transactions.length;
-    await withQueue(local, { journal }, async (queue) => {
-      await eventually('everything is mined', async () => {
+    await withQueue(local, { journal, time }, async (queue) => {
+      await time.until('everything is mined', async () => {
         await mineAtOnce(local);
         return isFinished(journal);
       });
       // A gap in the nonces would block this mint.
-      await queue.mint();
+      await time.settled(queue.mint());
     });
     expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
     // Without the mint that was added here.
@@ -123,45 +126,49 @@ describe('the mint queue after a crash', () => {
   it('asks a node of another chain for its chain id only, and fails no mint', async () => {
     const journal = await crash(UNSENT);
     const answerer: Answerer = (method) => (method === 'eth_chainId' ? { result: '0x1' } : 'none');
-    await withQueue(local, { journal, answerer }, async (queue) => {
-      await eventually('it is told', () => JSON.stringify(queue.log).includes('CHAIN_ID_MISMATCH'));
-      await eventually('it is asked again', () => (queue.proxy.counts().eth_chainId ?? 0) > 1);
+    await withQueue(local, { journal, time, answerer }, async (queue) => {
+      await time.until('it is told', () => JSON.stringify(queue.log).includes('CHAIN_ID_MISMATCH'));
+      await time.until('it is asked again', () => (queue.proxy.counts().eth_chainId ?? 0) > 1);
       expect(Object.keys(queue.proxy.counts())).to.deep.equal(['eth_chainId']);
       queue.answer(() => 'none');
-      await eventually('everything is mined', () => isFinished(journal));
+      await time.until('everything is mined', () => isFinished(journal));
     });
   });
 
   it('gives every caller of a mint the same outcome', async () => {
     const journal = await crash(UNSENT);
-    await withQueue(local, { journal }, async (queue) => {
+    await withQueue(local, { journal, time }, async (queue) => {
       const issuances = [...journal.issuances.values()].map((issuance) => ({ ...issuance }));
-      const hashes = await Promise.all(issuances.map((issuance) => queue.mintAgain(issuance)));
+      const hashes = await time.settled(Promise.all(issuances.map((issuance) => queue.mintAgain(issuance))));
       expect(new Set(hashes).size).to.equal(COUNT);
       // A caller that read the row before the mint was mined gets the same outcome.
-      const again = await Promise.all(issuances.map((issuance) => queue.mintAgain(issuance)));
+      const again = await time.settled(Promise.all(issuances.map((issuance) => queue.mintAgain(issuance))));
       expect(again).to.deep.equal(hashes);
       expect(journal.transactions).to.have.length(COUNT);
     });
   });
 
   it('continues when the journal could not be written for a while', async () => {
-    const journal = createMemoryJournal();
+    const journal = createMemoryJournal(time);
     let failures = 3;
     journal.onChange = () => {
       if (failures-- > 0) throw new Error('the database is away');
     };
-    await withQueue(local, { journal }, async (queue) => {
-      await queue.mintMany(3, 3);
+    await withQueue(local, { journal, time }, async (queue) => {
+      await time.settled(queue.mintMany(3, 3));
     });
   });
 
   it('stops while the node hangs, and sends nothing more', async () => {
     const queue = await startQueue(local, {
-      answerer: (method) => (method === SEND ? new Promise(() => undefined) : 'none'),
+      time,
+      answerer: (method) => {
+        if (method !== SEND) return 'none';
+        return time.aside(new Promise(() => undefined));
+      },
     });
     const outcome = failureOf(queue.mint());
-    await eventually('it is being sent', () => queue.proxy.counts()[SEND] === 1);
+    await time.until('it is being sent', () => queue.proxy.counts()[SEND] === 1);
     await queue.stop();
     for (const stopped of [outcome, failureOf(queue.mint())])
       expect(await stopped).to.include({ code: 'MINT_NOT_CONFIRMED', retryable: true });

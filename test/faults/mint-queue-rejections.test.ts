@@ -5,7 +5,7 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
 import type { Answerer, RpcAnswer } from '../helpers/chain/rpc-proxy';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { VirtualTime } from '../helpers/virtual-time';
 import {
   failureOf,
   first,
@@ -29,14 +29,16 @@ function counted(answer: RpcAnswer, change: number): RpcAnswer {
 }
 
 describe('the mint queue when the node rejects, loses or delays', () => {
-  hastenSuite(4);
   const local = localSetupOfSuite();
+  let time: VirtualTime;
+
+  beforeEach(() => (time = new VirtualTime()));
 
   afterEach(() => mineAtOnce(local));
 
   /** Runs with a queue; afterwards its journal must match the chain, and the nonces must have no gap. */
   const sending = (options: QueueOptions, use: (queue: RunningQueue) => Promise<unknown>): Promise<void> =>
-    withQueue(local, options, async (queue) => {
+    withQueue(local, { ...options, time }, async (queue) => {
       await use(queue);
       await mineAtOnce(local);
       expect(await local.client.send('eth_pendingTransactions', [])).to.deep.equal([]);
@@ -66,7 +68,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
   for (const [what, method, times, answerer] of unsigned)
     it(`mints, and signs nothing again, when ${what}`, () =>
       sending({ answerer: first(method, times, answerer) }, async (queue) => {
-        await queue.mintMany(3, 3);
+        await time.settled(queue.mintMany(3, 3));
         expect(queue.journal.transactions).to.have.length(3);
       }));
 
@@ -75,7 +77,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       counted(await forward(), 3),
     );
     await sending({ answerer }, async (queue) => {
-      await queue.mintMany(5, 5);
+      await time.settled(queue.mintMany(5, 5));
       expect(JSON.stringify(queue.log)).to.include('Nonce too high');
     });
   });
@@ -84,17 +86,17 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     await local.client.send('evm_setAutomine', [false]);
     await sending({}, async (queue) => {
       const mints = queue.mintMany(4, 4);
-      await eventually('taken', () => queue.logged('mint submitted') === 4);
+      await time.until('taken', () => queue.logged('mint submitted') === 4);
       for (const { hash } of queue.journal.transactions.slice(1, 3))
         await local.client.send('hardhat_dropTransaction', [hash]);
       await local.client.send('evm_mine', []);
-      await eventually('they are back', async () => {
+      await time.until('they are back', async () => {
         const count = await local.client.getTransactionCount(DEPLOYER, 'pending');
         return count > Math.max(...queue.journal.transactions.map(({ nonce }) => nonce));
       });
       await local.client.send('evm_mine', []);
       const kept = queue.journal.transactions.map(({ hash }) => hash);
-      expect((await mints).sort()).to.deep.equal(kept.sort());
+      expect((await time.settled(mints)).sort()).to.deep.equal(kept.sort());
     });
   });
 
@@ -115,9 +117,9 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       const hides = first('eth_getTransactionByHash', unknowns, () => ({ result: null }));
       const answerer: Answerer = (method, ...call) => (method === SEND ? says : hides)(method, ...call);
       await sending({ answerer }, async (queue) => {
-        const hash = await queue.mint();
+        const hash = await time.settled(queue.mint());
         expect(queue.journal.transactions.map((kept) => kept.hash)).to.deep.equal([hash]);
-        await queue.mintMany(3, 3);
+        await time.settled(queue.mintMany(3, 3));
       });
     });
 
@@ -133,7 +135,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     const answerer: Answerer = (method, ...call) =>
       (sends > 0 && method !== SEND ? uncounted : full)(method, ...call);
     await sending({ answerer }, async (queue) => {
-      await queue.mint();
+      await time.settled(queue.mint());
       expect(JSON.stringify(queue.log)).to.include('mint rejected: the node cannot be asked');
       expect(JSON.stringify(queue.log)).to.include('offer more');
     });
@@ -150,9 +152,9 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       return { result: null };
     };
     await sending({}, async (queue) => {
-      await queue.mint();
+      await time.settled(queue.mint());
       queue.answer(answerer);
-      await queue.mintMany(30, 10);
+      await time.settled(queue.mintMany(30, 10));
       expect(queue.journal.transactions).to.have.length(31);
     });
   });
@@ -166,13 +168,13 @@ describe('the mint queue when the node rejects, loses or delays', () => {
         const second = queue.journal.transactions[1];
         const mined = second && (await local.client.getTransactionReceipt(second.hash));
         if (!mined) return estimates(method, params, forward);
-        since ??= performance.now();
-        if (performance.now() - since > 600) return 'none';
+        since ??= time.elapsed();
+        if (time.elapsed() - since > 600) return 'none';
         if (method === 'eth_getTransactionReceipt' && params[0] === second.hash) return { result: null };
         if (method !== 'eth_call') return 'none';
         return forward([params[0], `0x${(mined.blockNumber - 1).toString(16)}`]);
       });
-      const hash = await queue.mint();
+      const hash = await time.settled(queue.mint());
       expect(queue.journal.transactions).to.have.length(2);
       expect(hash).to.equal(queue.journal.transactions[1]?.hash);
       expect(since).not.to.equal(undefined);
@@ -186,19 +188,19 @@ describe('the mint queue when the node rejects, loses or delays', () => {
   ] as const)
     it(`returns the other transaction that made the token, through ${node}`, () =>
       sending({}, async (queue) => {
-        await queue.mint();
+        await time.settled(queue.mint());
         // The gas of a mint with a remark is not known: it is estimated, which reverts.
         const issuance = newIssuance(isBehind ? { remark: `0x${'01'.repeat(70)}` } : {});
         const before = await local.client.getBlockNumber();
         await mintDirectly(local, issuance.holder, { tokenId: BigInt(`0x${issuance.tokenId}`) });
         const [made] = await mintsOf(local, issuance.tokenId);
-        const until = performance.now() + 1_200;
+        const until = time.elapsed() + 1_200;
         queue.answer((method, [call], forward) =>
-          isBehind && method === 'eth_call' && performance.now() < until
+          isBehind && method === 'eth_call' && time.elapsed() < until
             ? forward([call, `0x${before.toString(16)}`])
             : 'none',
         );
-        expect(await queue.mint(issuance)).to.equal(made);
+        expect(await time.settled(queue.mint(issuance))).to.equal(made);
       }));
 
   it('makes a mint final that was found on the chain while its refusal was being handled', async () => {
@@ -210,29 +212,28 @@ describe('the mint queue when the node rejects, loses or delays', () => {
         if (isSent) return 'none';
         isSent = true;
         await forward([what]);
-        await asked.receipt.promise;
+        await time.aside(asked.receipt.promise);
         return refused('intrinsic gas too low');
       }
       // The node that is asked whether it has the transaction lacks it.
       if (method === 'eth_getTransactionByHash') return { result: null };
       if (method === 'eth_getTransactionReceipt') {
         asked.receipt.resolve();
-        await asked.count.promise;
+        await time.aside(asked.count.promise);
       }
       if (isSent && method === 'eth_getTransactionCount' && block === 'pending') {
         asked.count.resolve();
-        await asked.mined.promise;
+        await time.aside(asked.mined.promise);
       }
       return 'none';
     };
-    const timing = { pollMs: 50, finalCheckMs: 100 };
-    await sending({ answerer, network, timing }, async (queue) => {
+    await sending({ answerer, network }, async (queue) => {
       queue.journal.onChange = (change) => {
         if (change === 'mined') asked.mined.resolve();
       };
-      await queue.mint();
+      await time.settled(queue.mint());
       await local.client.send('evm_mine', []);
-      await eventually('it is final', () => queue.journal.calls.final === 1);
+      await time.until('it is final', () => queue.journal.calls.final === 1);
       expect(queue.journal.transactions).to.have.length(1);
     });
   });
@@ -241,13 +242,15 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     const wallet = new Wallet(DEPLOYER_KEY, local.client);
     const admin = TradeTrustTokenStandard__factory.connect(local.registryAddress, wallet);
     await sending({}, async (queue) => {
-      await queue.mint();
+      await time.settled(queue.mint());
       await (await admin.pause('0x')).wait();
       // The gas is known from the mint before: this one is sent, and reverts.
-      const reverted = await failureOf(queue.mint());
+      const reverted = await time.settled(failureOf(queue.mint()));
       const { length } = queue.journal.transactions;
       // The gas of this one is not known: it fails in the simulation.
-      const unsent = await failureOf(queue.mint(newIssuance({ remark: `0x${'02'.repeat(50)}` })));
+      const unsent = await time.settled(
+        failureOf(queue.mint(newIssuance({ remark: `0x${'02'.repeat(50)}` }))),
+      );
       expect(queue.journal.transactions).to.have.length(length);
       expect(reverted).to.have.property('code', 'MINT_REVERTED');
       expect(unsent).to.include({
@@ -260,7 +263,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
           .to.have.property('remedy')
           .that.matches(/paused/);
       await (await admin.unpause('0x')).wait();
-      await queue.mintMany(2, 2);
+      await time.settled(queue.mintMany(2, 2));
       const failures = [...queue.journal.issuances.values()].flatMap(({ failure }) => failure ?? []);
       expect(failures.map(({ code }) => code)).to.deep.equal(['MINT_REVERTED', 'MINT_SIMULATION_FAILED']);
       expect(failures[0]?.message).to.match(/paused/);
@@ -279,7 +282,7 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       return data === doomed ? refused('the node dislikes it') : 'none';
     };
     await sending({ answerer }, async (queue) => {
-      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => queue.mint()));
+      const outcomes = await time.settled(Promise.allSettled(Array.from({ length: 8 }, () => queue.mint())));
       const failed = outcomes.filter(({ status }) => status === 'rejected');
       expect(failed).to.have.length(1);
       expect(failed[0]).to.have.nested.property('reason.code', 'TRANSACTION_REJECTED');

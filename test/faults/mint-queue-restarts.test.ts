@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 import { installRegistry, startAnvil } from '../helpers/chain/node';
-import { VirtualTime } from '../helpers/mint-model/virtual-time';
+import { VirtualTime } from '../helpers/virtual-time';
 import { failureOf, withQueue, type RunningQueue } from '../helpers/processes/running-mint-queue';
 import { stopLater } from '../helpers/resources';
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
@@ -38,7 +39,7 @@ describe('a node without block 0', () => {
   const local = localSetupOfSuite();
   let firstBlock: number;
   before(async () => {
-    const client = createRpcClient(local.node.url, findNetwork('31337') as Network);
+    const client = createRpcClient(local.node.url, findNetwork('31337') as Network, systemTime);
     firstBlock = (await createRegistryFinder(client, local.registryAddress)()).genesisBlock;
     client.destroy();
   });

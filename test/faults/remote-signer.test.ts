@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
@@ -30,7 +31,7 @@ describe('a remote signer', () => {
   });
   afterEach(() => proxy.answer(THROUGH));
   const open = (address = DEPLOYER, token?: string): TransactionSigner =>
-    openWallet({ url: proxy.url, address, token, certificate: undefined });
+    openWallet(systemTime, { url: proxy.url, address, token, certificate: undefined });
 
   const fields: TransactionFields = {
     ...{ type: 2, maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1n },
@@ -52,7 +53,7 @@ describe('a remote signer', () => {
     };
 
   it('signs the same bytes as the key itself', async () => {
-    const itself = openWallet({ privateKey: DEPLOYER_KEY });
+    const itself = openWallet(systemTime, { privateKey: DEPLOYER_KEY });
     for (const wanted of [fields, legacy, { ...fields, to: null }, { ...legacy, gasPrice: 0n }])
       expect(await open().sign(wanted)).to.equal(await itself.sign(wanted));
   });
@@ -122,7 +123,9 @@ describe('a remote signer', () => {
 
   it('is asked again once when the connection breaks', async () => {
     proxy.answer(first(SIGN, 1, () => 'drop answer'));
-    expect(await open().sign(fields)).to.equal(await openWallet({ privateKey: DEPLOYER_KEY }).sign(fields));
+    expect(await open().sign(fields)).to.equal(
+      await openWallet(systemTime, { privateKey: DEPLOYER_KEY }).sign(fields),
+    );
   });
 
   it('is asked for all signatures of a batch at once', () =>

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { freePort } from '../../devnet/place';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient } from '../../service/chain/rpc-client';
@@ -190,7 +191,7 @@ describe('the service with secrets in its settings', () => {
   it('reveals no secret when an answer is cut off in the middle of a key', async () => {
     echo.fail('long-refusal');
     const [network] = NETWORKS;
-    const client = createRpcClient(nodeUrl(echo.port), network as Network, 'bulk');
+    const client = createRpcClient(nodeUrl(echo.port), network as Network, systemTime, 'bulk');
     const error: unknown = await client.send('eth_chainId', []).catch((thrown: unknown) => thrown);
     client.destroy();
     expect(String(error)).to.contain('server response 500').and.to.contain('/v3/[secret]');
@@ -206,7 +207,7 @@ describe('the service with secrets in its settings', () => {
       destination: { write: (line) => void (log += line) },
     });
     if (walletKey === undefined) throw new Error('there is no wallet');
-    const signer = openWallet(walletKey, logger);
+    const signer = openWallet(systemTime, walletKey, logger);
     const fees = { type: 0, gasPrice: 1n, gasLimit: 300_000n } as const;
     const fields = { ...fees, to: local.registryAddress, data: '0x', chainId: 31337, nonce: 0 };
     for (const mode of MODE_NAMES) {

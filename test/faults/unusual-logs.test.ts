@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { networkOfChain } from '../../service/chain/networks';
 import { existingBlock } from '../../service/chain/read-chain';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
@@ -43,7 +44,7 @@ describe('the logs of a node that counts them in its own way', () => {
   let batch: { address: string; tokens: MintedToken[] };
 
   before(async () => {
-    direct = createRpcClient(local.node.url, NETWORK, 'bulk');
+    direct = createRpcClient(local.node.url, NETWORK, systemTime, 'bulk');
     ({ contracts } = await createRegistryFinder(direct, local.registryAddress)());
     first = (await local.client.getBlockNumber()) + 1;
     const deployed = await new BatchAccount__factory(await local.client.getSigner(0)).deploy();
@@ -100,7 +101,7 @@ describe('the logs of a node that counts them in its own way', () => {
       for (const receipts of ['block', 'transaction'] as const) {
         if (logs === 'none') continue;
         await using proxy = await startRpcProxy(local.node.url, counting(logs, receipts));
-        const client = createRpcClient(proxy.url, NETWORK, 'bulk');
+        const client = createRpcClient(proxy.url, NETWORK, systemTime, 'bulk');
         for (const events of await readEachWay(client)) {
           // The index of a block's only transaction cannot be checked, and nothing depends on it.
           const ordered = logs === 'answer' ? events.map(withoutIndex) : events;
@@ -121,8 +122,11 @@ describe('the logs of a node that counts them in its own way', () => {
       [proxy.url, local.node.url],
       [proxy.url, other.url],
     ]) {
-      const nodes = urls.map((name) => ({ name, client: createRpcClient(name, NETWORK, 'bulk') }));
-      const { client } = connectClients(nodes, NETWORK);
+      const nodes = urls.map((name) => ({
+        name,
+        client: createRpcClient(name, NETWORK, systemTime, 'bulk'),
+      }));
+      const { client } = connectClients(nodes, NETWORK, systemTime);
       for (const events of await readEachWay(client)) expect(events).to.deep.equal(expected);
       client.destroy();
     }

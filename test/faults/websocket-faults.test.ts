@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { freePort } from '../../devnet/place';
 import { messageOf } from '../../service/base/errors';
 import { newDeferred } from '../../service/base/waiting';
@@ -97,7 +98,7 @@ describe('the service with a node over WebSocket', () => {
 
   it('shares one connection between requests that come while it opens', () =>
     throughTcp(async (proxy, url) => {
-      const client = createRpcClient(url, findNetwork('31337') as Network);
+      const client = createRpcClient(url, findNetwork('31337') as Network, systemTime);
       stopLater('the client', () => client.destroy());
       await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
       expect(proxy.cut()).to.equal(1);
@@ -119,7 +120,13 @@ describe('the service with a node over WebSocket', () => {
       const proxy = await startRpcProxy(local.node.url, () => hanging);
       const front = await startSocketFront(proxy.url);
       // They end by the node's words, not by the time.
-      const client = createRpcClient(front.url, findNetwork('31337') as Network, 'single', 2 ** 31 - 1);
+      const client = createRpcClient(
+        front.url,
+        findNetwork('31337') as Network,
+        systemTime,
+        'single',
+        2 ** 31 - 1,
+      );
       stopLater('the client', () => client.destroy());
       const open: Promise<unknown>[] = [
         client.send('eth_call', [{}, 'latest']).catch((thrown: unknown) => thrown),
@@ -144,7 +151,13 @@ describe('the service with a node over WebSocket', () => {
       const hanging = new Promise<never>(() => undefined);
       const proxy = await startRpcProxy(local.node.url, () => (isHanging ? hanging : 'none'));
       const front = await startSocketFront(proxy.url);
-      const client = createRpcClient(front.url, findNetwork('31337') as Network, 'single', 2 ** 31 - 1);
+      const client = createRpcClient(
+        front.url,
+        findNetwork('31337') as Network,
+        systemTime,
+        'single',
+        2 ** 31 - 1,
+      );
       stopLater('the client', () => client.destroy());
       const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
       const open = [client.send('eth_chainId', []), client.getBlockNumber()];
@@ -161,7 +174,7 @@ describe('the service with a node over WebSocket', () => {
     const answered = newDeferred<'none'>();
     const proxy = await startRpcProxy(local.node.url, () => answered.promise);
     const front = await startSocketFront(proxy.url);
-    const client = createRpcClient(front.url, findNetwork('31337') as Network);
+    const client = createRpcClient(front.url, findNetwork('31337') as Network, systemTime);
     stopLater('the client', () => client.destroy());
     const head = client.getBlockNumber();
     await eventually('it is asked', () => proxy.calls.includes('eth_blockNumber'));
@@ -174,7 +187,7 @@ describe('the service with a node over WebSocket', () => {
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);
     const front = await startSocketFront(proxy.url);
-    const client = createRpcClient(front.url, findNetwork('31337') as Network);
+    const client = createRpcClient(front.url, findNetwork('31337') as Network, systemTime);
     stopLater('the client', () => client.destroy());
     const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
     const reported = async (head: unknown) => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openSqliteBesideService } from '../../service/database/open-sqlite';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
@@ -25,7 +26,11 @@ describe('the contradiction check of journal and events', () => {
     service = await startService(local.settings, {
       checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
     });
-    database = owned('a database', await openSqliteBesideService(local.settings.DATA_DIR ?? ''), 'close');
+    database = owned(
+      'a database',
+      await openSqliteBesideService(systemTime, local.settings.DATA_DIR ?? ''),
+      'close',
+    );
     const owner = await local.account(1);
     for (let count = 0; count < 3; count++) {
       const { body } = await create(service.url, { ...minimal, owner, holder: owner });

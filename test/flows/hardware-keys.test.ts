@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { encodeBase58, parseEther, toQuantity } from 'ethers';
 import { freePort } from '../../devnet/place';
+import { systemTime } from '../../service/base/time';
 import { messageOf } from '../../service/base/errors';
 import { readSettings } from '../../service/config/config';
 import { openModule } from '../../service/keys/pkcs11';
@@ -158,7 +159,13 @@ describe('PKCS11_MODULE', function () {
     hsm.addToken(token);
     const refusedPinFile = join(local.folder, 'refused-at-start.json');
     writeFileSync(refusedPinFile, JSON.stringify({ module: path, token }));
-    const { client } = openModule({ path, token, pin: 'wrong', pinFile: undefined, refusedPinFile });
+    const { client } = openModule(systemTime, {
+      path,
+      token,
+      pin: 'wrong',
+      pinFile: undefined,
+      refusedPinFile,
+    });
     const ask = () => client.describe({ label: 'carrier-wallet', curve: 'secp256k1' });
     expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
     rmSync(refusedPinFile);

@@ -79,7 +79,6 @@ describe('operational events', () => {
   const replaced = {
     deliveryClock: { now: () => Date.now() + ahead },
     checkTiming: { longMintSeconds: 1 },
-    lookAtKeysMs: 100,
   };
   async function start(): Promise<void> {
     service = await startService(settings, replaced);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
+import { systemTime } from '../../service/base/time';
 import { openSqliteBesideService } from '../../service/database/open-sqlite';
 import { createDatabaseJournal } from '../../service/journal/journal';
 import { healthOf } from '../helpers/processes/health-and-metrics';
@@ -93,7 +94,7 @@ describe('old events', () => {
 
   /** Moves the times of all events and attempts into the past, and adds a document that failed then. */
   async function age(ms: number): Promise<void> {
-    const database = await openSqliteBesideService(settings.DATA_DIR ?? '');
+    const database = await openSqliteBesideService(systemTime, settings.DATA_DIR ?? '');
     const { registryAddress } = local;
     const scope = { chainId: 31337, registryAddress, issuer: 'did:web:localhost%3A3000' };
     const journal = createDatabaseJournal(database, scope, { now: () => Date.now() - ms });

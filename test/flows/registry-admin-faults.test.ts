@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { id as keccakOfText } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
@@ -34,7 +35,7 @@ describe('a registry admin command, when calls fail', () => {
     registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, signer);
     proxy = await startRpcProxy(local.node.url);
     url = `${proxy.url}/v3/${KEY}`;
-    client = createRpcClient(proxy.url, LOCAL);
+    client = createRpcClient(proxy.url, LOCAL, systemTime);
     stopLater('the client', () => client.destroy());
     source = {
       client,

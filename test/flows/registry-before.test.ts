@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { createDatabaseJournal } from '../../service/journal/journal';
@@ -34,9 +34,9 @@ describe('a registry that TOKEN_REGISTRY_ADDRESS no longer names', () => {
       return (await metricOf(service?.url ?? '', 'etr_deliveries_waiting')) === EVENTS_OF_A_MINT;
     });
     await stop();
-    const database = await openSqlite(local.settings.DATA_DIR ?? '');
+    const database = await openSqlite(local.settings.DATA_DIR ?? '', { time: systemTime });
     const scope = { chainId: 31337, registryAddress: former, issuer: ISSUER };
-    await createDatabaseJournal(database, scope, systemClock).add(preparedDocument());
+    await createDatabaseJournal(database, scope, systemTime).add(preparedDocument());
     await database.close();
   });
 
@@ -120,7 +120,7 @@ const BEFORE = `0x${'5b'.repeat(20)}`;
 describe('the previous registry in the warning of deploy', () => {
   it('is reported for each chain where it has a feed, and is neither listed nor given up', async () => {
     await using folder = temporaryFolder();
-    const database = await openSqlite(folder.path);
+    const database = await openSqlite(folder.path, { time: systemTime });
     for (const chainId of [31337, 80002, 4711])
       await openFeed(database.db, `${chainId}:${BEFORE}:0123456789abcdef`, 1, 1);
     await database.close();

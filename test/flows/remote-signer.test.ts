@@ -61,7 +61,7 @@ describe('WALLET_SIGNER_URL', () => {
 
   it('may be away at the start: no document is stored, all else goes on until it is back', async () => {
     await signer.refuse();
-    const following = { settings: { ...remote, API_KEY }, callerTiming: { signerMs: 100 } };
+    const following = { settings: { ...remote, API_KEY } };
     await whileFollowing(local, following, async ({ service: { url }, ...followed }) => {
       const issuing = async () => (await healthOf(url)).issuing;
       const refused = await create(url, body(), { headers: AUTHORIZATION });
@@ -105,7 +105,7 @@ describe('WALLET_SIGNER_URL', () => {
     }));
 
   it('may go away from a stored document: the caller gets its code, and the token later', async () => {
-    const following = { settings: { ...remote, API_KEY }, callerTiming: { mintMs: 500 } };
+    const following = { settings: { ...remote, API_KEY } };
     await whileFollowing(local, following, async ({ service: { url }, ...followed }) => {
       const headers = { ...AUTHORIZATION, 'Idempotency-Key': '"stored"' };
       signer.answer((method) => (method === SIGN ? 'drop request' : 'none'));

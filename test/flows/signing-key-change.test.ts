@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { publishedKeys } from '../../receiver/verify';
+import { systemTime } from '../../service/base/time';
 import type { Jwks } from '../../service/base/signing-keys';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
@@ -40,7 +41,7 @@ describe('a change of the key that signs webhooks', () => {
         SIGNING_KEY_SWITCH_AT: new Date(Date.now() + HOUR_MS).toISOString().replace(/\.\d+/, ''),
         WEBHOOK_URL: `${front.url}/`,
       },
-      { deliveryClock: { now: () => Date.now() + aheadMs } },
+      { time: { ...systemTime, now: () => Date.now() + aheadMs } },
     );
     receiver = await startReceiver(local.folder, publishedKeys(`${service.url}/.well-known/jwks.json`));
   });

@@ -1,3 +1,4 @@
+import { systemTime } from '../../service/base/time';
 import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
 import { ENGINES } from '../helpers/database/engines';
@@ -213,9 +214,9 @@ for (const engine of ENGINES) {
 
     it('is failing SUBSCRIPTION_FAILING_AFTER_MINUTES after a failure, until a success', async () => {
       let ahead = 0;
-      const clock = { now: () => Date.now() + ahead };
+      const time = { ...systemTime, now: () => Date.now() + ahead };
       const settings = { SUBSCRIPTION_FAILING_AFTER_MINUTES: '5' };
-      await api.restart(settings, undefined, { deliveryClock: clock });
+      await api.restart(settings, undefined, { time });
       const sink = await api.sink();
       sink.answerWith((_, response) => void response.writeHead(503).end());
       const { id } = await api.subscribe(sink, { types: ['com.service.etr.minted'], config: QUICK });

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { encryptRemark } from '../../service/issuance/remarks';
@@ -56,7 +57,7 @@ describe('the endorsement chain of a token', () => {
     tokenId = BigInt(`0x${answer.signedW3CDocument.credentialStatus.tokenId}`);
     life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
     proxy = await startRpcProxy(local.node.url);
-    client = createRpcClient(proxy.url, LOCAL);
+    client = createRpcClient(proxy.url, LOCAL, systemTime);
     stopLater('the client', () => client.destroy());
     registry = await createRegistryFinder(client, local.registryAddress)();
   });
@@ -211,7 +212,7 @@ describe('the endorsement chain of a token', () => {
     const newToken = (): Promise<MintedToken> => mintDirectly(local, accounts[1]!);
 
     before(async () => {
-      bulkClient = createRpcClient(proxy.url, LOCAL, 'bulk');
+      bulkClient = createRpcClient(proxy.url, LOCAL, systemTime, 'bulk');
       stopLater('the client for many calls', () => bulkClient.destroy());
       transferred = await newToken();
       await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { sql, type Transaction } from 'kysely';
+import { systemTime } from '../../service/base/time';
 import type { Schema } from '../../service/database/schema';
 import { noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
@@ -143,7 +144,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     await recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, range, outbox.now);
     await deliver(first);
     outbox.now += 1_000;
-    const purge = (): Promise<number> => purgeEvents(outbox.database, SAMPLE_FEED, outbox.now);
+    const purge = (): Promise<number> => purgeEvents(systemTime, outbox.database, SAMPLE_FEED, outbox.now);
     expect(await purge()).to.equal(0);
     await fail(second);
     expect(await purge()).to.equal(0);

@@ -2,6 +2,7 @@ import childProcess, { type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
 import type { VerifiedView } from '../../service/answers/views';
 import { CallerLeftError, ChainError } from '../../service/base/errors';
@@ -41,7 +42,7 @@ describe('the checking pool', () => {
 
   const poolWith = (settings: Partial<Settings> = {}): CheckingPool & AsyncDisposable => {
     const rules = { allowPrivate: true, allowLoopback: true };
-    const pool = createCheckingPool({ contextUrl: issuer.contextUrl, rules, ...settings });
+    const pool = createCheckingPool({ time: systemTime, contextUrl: issuer.contextUrl, rules, ...settings });
     return owned('the checking pool', pool, 'stop');
   };
   /** The processes that are started from now on, the latest last. */

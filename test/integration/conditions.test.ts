@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import pino from 'pino';
 import type { OperationalEvent } from '../../client/events';
+import { systemTime } from '../../service/base/time';
 import { newDeferred } from '../../service/base/waiting';
 import { watchConditions } from '../../service/composition/watch-conditions';
 import type { Config } from '../../service/config/config';
@@ -154,7 +155,7 @@ describeOnEngines('conditions', (on, engine) => {
         looked.resolve(undefined);
         return { deliveries: [], issuances: [] };
       },
-      clock: { now: () => outbox.now },
+      time: { ...systemTime, now: () => outbox.now },
       logger: pino({ level: 'silent' }),
     });
     await looked.promise;
@@ -373,10 +374,10 @@ describeOnEngines('conditions', (on, engine) => {
 
     it('are purged when they are old', async () => {
       const later = outbox.now + 1;
-      expect(await purgeEvents(outbox.database, OPERATIONS, later)).to.equal(0);
+      expect(await purgeEvents(systemTime, outbox.database, OPERATIONS, later)).to.equal(0);
       await arrived();
-      expect(await purgeEvents(outbox.database, OPERATIONS, outbox.now)).to.equal(0);
-      expect(await purgeEvents(outbox.database, OPERATIONS, later)).to.equal(1);
+      expect(await purgeEvents(systemTime, outbox.database, OPERATIONS, outbox.now)).to.equal(0);
+      expect(await purgeEvents(systemTime, outbox.database, OPERATIONS, later)).to.equal(1);
       await see();
       expect(await arrived()).to.deep.equal(['node_back node/http://a']);
     });

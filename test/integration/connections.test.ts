@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type RequestListener, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { creatingAtOnce, mostConnections } from '../../service/composition/app';
 import { listen, type HttpServer } from '../../service/http/server';
 import { createLogger } from '../../service/base/logger';
@@ -28,7 +29,10 @@ describe('the HTTP server with limited connections', () => {
     const logger = createLogger({ level: 'warn', mask: (text) => text, destination });
     const handle: RequestListener = (_, response) =>
       void (isQuick ? response.end('ok') : underWay.push(response));
-    const limited = await listen(handle, '127.0.0.1', 0, { connections: { most: MOST, logger } });
+    const limited = await listen(handle, '127.0.0.1', 0, {
+      time: systemTime,
+      connections: { most: MOST, logger },
+    });
     server = owned('the limited server', limited, 'close');
   });
 

@@ -4,7 +4,7 @@ import { freePort } from '../../devnet/place';
 import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { createAnswers, type AnswersParts } from '../../service/answers/answers';
 import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
 import type { IssuingProgress, VerifiedView } from '../../service/answers/views';
@@ -114,7 +114,7 @@ describe('the console of an issuer', () => {
       targetOf: () => undefined,
       scope: undefined,
       checking: {} as CheckingPool,
-      clock: systemClock,
+      time: systemTime,
     });
     const leaving = new AbortController();
     const answer = answers
@@ -129,7 +129,11 @@ describe('the console of an issuer', () => {
   it('ends a check whose caller leaves, and goes on with the next', async () => {
     const rules = { allowPrivate: true, allowLoopback: true };
     const contextUrl = TRUSTVC_BILL_OF_LADING_CONTEXT_URL;
-    await using pool = owned('the checking pool', createCheckingPool({ contextUrl, rules }), 'stop');
+    await using pool = owned(
+      'the checking pool',
+      createCheckingPool({ time: systemTime, contextUrl, rules }),
+      'stop',
+    );
     const bytes = (): Uint8Array<ArrayBuffer> =>
       new TextEncoder().encode(JSON.stringify({ verifiableCredential: issued.document }));
     const callers = [new AbortController(), new AbortController()];

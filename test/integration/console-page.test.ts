@@ -4,6 +4,7 @@ import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { request } from 'undici';
+import { systemTime } from '../../service/base/time';
 import { createLogger } from '../../service/base/logger';
 import { answerPage } from '../../service/http/console-routes';
 import { cors } from '../../service/http/gate';
@@ -33,7 +34,9 @@ describe("the console's page", () => {
     answerPage(router, folder.path);
     app.use(router.routes());
     const handle = app.callback();
-    server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0);
+    server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0, {
+      time: systemTime,
+    });
     stopLater('the server of the page', () => server.close());
   });
   it('may run its own script only, and is in no frame of another page', async () => {

@@ -1,3 +1,4 @@
+import { systemTime } from '../../service/base/time';
 import { expect } from 'chai';
 import { createLocalSetup } from '../helpers/chain/local-setup';
 import { newState } from '../helpers/database/engines';
@@ -16,7 +17,7 @@ describe('sessions of the console', () => {
   const clock = { time: Date.now(), now: () => clock.time };
 
   const start = (changed: Record<string, string> = {}): Promise<RunningService> =>
-    startService({ ...settings, ...changed }, { consoleClock: clock });
+    startService({ ...settings, ...changed }, { time: { ...systemTime, now: clock.now } });
   const restart = async (changed: Record<string, string> = {}): Promise<void> => {
     await service.stop();
     service = await start(changed);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import { createLogger } from '../../service/base/logger';
@@ -38,7 +39,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   let recent: Map<string, number>;
   /** The blocks that the feed was told to read again. */
   let again: number[];
-  const clock = { now: () => now };
+  const time = { ...systemTime, now: () => now };
   const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
 
   beforeEach(async () => {
@@ -48,7 +49,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     counted = 0;
     recent = new Map();
     again = [];
-    journal = createDatabaseJournal(database, scope, clock);
+    journal = createDatabaseJournal(database, scope, time);
     await journal.enterChain(GENESIS);
     check = new ContradictionCheck(options());
   });
@@ -61,7 +62,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
       confirmations: 2,
       startBlock: undefined,
       blockTimeMs: 0,
-      clock,
+      time,
       logger: createLogger({ level: 'info', mask: (text) => text, destination }),
       contradicted: () => void counted++,
       recentMints: recent,
@@ -286,7 +287,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
       .set((eb) => ({ head: eb('tail', '+', 1), next_attempt_at: null }))
       .execute();
     await db.deleteFrom('blocks').where('number', '<', 8).execute();
-    expect(await purgeEvents(database, feed.feed, now + 1)).to.equal(1);
+    expect(await purgeEvents(systemTime, database, feed.feed, now + 1)).to.equal(1);
     const later = await final(8);
     await read(20);
     await look(3);
@@ -402,8 +403,8 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     await read(9);
     let failures = 2;
     const db = failing(() => failures-- > 0);
-    const advancing = { now: () => (now += MINUTE_MS) };
-    const running = startContradictionCheck(options({ db, clock: advancing, timing: { everyMs: 1 } }));
+    const advancing = { ...systemTime, now: () => (now += MINUTE_MS) };
+    const running = startContradictionCheck(options({ db, time: advancing, timing: { everyMs: 1 } }));
     await eventually('it is told', () => counted === 1);
     await running.stop();
     const [first, second, third] = log;

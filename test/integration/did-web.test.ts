@@ -1,7 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
-import { createFetching, fetchJson } from '../../service/did/fetch-json';
+import { systemTime } from '../../service/base/time';
+import { createFetching, fetchJson, type FetchJson } from '../../service/did/fetch-json';
 import { didWebUrl, resolveDidWeb } from '../../service/did/resolve-did-web';
 import { serve, type TestServer } from '../helpers/http-server';
 
@@ -22,6 +23,7 @@ describe('did:web', () => {
     requests = [];
   });
 
+  const getJson: FetchJson = (one) => fetchJson(systemTime, one);
   const did = (): string => `did:web:127.0.0.1%3A${port}`;
   const url = (path = '/document.json', host = '127.0.0.1'): URL => new URL(`https://${host}:${port}${path}`);
   const answering = (body: string, status = 200): void => {
@@ -62,7 +64,7 @@ describe('did:web', () => {
     answer = (request, response) => {
       if (request.url === '/document.json') response.end('{}');
     };
-    const fetchOne = createFetching(500);
+    const fetchOne = createFetching(systemTime, 500);
     for (const path of ['/slow', '/document.json']) {
       const late = await fetchOne(url(path));
       expect(late).to.include({ kind: 'unavailable' });
@@ -74,7 +76,7 @@ describe('did:web', () => {
   it('resolves over plain HTTP on this machine, and keeps unknown fields', async () => {
     const document = { id: did(), assertionMethod: [`${did()}#keys-1`], extra: true };
     answering(JSON.stringify(document));
-    const resolution = await resolveDidWeb(did());
+    const resolution = await resolveDidWeb(did(), getJson);
     expect(resolution).to.deep.include({
       kind: 'resolved',
       document,
@@ -89,7 +91,7 @@ describe('did:web', () => {
       [{ id: did(), deactivated: true }, 'says that the DID is deactivated'],
     ] as const) {
       answering(JSON.stringify(document));
-      const resolution = await resolveDidWeb(did());
+      const resolution = await resolveDidWeb(did(), getJson);
       expect(resolution.kind).to.equal('refused');
       expect(resolution).to.have.property('problem').that.contains(problem);
     }
@@ -99,7 +101,7 @@ describe('did:web', () => {
     const method = { id: `${did()}#keys-1`, type: 'Multikey', controller: did() };
     const verificationMethod = [{ id: 1 }, null, { ...method, type: ['A', 'B'] }, method];
     answering(JSON.stringify({ id: did(), verificationMethod, assertionMethod: method.id }));
-    const resolution = await resolveDidWeb(did());
+    const resolution = await resolveDidWeb(did(), getJson);
     expect(resolution).to.have.nested.property('document.verificationMethod').which.deep.equals([method]);
     expect(resolution).to.have.nested.property('document.assertionMethod').which.deep.equals([method.id]);
   });
@@ -108,7 +110,7 @@ describe('did:web', () => {
     const kind = status === 404 || status === 410 ? 'refused' : 'unavailable';
     it(`reports status ${status} as ${kind}`, async () => {
       answering('{}', status);
-      const fetched = await fetchJson(url());
+      const fetched = await getJson(url());
       expect(fetched.kind).to.equal(kind);
       const only = kind === 'refused' ? '^' : '; over plain HTTP it ';
       expect(fetched)
@@ -119,10 +121,10 @@ describe('did:web', () => {
 
   it('reports a host as unavailable that does not answer, or not in time', async () => {
     answer = (_request, response) => response.flushHeaders();
-    const fetched = await fetchJson(url(), 200);
+    const fetched = await fetchJson(systemTime, url(), 200);
     expect(fetched.kind).to.equal('unavailable');
     expect(fetched).to.have.property('problem').which.includes('does not answer within 0.2 s');
-    const closed = await fetchJson(new URL(`https://127.0.0.1:${await freePort(0)}/did.json`));
+    const closed = await getJson(new URL(`https://127.0.0.1:${await freePort(0)}/did.json`));
     expect(closed.kind).to.equal('unavailable');
     expect(closed).to.have.property('problem').which.includes('ECONNREFUSED');
   });
@@ -140,7 +142,7 @@ describe('did:web', () => {
       [JSON.stringify('x'.repeat(1_048_576)), { kind: 'refused', problem: 'is larger than 1048576 bytes' }],
     ] as const) {
       answering(body);
-      expect(await fetchJson(url())).to.deep.include(outcome);
+      expect(await getJson(url())).to.deep.include(outcome);
     }
   });
 
@@ -156,22 +158,22 @@ describe('did:web', () => {
       else response.writeHead(302, { location }).end();
     };
     const moved = { json: { found: true }, url: `http://127.0.0.1:${port}/here` };
-    expect(await fetchJson(url('/moved'))).to.deep.include(moved);
+    expect(await getJson(url('/moved'))).to.deep.include(moved);
     for (const [path, problem] of [
       ['/round', 'redirects more than 3 times'],
       ['/away', 'redirects to http://x.example, not to https://'],
     ] as const)
-      expect(await fetchJson(url(path))).to.include({ kind: 'refused', problem });
+      expect(await getJson(url(path))).to.include({ kind: 'refused', problem });
   });
 
   it('uses HTTPS, and plain HTTP for this machine alone', async () => {
     answering('{}');
     for (const other of ['http://issuer.example/c.json', 'file:///etc/passwd', 'data:application/json,{}'])
-      expect(await fetchJson(new URL(other))).to.include({ kind: 'refused', problem: 'is not https://' });
+      expect(await getJson(new URL(other))).to.include({ kind: 'refused', problem: 'is not https://' });
     // The same server under a name that does not count as this machine's.
-    expect((await fetchJson(url('/document.json', '[::ffff:127.0.0.1]'))).kind).to.equal('unavailable');
+    expect((await getJson(url('/document.json', '[::ffff:127.0.0.1]'))).kind).to.equal('unavailable');
     expect(requests).to.deep.equal([]);
     for (const own of [url('/', 'localhost'), new URL(server.url)])
-      expect((await fetchJson(own)).kind).to.equal('json');
+      expect((await getJson(own)).kind).to.equal('json');
   });
 });

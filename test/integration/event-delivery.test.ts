@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { startEventDelivery } from '../../service/composition/event-delivery';
 import { loadConfig } from '../../service/config/config';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
@@ -36,9 +36,9 @@ describe('event delivery', () => {
       loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
       {
         database: { ...database, db: database.db.withPlugin(waiting) },
-        slots: createDeliverySlots({ most: 10, logger }),
+        slots: createDeliverySlots({ most: 10, time: systemTime, logger }),
         targetOf: () => undefined,
-        clock: systemClock,
+        time: systemTime,
         observer: { attempted: () => undefined, recorded: () => undefined },
         logger,
       },

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
 import { serve, type TestServer } from '../helpers/http-server';
 import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
@@ -21,7 +21,7 @@ describe('delivery to a faulty sink', () => {
   });
 
   async function deliver(): Promise<PostResult> {
-    const target = { url: server.url, headers: {}, signingKeys: signingKeysOfTest(), clock: systemClock };
+    const target = { url: server.url, headers: {}, signingKeys: signingKeysOfTest(), time: systemTime };
     const client = createWebhookClient({ ...target, timeoutMs: TIMEOUT_MS });
     return client.post('{}', 'event-1').finally(() => client.close());
   }

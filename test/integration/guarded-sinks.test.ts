@@ -10,7 +10,7 @@ import {
 } from 'node:net';
 import { lookup as systemLookup } from 'node:dns';
 import { expect } from 'chai';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { reachDistantHosts } from '../../service/base/distant-hosts';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import type { SinkRules } from '../../service/base/sink-rules';
@@ -69,7 +69,7 @@ describe('delivery to a guarded sink', () => {
       url,
       headers: {},
       signingKeys,
-      clock: systemClock,
+      time: systemTime,
       timeoutMs,
       guard: rules && { rules, lookup },
     });

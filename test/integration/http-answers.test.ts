@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { request } from 'undici';
+import { systemTime, type Time } from '../../service/base/time';
 import { BusyError, RequestError } from '../../service/base/errors';
 import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
 import { loadConfig } from '../../service/config/config';
@@ -130,6 +131,9 @@ async function* lost(): AsyncGenerator<Uint8Array> {
   yield await Promise.reject(new Error('disk I/O error'));
 }
 
+/** Whatever has to last long is over at once. */
+const HASTY: Time = { ...systemTime, later: (_, work) => systemTime.later(1, work) };
+
 describe('the answers of the HTTP API', () => {
   const folder = temporaryFolder();
   const didDocumentPath = join(folder.path, 'did.json');
@@ -140,7 +144,7 @@ describe('the answers of the HTTP API', () => {
   let metrics: () => Promise<string>;
 
   before(async () => {
-    let time = 0;
+    let now = 0;
     const never = new Promise<never>(() => undefined);
     const issuance = { state: 'signed', txHash: undefined, failure: undefined, createdAt: 0 } as const;
     const notAsked = (): Promise<never> => Promise.reject(new Error('not asked'));
@@ -148,7 +152,7 @@ describe('the answers of the HTTP API', () => {
       {
         apiKey: API_KEY,
         // Each wrong key comes an hour after the one before it.
-        clock: { now: () => (time += 3_600_000) },
+        time: { ...systemTime, now: () => (now += 3_600_000) },
         didDocumentPath,
         acceptDocument: (documentId) =>
           accepting(async () => {
@@ -157,7 +161,11 @@ describe('the answers of the HTTP API', () => {
               throw new RequestError('SUBSCRIPTION_INVALID', '/a~1b/0 is wrong. Correct it.');
             if (documentId === 'LOST') return mintedDocument({ length: 2, parts: lost() });
             if (!['SLOW', 'UNSIGNED'].includes(documentId)) return mintedDocument();
-            const minting = { queue: { mint: () => never }, journal: { documentOf: () => never }, waitMs: 1 };
+            const minting = {
+              queue: { mint: () => never },
+              journal: { documentOf: () => never },
+              time: HASTY,
+            };
             const failing = { ready: () => never, failure: async () => 'SIGNER_UNREACHABLE' };
             const signers = documentId === 'UNSIGNED' ? { wallet: failing } : {};
             return keptDocument({ ...minting, signers }, { ...slow, ...issuance, requestHash: undefined });
@@ -233,7 +241,7 @@ describe('the answers of the HTTP API', () => {
 
   it('slow wrong keys down, one after the other and at once, but never the right one', async () => {
     let time = 0;
-    await using slowing = await startHttpApp({ apiKey: API_KEY, clock: { now: () => time } });
+    await using slowing = await startHttpApp({ apiKey: API_KEY, time: { ...systemTime, now: () => time } });
     const answered = async (Authorization: string): Promise<string> => {
       const headers = { ...JSON_BODY, Authorization };
       const answer = await fetch(`${slowing.url}/create/X`, { method: 'POST', headers, body: REQUEST });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
@@ -35,9 +35,9 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
     const webhook = webhookTo(receiver.url);
     delivery = createFeedDelivery({
       database: counted(database, () => statements++),
-      clock: systemClock,
+      time: systemTime,
       logger: pino({ level: 'silent' }),
-      slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
+      slots: createDeliverySlots({ most: 1_000, time: systemTime, logger: pino({ level: 'silent' }) }),
       targetOf: ({ definition }) => (definition === null ? undefined : webhook),
       restorePurged: async () => undefined,
       onAttempt: () => undefined,
@@ -56,7 +56,7 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
     };
     await eventually('there are fewer looks than subscriptions', lookTogether);
     const { database, feed } = outbox;
-    await record(database, feed, 2, [eventIn(2, 7n)], systemClock.now());
+    await record(database, feed, 2, [eventIn(2, 7n)], systemTime.now());
     await eventually('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS, {
       withinMs: 3_000,
     });

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createBody } from '../../service/http/routes/documents';
 import { parseBody } from '../../service/issuance/parse-body';
 import { eventually } from '../helpers/eventually';
@@ -226,7 +227,7 @@ describe('the body middleware', () => {
           request: { body: undefined },
           state: { accepted: { documentType }, least: { bytes: 1, withinMs: 60_000 } },
         };
-        const read = await createBody(ctx as never);
+        const read = await createBody(systemTime, ctx as never);
         expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
         return read;
       };

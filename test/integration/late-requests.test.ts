@@ -3,6 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import { readBody } from '../../service/http/read-body';
 import { listen, type HttpServer } from '../../service/http/server';
@@ -20,7 +21,7 @@ describe('a late or malformed request', () => {
     outcome = undefined;
     const read = (request: IncomingMessage): Promise<unknown> =>
       readBody(request, LENGTH).catch((error: unknown) => (outcome = codeOf(error)));
-    server = await listen((request) => void read(request), '127.0.0.1', 0, PATIENCE);
+    server = await listen((request) => void read(request), '127.0.0.1', 0, { time: systemTime, ...PATIENCE });
     // This client keeps its end open whatever the server does, as an attacker can.
     client = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1', allowHalfOpen: true });
     client.on('error', () => undefined);
@@ -62,7 +63,7 @@ describe('a late or malformed request', () => {
     const byDefault = createServer({ requestTimeout: 1 });
     byDefault.on('clientError', (_, socket) => socket.destroy());
     await once(byDefault.listen(0, '127.0.0.1'), 'listening');
-    const own = await listen(() => undefined, '127.0.0.1', 0, { requestTimeout: 1 });
+    const own = await listen(() => undefined, '127.0.0.1', 0, { time: systemTime, requestTimeout: 1 });
     const ports = [(byDefault.address() as AddressInfo).port, Number(new URL(own.url).port)];
     const clients = ports.map((port) => connect({ port, host: '127.0.0.1' }).on('error', () => undefined));
     try {

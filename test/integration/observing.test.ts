@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Kysely, sql } from 'kysely';
 import Sqlite from 'libsql';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import { startObserving } from '../../service/composition/observing';
@@ -27,10 +27,10 @@ function observe(state: State, database: Database) {
   const observing = startObserving(loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }), {
     database,
     metrics,
-    outcomes: createMintOutcomes(metrics, systemClock),
+    outcomes: createMintOutcomes(metrics, systemTime),
     issuing: { scope: undefined, report: async () => undefined, isMinting: () => false },
     eventDelivery: { feeds: [], feedOf: () => undefined, figures: async () => [] },
-    deliveryClock: systemClock,
+    time: systemTime,
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
     timing: {},
   });
@@ -121,7 +121,7 @@ async function openWithFile(state: State, engine: Engine): Promise<[Database, Sq
   if (engine === 'PostgreSQL') return [database];
   const file = new Sqlite(join(state.settings.DATA_DIR, 'state.sqlite'));
   stopLater('the connection of SQLite', () => file.close());
-  return [{ ...database, db: new Kysely<Schema>({ dialect: sqliteDialect(file, 1_000) }) }, file];
+  return [{ ...database, db: new Kysely<Schema>({ dialect: sqliteDialect(systemTime, file, 1_000) }) }, file];
 }
 
 describe('a database that can be read and not be written', () => {

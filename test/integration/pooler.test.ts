@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import pino from 'pino';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openDatabase, openDatabaseBesideService } from '../../service/database/open-database';
 import { startPgBouncer } from '../helpers/database/pgbouncer';
@@ -26,12 +27,12 @@ describe('a database behind PgBouncer', () => {
   }
 
   async function open(databaseUrl: string): Promise<Database & AsyncDisposable> {
-    const opened = await openDatabase({ databaseUrl, dataDir: '' }, pino({ level: 'silent' }));
+    const opened = await openDatabase(systemTime, { databaseUrl, dataDir: '' }, pino({ level: 'silent' }));
     return owned(`the database at ${databaseUrl}`, opened, 'close');
   }
 
   const besideService = (databaseUrl: string): Promise<Database> =>
-    openDatabaseBesideService({ databaseUrl, dataDir: '' });
+    openDatabaseBesideService(systemTime, { databaseUrl, dataDir: '' });
 
   const settingOf = async ({ db }: Database, name: string): Promise<string | undefined> => {
     const { rows } = await sql<{ value: string }>`select current_setting(${name}) as value`.execute(db);

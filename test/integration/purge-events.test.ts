@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import type { Schema } from '../../service/database/schema';
 import type { KeptBlock } from '../../service/outbox/feeds';
 import { recordRange } from '../../service/outbox/record-range';
@@ -28,7 +29,7 @@ describeOnEngines('removing old events', (on) => {
   }
   const deliverAll = async (): Promise<number[]> => blocksOf(await outbox.deliverAll());
   const purge = (olderThanDays = 30): Promise<number> =>
-    purgeEvents(outbox.database, SAMPLE_FEED, outbox.now - olderThanDays * DAY_MS);
+    purgeEvents(systemTime, outbox.database, SAMPLE_FEED, outbox.now - olderThanDays * DAY_MS);
   const countOf = async (table: keyof Schema): Promise<number> => {
     const { count } = await outbox.database.db
       .selectFrom(table)
@@ -75,7 +76,9 @@ describeOnEngines('removing old events', (on) => {
     outbox.now += 10 * DAY_MS;
     expect(await purge()).to.equal(0);
     outbox.now += 1;
-    expect(await countPurgeable(outbox.database.db, SAMPLE_FEED, outbox.now - 30 * DAY_MS)).to.equal(2);
+    expect(
+      await countPurgeable(systemTime, outbox.database.db, SAMPLE_FEED, outbox.now - 30 * DAY_MS),
+    ).to.equal(2);
     expect(await purge()).to.equal(2);
     expect(await rows()).to.deep.equal([2, 2, 2]);
     expect(await purgedUpTo(outbox.database.db, SAMPLE_FEED)).to.equal(2);
@@ -151,12 +154,14 @@ describeOnEngines('removing old events', (on) => {
     })();
     const stop = new AbortController();
     const before = outbox.now - 1;
-    const counted = countPurgeable(outbox.database.db, SAMPLE_FEED, before);
+    const counted = countPurgeable(systemTime, outbox.database.db, SAMPLE_FEED, before);
     expect(await counted).to.equal(MANY);
-    const first = purgeEvents(outbox.database, SAMPLE_FEED, before, stop.signal);
+    const first = purgeEvents(systemTime, outbox.database, SAMPLE_FEED, before, stop.signal);
     stop.abort();
     expect(await first).to.be.below(MANY);
-    expect((await first) + (await purgeEvents(outbox.database, SAMPLE_FEED, before))).to.equal(MANY);
+    expect((await first) + (await purgeEvents(systemTime, outbox.database, SAMPLE_FEED, before))).to.equal(
+      MANY,
+    );
     isOver = true;
     await writing;
     expect(steps).to.be.greaterThan(3);
@@ -170,7 +175,7 @@ describeOnEngines('removing old events', (on) => {
     await read(MANY + DEPTH);
     outbox.now += DAY_MS;
     const [removed, again] = await Promise.all([
-      purgeEvents(outbox.database, SAMPLE_FEED, outbox.now),
+      purgeEvents(systemTime, outbox.database, SAMPLE_FEED, outbox.now),
       outbox.redeliver({ fromBlock: 0 }),
     ]);
     const left = new Set(await kept());

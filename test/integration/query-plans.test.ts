@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { issuingProgress } from '../../service/answers/answers';
 import { eventDetails } from '../../service/answers/delivery-views';
 import { createDatabaseJournal } from '../../service/journal/journal';
@@ -97,7 +97,7 @@ describe('the SQLite queries', () => {
     const feed = await openSampleFeed(database);
     statements.clear();
     await record(database, feed, 3, [eventIn(1, 1n), eventIn(3, 2n)], 0);
-    const journal = createDatabaseJournal(database, SCOPE, systemClock);
+    const journal = createDatabaseJournal(database, SCOPE, systemTime);
     const prepared = preparedDocument(600_000);
     const { tokenId } = prepared;
     await journal.add(prepared, { key: 'once', requestHash: 'ab' });
@@ -116,7 +116,7 @@ describe('the SQLite queries', () => {
 
   it('read no older rows for a comparison of journal and watcher', async () => {
     const scope = { ...SCOPE, registryAddress: SAMPLE_REGISTRY.registryAddress };
-    const journal = createDatabaseJournal(database, scope, systemClock);
+    const journal = createDatabaseJournal(database, scope, systemTime);
     await journal.add(preparedDocument(10));
     const mined = preparedDocument(10);
     await journal.add(mined);
@@ -129,7 +129,7 @@ describe('the SQLite queries', () => {
       confirmations: 0,
       startBlock: undefined,
       blockTimeMs: 0,
-      clock: systemClock,
+      time: systemTime,
       logger: createLogger({ level: 'silent', mask: (text) => text }),
       contradicted: () => undefined,
       recentMints: new Map([['ab'.repeat(32), 1]]),
@@ -212,7 +212,7 @@ describe('the SQLite queries', () => {
       .set((eb) => ({ head: eb('tail', '+', 1) }))
       .execute();
     statements.clear();
-    expect(await purgeEvents(database, SAMPLE_FEED, 1)).to.be.greaterThan(0);
+    expect(await purgeEvents(systemTime, database, SAMPLE_FEED, 1)).to.be.greaterThan(0);
     expect(longWays(FEW_ROWS, 6)).to.deep.equal([]);
   });
 

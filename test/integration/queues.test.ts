@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { realisedOptions } from '../../service/base/delivery-options';
 import { newDeferred } from '../../service/base/waiting';
 import type { Database } from '../../service/database/database';
@@ -65,7 +65,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
         return block === failsAt ? 500 : 200;
       }),
       schedule: realisedOptions({}).retry,
-      clock: { now: () => outbox.now },
+      time: { ...systemTime, now: () => outbox.now },
       random: () => 0,
       logger: pino({ level: 'silent' }),
       onAttempt: () => undefined,
@@ -181,8 +181,8 @@ describeOnEngines('delivery by queue', (on, engine) => {
       now += 2_500;
       return 200;
     };
-    const clock = { now: () => now };
-    const worker = startWorker(outbox.database, outbox.channel, post, { clock });
+    const time = { ...systemTime, now: () => now };
+    const worker = startWorker(outbox.database, outbox.channel, post, { time });
     await eventually('all are sent', () => sent.length === 8);
     await worker.stop();
     expect(sent.map(({ block }) => block)).to.deep.equal(blocks(1, 8));
@@ -196,7 +196,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
 
   it('tries again in time when the clock is set back by an hour, also after an error', async () => {
     const { channel } = outbox;
-    outbox.now = systemClock.now();
+    outbox.now = systemTime.now();
     await store(1, 2);
     // The first statement that ends the pauses fails.
     let statements = 0;
@@ -214,8 +214,8 @@ describeOnEngines('delivery by queue', (on, engine) => {
       sent.push(...blocksOf([{ body }]));
       return sent.length === 1 ? 500 : 200;
     };
-    const clock = { now: () => systemClock.now() - setBackMs };
-    const worker = startWorker(database, channel, post, { clock });
+    const time = { ...systemTime, now: () => systemTime.now() - setBackMs };
+    const worker = startWorker(database, channel, post, { time });
     await eventually('it failed', async () => {
       const [queue] = await database.db.selectFrom('queues').select(['attempts', 'lease']).execute();
       return queue?.attempts === 1 && queue.lease === null;
@@ -230,20 +230,20 @@ describeOnEngines('delivery by queue', (on, engine) => {
   for (const minutes of [5, 60])
     it(`tries again at the start when the clock was set back by ${minutes} minutes before it`, async () => {
       const { database, channel } = outbox;
-      outbox.now = systemClock.now();
+      outbox.now = systemTime.now();
       await store(1, 1);
       const [head] = await outbox.claim();
       if (head) await outbox.settle(failed(head, outbox.now, outbox.now + 2_000));
       const sent: string[] = [];
-      const clock = { now: () => systemClock.now() - minutes * 60_000 };
-      const worker = startWorker(database, channel, (body) => (sent.push(body), 200), { clock });
+      const time = { ...systemTime, now: () => systemTime.now() - minutes * 60_000 };
+      const worker = startWorker(database, channel, (body) => (sent.push(body), 200), { time });
       await eventually('it is delivered', () => sent.length === 1);
       await worker.stop();
     });
 
   it('keeps a pause of three days if the schedule has such pauses', async () => {
     const { database, channel } = outbox;
-    outbox.now = systemClock.now();
+    outbox.now = systemTime.now();
     const DAY_MS = 24 * 3_600_000;
     await store(1, 1);
     const [head] = await outbox.claim();
@@ -260,7 +260,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
 
   it('stops after the delivery under way when a feed is held, and goes on after the release', async () => {
     const { database, feed, channel } = outbox;
-    outbox.now = systemClock.now();
+    outbox.now = systemTime.now();
     await store(1, 5);
     const sent: number[] = [];
     await using worker = startWorker(database, channel, async (body) => {
@@ -284,7 +284,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
 
   it('sends nothing more after a 410, drops nothing, and goes on when the channel is resumed', async () => {
     const { database, channel } = outbox;
-    outbox.now = systemClock.now();
+    outbox.now = systemTime.now();
     const events = [7n, 8n, 9n].flatMap((token) => [eventIn(1, token), eventIn(2, token)]);
     await outbox.store(2, events);
     let answer = 410;
@@ -315,7 +315,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
   it('gives deliveries back whose claim is answered after a hold, and sends them after release', async () => {
     const { database, feed } = outbox;
     const events = [1n, 2n, 3n].map((token) => eventIn(1, token));
-    await record(database, feed, 1, events, systemClock.now());
+    await record(database, feed, 1, events, systemTime.now());
     const answer = newDeferred<undefined>();
     let [isClaimed, isDelayed] = [false, true];
     // The database has executed the statements, and its answers are delayed.

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Retraction, ServiceEvent } from '../../client/events';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
 import { fillChannel, restoreEvents } from '../../service/outbox/refill';
@@ -300,7 +301,7 @@ describeOnEngines('retractions', (on) => {
     for (const one of [subscriber, usual]) await one.takeAll();
     await outbox.database.db.deleteFrom('blocks').where('number', '<', 9).execute();
     outbox.now += 1;
-    return purgeEvents(outbox.database, SAMPLE_FEED, outbox.now);
+    return purgeEvents(systemTime, outbox.database, SAMPLE_FEED, outbox.now);
   };
 
   it('are purged after their event, with its rows under other ids', async () => {

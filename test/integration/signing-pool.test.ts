@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import {
   BusyError,
   CallerLeftError,
@@ -47,7 +48,7 @@ describe('the signing pool', () => {
     process.on('worker', onThread);
     pool = owned(
       'the signing pool',
-      await createSigningPool(settingsOf(issuer), { threads: THREADS }),
+      await createSigningPool(settingsOf(issuer), { time: systemTime, threads: THREADS }),
       'destroy',
     );
   });
@@ -164,7 +165,12 @@ describe('the signing pool', () => {
   }
 
   it('limits how many documents wait and how long, and drops one whose caller leaves at once', async () => {
-    const other = await createSigningPool(settingsOf(issuer), { threads: 1, waiting: 2, waitMs: 100 });
+    const other = await createSigningPool(settingsOf(issuer), {
+      time: systemTime,
+      threads: 1,
+      waiting: 2,
+      waitMs: 100,
+    });
     await other.prepare(preparationOf(bodyWith()));
     expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
     const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
@@ -214,7 +220,7 @@ describe('the signing pool', () => {
 
   it('ends a thread that takes too long, or whose caller left, but none that is still loading', async () => {
     const before = new Set(threads);
-    const options = { threads: 1, longestMs: 10, abandonedMs: 1 };
+    const options = { time: systemTime, threads: 1, longestMs: 10, abandonedMs: 1 };
     const other = await createSigningPool(settingsOf(issuer), options);
     const nextThread = (): Promise<Worker> =>
       eventually('a thread starts', () => {
@@ -243,7 +249,9 @@ describe('the signing pool', () => {
   it('does not start with a damaged key pair', async () => {
     const running = threads.length;
     const issuerKey = { ...issuer.keyPair, secretKeyMultibase: 'z42damaged' };
-    const refusal = await refusalOf(createSigningPool({ ...settingsOf(issuer), issuerKey }));
+    const refusal = await refusalOf(
+      createSigningPool({ ...settingsOf(issuer), issuerKey }, { time: systemTime }),
+    );
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(threads).to.have.lengthOf(running);
   });

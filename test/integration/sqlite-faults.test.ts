@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Kysely, sql } from 'kysely';
 import Sqlite from 'libsql';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openSqlite } from '../../service/database/open-sqlite';
 import type { Schema } from '../../service/database/schema';
@@ -38,7 +39,7 @@ function databaseWithNotes() {
 const open = async (path: string, patienceMs?: number): Promise<Database> =>
   owned(
     `database in ${path}`,
-    await openSqlite(path, patienceMs === undefined ? {} : { patienceMs }),
+    await openSqlite(path, { time: systemTime, ...(patienceMs !== undefined && { patienceMs }) }),
     'close',
   );
 
@@ -154,7 +155,7 @@ describe('SQLite while another connection holds a lock on the file', () => {
       return exec(statement);
     };
     for (const fail of [note(1), (db: Database['db']) => db.transaction().execute(note(1))]) {
-      const db = new Kysely<Schema>({ dialect: sqliteDialect(file, PATIENCE_MS) });
+      const db = new Kysely<Schema>({ dialect: sqliteDialect(systemTime, file, PATIENCE_MS) });
       await sql`insert or ignore into notes (n) values (1)`.execute(db);
       expect(await fail(db).catch(messageOf)).to.match(/UNIQUE constraint failed/);
       exec('rollback');

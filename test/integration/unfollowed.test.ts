@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { registryName } from '../../service/base/registry-name';
 import { createDatabaseJournal } from '../../service/journal/journal';
 import { mintingRightOf } from '../../service/journal/issuance';
@@ -32,7 +32,7 @@ describeOnEngines(
       const feed = await openSampleFeed(database);
       await record(database, feed, 3, [eventIn(1, 1n), eventIn(2, 1n), eventIn(3, 2n)], 0);
       await openFeed(database.db, `${DELIVERED}:0123456789abcdef`, 7, 1);
-      const journal = createDatabaseJournal(database, SCOPE, systemClock);
+      const journal = createDatabaseJournal(database, SCOPE, systemTime);
       for (let document = 0; document < 2; document++) await journal.add(preparedDocument(10));
       const failed = preparedDocument(10);
       await journal.add(failed);

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { openSqlite, openSqliteBesideService } from '../../service/database/open-sqlite';
@@ -13,6 +14,9 @@ import { temporaryFolder } from '../helpers/temporary-folder';
 const NOBODY = 65_534;
 const PAGE = 4_096;
 
+const openOfService = (folder: string): Promise<Database> => openSqlite(folder, { time: systemTime });
+const openOfCommand = (folder: string): Promise<Database> => openSqliteBesideService(systemTime, folder);
+
 describe('a database that cannot be opened', () => {
   let root: string;
   let folder: string;
@@ -20,7 +24,7 @@ describe('a database that cannot be opened', () => {
   beforeEach(async () => {
     root = temporaryFolder().path;
     folder = join(root, 'data');
-    await (await openSqlite(folder)).close();
+    await (await openOfService(folder)).close();
   });
 
   /** The database without its write-ahead log. */
@@ -34,7 +38,7 @@ describe('a database that cannot be opened', () => {
 
   /** Both the service and a command report the same. */
   async function expectRefused(code: string, path: string, dataDir = folder): Promise<void> {
-    for (const open of [openSqlite, openSqliteBesideService]) {
+    for (const open of [openOfService, openOfCommand]) {
       const error = await errorOf(openAndClose(open, dataDir));
       expect(error, open.name).to.include({ name: 'ConfigurationError', code });
       expect(error.message, open.name).to.include(path).and.include(String(error.remedy));
@@ -71,7 +75,7 @@ describe('a database that cannot be opened', () => {
       chmodSync(join(folder, path), 0o555);
       process.seteuid?.(NOBODY);
       try {
-        const error = await errorOf(openAndClose(openSqlite, folder));
+        const error = await errorOf(openAndClose(openOfService, folder));
         expect(error).to.include({ name: 'ConfigurationError', code: 'DATA_DIR_UNUSABLE' });
         expect(error.message).to.include(folder).and.include(String(error.remedy));
       } finally {
@@ -102,7 +106,7 @@ for (const engine of ENGINES)
       const place = databaseUrl === undefined ? join(dataDir, 'state.sqlite') : new URL(databaseUrl).host;
       for (const open of [
         () => openState(state as State),
-        () => openDatabaseBesideService({ dataDir, databaseUrl }),
+        () => openDatabaseBesideService(systemTime, { dataDir, databaseUrl }),
       ]) {
         const { name, code, message } = await errorOf(openAndClose(open, ''));
         expect({ name, code }).to.deep.equal({ name: 'ConfigurationError', code: 'DATABASE_NEWER' });

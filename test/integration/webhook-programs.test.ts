@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
@@ -43,7 +44,7 @@ describe('programs of docs/webhooks.md and of the API description', () => {
       url: receiver.url,
       headers: {},
       signingKeys: { key: signingKeyOf(privateKey), next: undefined },
-      clock: { now: Date.now },
+      time: systemTime,
       timeoutMs: 5_000,
       standardWebhooks: { secret },
     });

@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { HTTP, type CloudEvent } from 'cloudevents';
 import { expect } from 'chai';
 import { Webhook } from 'standardwebhooks';
+import { systemTime } from '../../service/base/time';
 import { jwksOf, signingKeyOf } from '../../service/base/signing-keys';
 import {
   createWebhookClient,
@@ -31,7 +32,7 @@ describe('third-party verifiers of webhooks', () => {
       url: receiver.url,
       headers: {},
       signingKeys,
-      clock: { now: () => now },
+      time: { ...systemTime, now: () => now },
       timeoutMs: 5_000,
       ...options,
     });

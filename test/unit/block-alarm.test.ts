@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockAlarm } from '../../service/watcher/follow-chain';
-import { VirtualTime } from '../helpers/mint-model/virtual-time';
+import { VirtualTime } from '../helpers/virtual-time';
 import { seededRandom } from '../helpers/seeded-random';
 
 const LONG = { shortest: 60_000, longest: 60_000 };
@@ -13,7 +13,8 @@ describe('the block alarm', () => {
     time = new VirtualTime();
     return time.during(seededRandom(1), play);
   };
-  const alarmOf = (client: object, pauses: typeof LONG) => createBlockAlarm(client as RpcClient, pauses);
+  const alarmOf = (client: object, pauses: typeof LONG) =>
+    createBlockAlarm(time, client as RpcClient, pauses);
 
   async function pauseOf(
     alarm: ReturnType<typeof createBlockAlarm>,

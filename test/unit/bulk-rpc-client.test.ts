@@ -3,45 +3,49 @@ import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { isThrottled, nodeErrorOf } from '../../service/chain/node-errors';
-import { createRpcClient } from '../../service/chain/rpc-client';
-import { hastenSuite } from '../helpers/eventually';
+import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { serve } from '../helpers/http-server';
+import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { owned } from '../helpers/resources';
 
-/** The client of a provider that answers so, until the block ends. */
-async function clientOf(listener: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
-  const server = await serve((request, response) => void listener(request, response));
-  return owned('client', createRpcClient(server.url, findNetwork('amoy') as Network, 'bulk'), 'destroy');
+/** Asks a provider that answers so. In virtual time: after a refusal, the pace is one request a second. */
+async function withClient<T>(
+  listener: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  ask: (client: RpcClient) => Promise<T>,
+): Promise<T> {
+  await using server = await serve((request, response) => void listener(request, response));
+  const time = new VirtualTime();
+  const made = createRpcClient(server.url, findNetwork('amoy') as Network, time, 'bulk');
+  await using client = owned('client', made, 'destroy');
+  tellOfRequests(client, time);
+  return await time.settled(ask(client));
 }
 
 const failureOf = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
 
 describe('a provider that throttles requests', () => {
-  // After a refusal, the pace is one request a second.
-  hastenSuite(4);
-
   it('is asked for a refused range again when other calls are throttled too', async () => {
     /** Number of the next requests that are refused. */
     let refusals = 2;
-    await using client = await clientOf(async (request, response) => {
+    const answerOf = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const { id, method } = (await json(request)) as { id: number; method: string };
       const result = method === 'eth_getLogs' ? [] : '0x1';
       if (refusals-- > 0) response.writeHead(429).end('Too Many Requests');
       else response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-    });
+    };
     const range = [{ fromBlock: '0x1', toBlock: '0x9' }];
-    const refused = await failureOf(client.send('eth_getLogs', range));
-    expect(isThrottled(refused), 'refused twice: it may be too wide').to.equal(true);
-    refusals = 1;
-    expect(await client.send('eth_blockNumber', [])).to.equal('0x1');
-    refusals = 1;
-    expect(await client.send('eth_getLogs', range)).to.deep.equal([]);
+    await withClient(answerOf, async (client) => {
+      const refused = await failureOf(client.send('eth_getLogs', range));
+      expect(isThrottled(refused), 'refused twice: it may be too wide').to.equal(true);
+      refusals = 1;
+      expect(await client.send('eth_blockNumber', [])).to.equal('0x1');
+      refusals = 1;
+      expect(await client.send('eth_getLogs', range)).to.deep.equal([]);
+    });
   });
 });
 
 describe('calls in batches', () => {
-  hastenSuite(4);
-
   /** Bodies of the received requests. */
   let requests: unknown[];
   let answer: (body: Call | Call[]) => Answer;
@@ -53,19 +57,21 @@ describe('calls in batches', () => {
 
   /** Results of one call for each number. `times`: how often all of them are sent. */
   async function callEach(numbers: number[], times = 1): Promise<unknown[]> {
-    await using client = await clientOf(async (request, response) => {
+    const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const body = (await json(request)) as Call | Call[];
       requests.push(body);
       const { status = 200, body: answered, text = JSON.stringify(answered), isDropped } = answer(body);
       if (isDropped) request.socket.destroy();
       else response.writeHead(status).end(text);
+    };
+    return withClient(answerTo, async (client) => {
+      const results: unknown[] = [];
+      for (let time = 0; time < times; time++) {
+        const params = numbers.map((number) => [number]);
+        results.push(...((await client.sendBatches?.('double', params)) ?? []));
+      }
+      return results;
     });
-    const results: unknown[] = [];
-    for (let time = 0; time < times; time++) {
-      const params = numbers.map((number) => [number]);
-      results.push(...((await client.sendBatches?.('double', params)) ?? []));
-    }
-    return results;
   }
 
   const areTogether = (): boolean[] => requests.map((body) => Array.isArray(body));

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createLogger } from '../../service/base/logger';
 import {
   createDeliverySlots,
@@ -18,7 +19,7 @@ describe('the slots of deliveries', () => {
     lines = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) };
     const logger = createLogger({ level: 'warn', mask: (text) => text, destination });
-    slots = createDeliverySlots({ most: MOST, logger });
+    slots = createDeliverySlots({ most: MOST, time: systemTime, logger });
   });
 
   /** Takes all slots that the channel gets, up to a number. */

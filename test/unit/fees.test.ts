@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FeeData, parseUnits, ZeroAddress } from 'ethers';
-import { systemTime } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import {
   highestGasPrice,
   namedTip,

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createGasStation, feesOf, type GasFees } from '../../service/chain/transactions';
 import { serve } from '../helpers/http-server';
 
@@ -20,7 +21,7 @@ describe('gas station', () => {
 
   const ask = async (handler: RequestListener, timeoutMs?: number): Promise<GasFees | Error> => {
     await using server = await serve(handler);
-    return await createGasStation(server.url, timeoutMs)().catch((error: Error) => error);
+    return await createGasStation(server.url, systemTime, timeoutMs)().catch((error: Error) => error);
   };
 
   it('is read over HTTP, and may give no priority fee', async () => {

@@ -5,12 +5,14 @@ import { json } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { isError } from 'ethers';
+import { systemTime, type Time } from '../../service/base/time';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { isRangeRefused, nodeErrorOf } from '../../service/chain/node-errors';
 import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
 import { serve as startServer, type TestServer } from '../helpers/http-server';
+import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { owned } from '../helpers/resources';
 
 const TIMEOUT_MS = 100;
@@ -23,7 +25,11 @@ describe('the RPC client over HTTP', () => {
   let open: Set<Socket>;
   let client: RpcClient;
 
-  async function serve(listener: RequestListener, timeoutMs = TIMEOUT_MS): Promise<void> {
+  async function serve(
+    listener: RequestListener,
+    timeoutMs = TIMEOUT_MS,
+    time: Time = systemTime,
+  ): Promise<void> {
     const sockets = new Set<Socket>();
     open = sockets;
     server = await startServer((request, response) => {
@@ -31,12 +37,12 @@ describe('the RPC client over HTTP', () => {
       request.socket.once('close', () => sockets.delete(request.socket));
       listener(request, response);
     });
-    client = clientOf('/v3?key=1', timeoutMs);
+    client = clientOf('/v3?key=1', timeoutMs, time);
   }
 
-  function clientOf(path: string, timeoutMs: number): RpcClient {
+  function clientOf(path: string, timeoutMs: number, time: Time = systemTime): RpcClient {
     const url = `${server.url.replace('//', '//user:key@')}${path}`;
-    const made = createRpcClient(url, findNetwork('31337') as Network, 'single', timeoutMs);
+    const made = createRpcClient(url, findNetwork('31337') as Network, time, 'single', timeoutMs);
     return owned(`client of ${path}`, made, 'destroy');
   }
 
@@ -181,8 +187,11 @@ describe('the RPC client over HTTP', () => {
   it("reads a node's error that has no id, and a result beside an error that is null", async () => {
     const error = { code: -32005, message: 'quota exceeded' };
     let answer: object = { id: null, error };
-    await serve((_, response) => response.end(JSON.stringify(answer)), LONG_MS);
-    expect(nodeErrorOf(await asked())).to.equal('quota exceeded');
+    // The words are those of a limit: the request is repeated after pauses of seconds.
+    const time = new VirtualTime();
+    await serve((_, response) => response.end(JSON.stringify(answer)), LONG_MS, time);
+    tellOfRequests(client, time);
+    expect(nodeErrorOf(await time.settled(asked()))).to.equal('quota exceeded');
     answer = { id: 2, result: '0x1', error: null };
     expect(await asked()).to.equal('0x1');
   });

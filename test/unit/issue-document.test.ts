@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { CallerLeftError, ChainError, SignerError, UnavailableError } from '../../service/base/errors';
 import {
   createAcceptDocument,
@@ -49,7 +50,7 @@ describe('issuing a document', () => {
     });
     const issuer = {
       signers: { issuer: readinessOf('issuer'), wallet: readinessOf('wallet') },
-      waitMs: 60_000,
+      time: { ...systemTime, now: () => 0 },
       checkChain: () => take('check'),
       async prepare(_: unknown, left?: AbortSignal) {
         left?.addEventListener('abort', () => (isSigningAbandoned = true));
@@ -79,7 +80,7 @@ describe('issuing a document', () => {
       },
     };
     const newUuid = (): string => '01937b4a-0000-7000-8000-000000000000';
-    issue = createAcceptDocument(issuer, { now: () => 0 }, newUuid)('BILL_OF_LADING').issue;
+    issue = createAcceptDocument(issuer, newUuid)('BILL_OF_LADING').issue;
   });
 
   interface Asked {

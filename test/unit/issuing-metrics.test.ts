@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { healthOf } from '../../service/observability/health';
 import {
   createIssuingReport,
@@ -141,7 +142,7 @@ describe('the report of issuing', () => {
     signing: () => signing,
     signers: () => signers,
     wallet: async () => wallet,
-    clock: { now: () => 4_500 },
+    time: { ...systemTime, now: () => 4_500 },
   };
   const shown = async (report: IssuingReport): Promise<unknown> =>
     JSON.parse(JSON.stringify(healthOf([], report, 0).issuing));
@@ -179,7 +180,10 @@ describe('the report of issuing', () => {
   });
 
   it('has no negative age when the clock of another process is ahead', async () => {
-    const { mints: counted } = await createIssuingReport({ ...sources, clock: { now: () => 0 } })(1_000);
+    const { mints: counted } = await createIssuingReport({
+      ...sources,
+      time: { ...systemTime, now: () => 0 },
+    })(1_000);
     expect(counted?.oldestSeconds).to.equal(0);
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { makeError } from 'ethers';
 import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { broadcast } from '../../service/chain/transactions';

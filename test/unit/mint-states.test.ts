@@ -1,4 +1,4 @@
-import { systemTime } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';

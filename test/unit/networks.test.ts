@@ -2,6 +2,7 @@ import { devNull } from 'node:os';
 import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { addressLink, transactionLink } from '../../cli/transactions';
 import { checkNode, hardhatNetworks, networkOf } from '../../deploy/networks';
 import { publishedContractsOf } from '../../deploy/published-contracts';
@@ -34,7 +35,7 @@ describe('networks', () => {
 
   it('have their fees estimated by the node, not by a plugin of ethers', () => {
     for (const network of NETWORKS) {
-      const client = createRpcClient('http://127.0.0.1:9', network);
+      const client = createRpcClient('http://127.0.0.1:9', network, systemTime);
       expect(client._network.plugins, network.name).to.deep.equal([]);
       client.destroy();
     }

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { errorOf } from '../helpers/error-of';
 import { NodeStates, type Vote } from '../../service/chain/node-states';
 import { AMOY, type FakeNode, withFakeNodes } from '../helpers/chain/fake-nodes';
-import type { VirtualTime } from '../helpers/mint-model/virtual-time';
+import type { VirtualTime } from '../helpers/virtual-time';
 
 /** Nodes that all answered at the start, as a test has them. */
 type Held = ReturnType<typeof held>;
@@ -36,7 +36,7 @@ function held(states: NodeStates, nodes: FakeNode[], time: VirtualTime) {
 
 const withStates = (count: number, act: (held: Held) => Promise<void>): Promise<void> =>
   withFakeNodes(count, async (nodes, time) => {
-    const states = new NodeStates(nodes, AMOY);
+    const states = new NodeStates(nodes, AMOY, time);
     await states.checkChains();
     await act(held(states, nodes, time));
     states.close();
@@ -145,7 +145,7 @@ describe('a node among several', () => {
   it('is not waited for when two others answered at the start', () =>
     withFakeNodes(3, async (nodes, time) => {
       nodes[0]!.absence = 'hanging';
-      const states = new NodeStates(nodes, AMOY);
+      const states = new NodeStates(nodes, AMOY, time);
       expect(await states.usable()).to.deep.equal(nodes.slice(1));
       expect(time.now()).to.be.lessThan(3_000);
       states.close();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { ConfigurationError, RequestError, type ServiceError, SigningError } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { parseBody } from '../../service/issuance/parse-body';
@@ -24,7 +25,7 @@ describe('preparing a document', () => {
 
   before(async () => {
     issuer = await createTestIssuer();
-    prepare = await createDocumentPreparer(settingsOf(issuer));
+    prepare = await createDocumentPreparer(systemTime, settingsOf(issuer));
   });
 
   const documentOf = async (body: string, number = 0): Promise<SignedCredential> => {
@@ -302,7 +303,7 @@ describe('preparing a document', () => {
       ...issuer.keyPair,
       secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3),
     };
-    const refusal = await errorOf(createDocumentPreparer({ ...settingsOf(issuer), issuerKey }));
+    const refusal = await errorOf(createDocumentPreparer(systemTime, { ...settingsOf(issuer), issuerKey }));
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(refusal.message)
       .to.match(/^DID_KEY_PAIRS is damaged/)

@@ -2,6 +2,7 @@ import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { EventStore } from '../../receiver/store';
+import { systemTime } from '../../service/base/time';
 import { loadConfig } from '../../service/config/config';
 import { openSqlite } from '../../service/database/open-sqlite';
 import { openFeed } from '../../service/outbox/feeds';
@@ -24,7 +25,7 @@ describe('files that only their owner may read', () => {
 
   /** The modes of all files of a database that is open and was written to. */
   async function modesWhileOpen(path: string): Promise<Record<string, string>> {
-    const database = await openSqlite(path);
+    const database = await openSqlite(path, { time: systemTime });
     stopLater(path, () => database.close());
     await openFeed(database.db, '31337:0x5b:00', 1, 1);
     return Object.fromEntries(readdirSync(path).map((name) => [name, modeOf(join(path, name))]));
@@ -45,7 +46,7 @@ describe('files that only their owner may read', () => {
 
   it('include the database files that a killed service left readable to others', async () => {
     const [running, copy] = [join(folder.path, 'running'), join(folder.path, 'copy')];
-    const database = await openSqlite(running);
+    const database = await openSqlite(running, { time: systemTime });
     await openFeed(database.db, '31337:0x5b:00', 1, 1);
     cpSync(running, copy, { recursive: true });
     await database.close();

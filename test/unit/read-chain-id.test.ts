@@ -4,23 +4,23 @@ import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlsOf } from '../../service/config/settings';
 import { errorOf } from '../helpers/error-of';
-import { hastenSuite } from '../helpers/eventually';
 import { serve } from '../helpers/http-server';
+import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { owned } from '../helpers/resources';
 
 const KEY = 'marked-key-0123456789';
 
 describe('reading the chain id of a node', () => {
-  // After a refusal, the pace is one request a second.
-  hastenSuite(4);
-
   /** The error when the node behind the network's own URL answers with this status and body. */
   async function failureOf(status: number, name: string, body = KEY): Promise<ServiceError> {
     const network = findNetwork(name) as Network;
     const [url] = rpcUrlsOf(network, network.rpcKey ? { [network.rpcKey]: KEY } : {});
     await using server = await serve((_request, response) => response.writeHead(status).end(body));
-    await using client = owned('client', createRpcClient(server.url, network, 'bulk'), 'destroy');
-    return await errorOf(readChainId(client, url, network));
+    // After a refusal, the pace is one request a second.
+    const time = new VirtualTime();
+    await using client = owned('client', createRpcClient(server.url, network, time, 'bulk'), 'destroy');
+    tellOfRequests(client, time);
+    return await time.settled(errorOf(readChainId(client, url, network)));
   }
 
   for (const [name, setting] of [

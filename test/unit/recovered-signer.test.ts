@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { hexlify, recoverAddress, Signature, SigningKey, toBeHex, Wallet, ZeroHash } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { privateKeyOf } from '../../service/config/setting-types';
 import { addressOf, signerOf } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
@@ -38,7 +39,7 @@ describe('a wallet in this process', () => {
   it('signs as ethers does, with 20 keys', async () => {
     for (let left = 20; left > 0; left--) {
       const privateKey = hexlify(randomBytes(32));
-      const [ours, theirs] = [openWallet({ privateKey }), new Wallet(privateKey)];
+      const [ours, theirs] = [openWallet(systemTime, { privateKey }), new Wallet(privateKey)];
       expect(ours.address).to.equal(theirs.address);
       const to = left % 2 ? theirs.address : null;
       const all = { to, data: hexlify(randomBytes(left)), chainId: left, nonce: left, gasLimit: 300_000n };

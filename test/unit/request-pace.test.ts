@@ -1,21 +1,19 @@
 import { expect } from 'chai';
 import { createRequestPace } from '../../service/chain/rpc-client';
-import { VirtualTime } from '../helpers/mint-model/virtual-time';
-import { seededRandom } from '../helpers/seeded-random';
+import { VirtualTime } from '../helpers/virtual-time';
 
 type Pace = ReturnType<typeof createRequestPace>;
 
 /** Plays with a pace. `timeFor`: milliseconds until this many requests may be sent. */
 function withPace(play: (pace: Pace, timeFor: (turns: number) => Promise<number>) => Promise<void>) {
   const time = new VirtualTime();
-  return time.during(seededRandom(1), async () => {
-    const pace = createRequestPace();
-    await play(pace, async (turns) => {
-      const since = time.now();
-      for (let turn = 0; turn < turns; turn++) await pace.turn();
-      return time.now() - since;
-    });
+  const pace = createRequestPace(time);
+  const played = play(pace, async (turns) => {
+    const since = time.now();
+    for (let turn = 0; turn < turns; turn++) await pace.turn();
+    return time.now() - since;
   });
+  return time.settled(played);
 }
 
 describe('the pace of requests to a provider', () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { BusyError } from '../../service/base/errors';
+import { systemTime } from '../../service/base/time';
 import { createSemaphore } from '../../service/base/semaphore';
 
 const here = new AbortController().signal;
@@ -15,7 +16,7 @@ async function refusal(acquired: Promise<unknown>): Promise<unknown> {
 
 describe('semaphore', () => {
   it('gives released permits in the order of requests', async () => {
-    const semaphore = createSemaphore({ permits: 2, waiting: 10, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(systemTime, { permits: 2, waiting: 10, waitMs: 60_000 }, BUSY);
     const [first, second] = [await semaphore.acquire(here), await semaphore.acquire(here)];
     const entered: string[] = [];
     const waiting = ['a', 'b', 'c'].map(async (name) => {
@@ -40,7 +41,7 @@ describe('semaphore', () => {
   });
 
   it('refuses callers beyond the limit of waiting ones, and counts permits and waiting callers', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 1, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 1, waitMs: 60_000 }, BUSY);
     const first = await semaphore.acquire(here);
     const second = semaphore.acquire(here);
     expect(await refusal(semaphore.acquire(here)))
@@ -54,7 +55,7 @@ describe('semaphore', () => {
   });
 
   it('refuses a caller after the longest wait, and keeps the permit for the next one', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 20 }, BUSY);
+    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 5, waitMs: 20 }, BUSY);
     const first = await semaphore.acquire(here);
     expect(await refusal(semaphore.acquire(here)))
       .to.be.instanceOf(BusyError)
@@ -64,7 +65,7 @@ describe('semaphore', () => {
   });
 
   it('passes over callers who have left', async () => {
-    const semaphore = createSemaphore({ permits: 1, waiting: 5, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 5, waitMs: 60_000 }, BUSY);
     const first = await semaphore.acquire(here);
     const leaving = new AbortController();
     const [gone, next] = [semaphore.acquire(leaving.signal), semaphore.acquire(here)];

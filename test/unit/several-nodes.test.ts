@@ -23,7 +23,7 @@ function withAnswers(
 ): Promise<void> {
   return withFakeNodes(answers.length, async (nodes, time) => {
     give(nodes, answers);
-    const { client, checkChain } = connectClients(nodes, AMOY);
+    const { client, checkChain } = connectClients(nodes, AMOY, time);
     await checkChain();
     await act(createFinalBlockReading(client, AMOY, 'finalized'), nodes, () => time.now());
     client.destroy();
@@ -137,8 +137,8 @@ describe('the final block of several nodes', () => {
 
 describe('the newest block of several nodes', () => {
   it('is that of a slow third node if one of the two others is far behind', () =>
-    withFakeNodes(3, async (nodes) => {
-      const { client, checkChain } = connectClients(nodes, AMOY);
+    withFakeNodes(3, async (nodes, time) => {
+      const { client, checkChain } = connectClients(nodes, AMOY, time);
       await checkChain();
       nodes[0]!.head = 50;
       nodes[2]!.latencyMs = 1_500;
@@ -146,6 +146,19 @@ describe('the newest block of several nodes', () => {
       nodes[0]!.head = 98;
       expect(await client.send('eth_blockNumber', [])).to.equal('0x62');
       client.destroy();
+    }));
+
+  it('is not compared again once the client is closed', () =>
+    withFakeNodes(3, async (nodes, time) => {
+      const { client, checkChain } = connectClients(nodes, AMOY, time);
+      await checkChain();
+      nodes[0]!.head = 50;
+      const asking = client.send('eth_blockNumber', []);
+      client.destroy();
+      await asking;
+      const asked = nodes.map((node) => node.asked.length);
+      await time.sleep(60_000);
+      expect(nodes.map((node) => node.asked.length)).to.deep.equal(asked);
     }));
 });
 
@@ -158,7 +171,7 @@ function described(answers: readonly TagAnswer[]): string {
 describe('several questions to several nodes', () => {
   it('go to a third node when one is late, although it answers others', () =>
     withFakeNodes(3, async (nodes, time) => {
-      const { client, checkChain } = connectClients(nodes, AMOY);
+      const { client, checkChain } = connectClients(nodes, AMOY, time);
       await checkChain();
       Object.assign(nodes[0]!, { hangs: ['eth_getBlockByNumber'] });
       const startedAt = time.now();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { shared, type Sharing } from '../../service/base/shared-answers';
 
 const never = (): Promise<never> => new Promise(() => undefined);
@@ -22,7 +23,7 @@ describe('a shared question', () => {
         count++;
         return answer();
       },
-      { clock: { now: () => now }, ...options },
+      { time: { ...systemTime, now: () => now }, ...options },
     );
 
   it('is asked anew for each later caller', async () => {

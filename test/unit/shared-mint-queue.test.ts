@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import pino from 'pino';
-import { systemTime } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
 import type { MintQueue } from '../../service/minting/mint-queue';

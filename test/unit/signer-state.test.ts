@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime, type Time } from '../../service/base/time';
 import { CallerLeftError, codeOf, SignerError } from '../../service/base/errors';
 import { createReadiness, SignerState } from '../../service/keys/signer-state';
 import { errorOf } from '../helpers/error-of';
@@ -17,7 +18,7 @@ describe('the state of a remote signer', () => {
   for (const [what, { code, answer, check }] of Object.entries(SIGNATURES))
     it(`is failing for half a minute after a ${what} signature, and a check ${check}`, async () => {
       let now = 1_000;
-      const state = new SignerState({ key: 'wallet', at: 'there' }, undefined, { now: () => now });
+      const state = new SignerState({ now: () => now }, { key: 'wallet', at: 'there' }, undefined);
       const checked = (): Promise<unknown> => state.ofCheck(Promise.resolve()).then(() => 'up', codeOf);
       expect(codeOf(await errorOf(state.ofSignature(answer())))).to.equal(code);
       now += 29_999;
@@ -30,7 +31,7 @@ describe('the state of a remote signer', () => {
 
   it('is up after a check when the clock was set back by an hour since a wrong signature', async () => {
     let now = 3_600_000;
-    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined, { now: () => now });
+    const state = new SignerState({ now: () => now }, { key: 'wallet', at: 'there' }, undefined);
     await errorOf(state.ofSignature(wrong()));
     now = 0;
     await state.ofCheck(Promise.resolve());
@@ -38,14 +39,14 @@ describe('the state of a remote signer', () => {
   });
 
   it('is failing with a wrong answer when a check cannot read the answer', async () => {
-    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined);
+    const state = new SignerState(systemTime, { key: 'wallet', at: 'there' }, undefined);
     const unread = Promise.reject(new TypeError('Cannot convert object to primitive value'));
     expect(codeOf(await errorOf(state.ofCheck(unread)))).to.equal('SIGNER_ANSWER_WRONG');
     expect(state.report()).to.include({ state: 'failing', code: 'SIGNER_ANSWER_WRONG', wrongAnswers: 1 });
   });
 
   it('is up after a signature, whatever failed before', async () => {
-    const state = new SignerState({ key: 'issuer', at: 'there' }, undefined);
+    const state = new SignerState(systemTime, { key: 'issuer', at: 'there' }, undefined);
     for (const answer of [wrong, refused, away]) {
       await errorOf(state.ofSignature(answer()));
       await state.ofSignature(Promise.resolve());
@@ -59,10 +60,10 @@ describe('waiting for a remote signer', () => {
   let checks: number;
   let answer: () => Promise<void>;
   const stays = (): AbortSignal => new AbortController().signal;
-  const readiness = (waitMs?: number) => {
-    const state = new SignerState({ key: 'wallet', at: 'there' }, undefined);
+  const readiness = (time = systemTime) => {
+    const state = new SignerState(systemTime, { key: 'wallet', at: 'there' }, undefined);
     const check = (): Promise<void> => (checks++, state.ofCheck(answer()));
-    return createReadiness({ check, report: () => state.report() }, waitMs);
+    return createReadiness(time, { check, report: () => state.report() });
   };
 
   beforeEach(() => {
@@ -89,11 +90,18 @@ describe('waiting for a remote signer', () => {
     await waits;
   });
 
+  /** A minute is over in a millisecond. */
+  const hastened: Time = {
+    ...systemTime,
+    elapsed: () => systemTime.elapsed() * 60_000,
+    later: (ms, work) => systemTime.later(ms / 60_000, work),
+  };
+
   it('fails in time with the failure of the signer, and when a check hangs', async () => {
     answer = refused;
-    expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_REFUSED');
+    expect(codeOf(await errorOf(readiness(hastened).ready(stays())))).to.equal('SIGNER_REFUSED');
     answer = () => new Promise(() => undefined);
-    expect(codeOf(await errorOf(readiness(1).ready(stays())))).to.equal('SIGNER_UNREACHABLE');
+    expect(codeOf(await errorOf(readiness(hastened).ready(stays())))).to.equal('SIGNER_UNREACHABLE');
   });
 
   it('ends at once with a wrong answer: waiting does not bring the signer back', async () => {

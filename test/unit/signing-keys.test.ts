@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { jwksOf, publicJwkOf, signingKeyAt, signingKeyOf } from '../../service/base/signing-keys';
 import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { verifySignature } from '../../receiver/verify';
@@ -61,7 +62,7 @@ describe('change of the signing key', () => {
       url: receiver.url,
       headers: {},
       signingKeys: { key, next: { key: next, from } },
-      clock: { now: () => now },
+      time: { ...systemTime, now: () => now },
       timeoutMs: 5_000,
     });
     stopLater('client', () => client.close());

@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/waiting';
 import { stopLater } from '../helpers/resources';
 
@@ -71,8 +71,8 @@ describe('work that may be slow', () => {
     const [slow, fast] = [newDeferred<number>(), newDeferred<number>()];
     const told: string[] = [];
     const works = [
-      toldIfSlow(slow.promise, () => told.push('slow')),
-      toldIfSlow(fast.promise, () => told.push('fast')),
+      toldIfSlow(systemTime, slow.promise, () => told.push('slow')),
+      toldIfSlow(systemTime, fast.promise, () => told.push('fast')),
     ];
     mock.timers.tick(2_999);
     fast.resolve(1);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { parseEther } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import type { TransactionFees } from '../../service/chain/transactions';
 import { createLogger } from '../../service/base/logger';
 import { createWalletReading } from '../../service/observability/issuing-report';
@@ -35,7 +36,7 @@ describe("the wallet's balance", () => {
       },
       readFees: async () => fees,
       keepMs: 60_000,
-      clock: { now: () => now },
+      time: { ...systemTime, now: () => now },
       logger,
     });
 

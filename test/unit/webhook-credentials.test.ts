@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemClock } from '../../service/base/clock';
+import { systemTime } from '../../service/base/time';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { loadConfig } from '../../service/config/config';
 import { createWebhookClient } from '../../service/delivery/attempt-delivery';
@@ -43,7 +43,7 @@ describe('user and password in the URL of a webhook', () => {
     const webhook = registries[0]?.webhook;
     if (webhook === undefined) throw new Error('the settings have no webhook');
     const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
-    await using client = owned('client', createWebhookClient({ ...target, clock: systemClock }), 'close');
+    await using client = owned('client', createWebhookClient({ ...target, time: systemTime }), 'close');
     for (const body of ['{}', '{"second": true}'])
       expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
     return requests;

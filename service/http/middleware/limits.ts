@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import { BusyError, CallerLeftError } from '../../base/errors';
 import { createSemaphore, type SemaphoreOptions } from '../../base/semaphore';
+import type { Time } from '../../base/time';
 import { aborted, LEAST, mostBytes, SMALL_BYTES, type LeastRate } from '../read-body';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
@@ -41,11 +42,12 @@ export interface BodyLimitsOptions {
  * the operating system slows their callers down. A caller who waits too long, or finds too many waiting, is
  * answered 503. A body that arrives too slowly is answered 408 and loses its permit.
  */
-export function limitBodies({ least = LEAST, ...options }: BodyLimitsOptions = {}): Middleware<
-  BodyLimitsState & CallerState
-> {
-  const large = permits('large documents', { ...LARGE, ...options.large });
-  const medium = permits('large documents', { ...MEDIUM, ...options.medium });
+export function limitBodies(
+  time: Time,
+  { least = LEAST, ...options }: BodyLimitsOptions = {},
+): Middleware<BodyLimitsState & CallerState> {
+  const large = permits(time, 'large documents', { ...LARGE, ...options.large });
+  const medium = permits(time, 'large documents', { ...MEDIUM, ...options.medium });
   return async (ctx, next) => {
     const bytes = mostBytes(ctx);
     const queue = bytes > LARGE_BYTES ? large : medium;
@@ -61,11 +63,12 @@ export function limitBodies({ least = LEAST, ...options }: BodyLimitsOptions = {
 
 /** Creates a function that waits for a permit, and resolves to one that releases it. */
 function permits(
+  time: Time,
   what: string,
   options: SemaphoreOptions,
   retryAfterMs = options.waitMs,
 ): (left: AbortSignal) => Promise<() => void> {
-  const semaphore = createSemaphore(options, `Too many ${what} at once: send it again later.`);
+  const semaphore = createSemaphore(time, options, `Too many ${what} at once: send it again later.`);
   return async (left) =>
     semaphore.acquire(left).catch((error: unknown) => {
       if (left.aborted) throw aborted();
@@ -80,8 +83,8 @@ const RETRY_AFTER_MS = 10_000;
  * request waits for minutes. Without a limit such requests would take all connections, also those of GET
  * /health, and a supervisor would consider the service dead.
  */
-export function callersAtOnce(most: number): Middleware<CallerState> {
-  const permit = permits('documents', { permits: most, waiting: 0, waitMs: 0 }, RETRY_AFTER_MS);
+export function callersAtOnce(time: Time, most: number): Middleware<CallerState> {
+  const permit = permits(time, 'documents', { permits: most, waiting: 0, waitMs: 0 }, RETRY_AFTER_MS);
   return async (ctx, next) => {
     const { res, req, state } = ctx;
     const leave = await permit(state.left);

@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import { cut } from '../../base/errors';
 import type { Logger } from '../../base/logger';
+import type { Time } from '../../base/time';
 import type { TokenFacts } from '../../console/sessions';
 import type { Role } from '../../console/views';
 
@@ -26,15 +27,15 @@ export interface RequestState extends AccessState {
  * Gives every request an id, in `X-Request-Id` and in each of its log lines, and logs one line after its
  * answer.
  */
-export function requestLog(logger: Logger, newId: () => string): Middleware<RequestState> {
+export function requestLog(time: Time, logger: Logger, newId: () => string): Middleware<RequestState> {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');
     const requestId = ACCEPTABLE_REQUEST_ID.test(sent) ? sent : newId();
     ctx.set('X-Request-Id', requestId);
     ctx.state.log = logger.child({ requestId });
-    const start = performance.now();
+    const start = time.elapsed();
     await next();
-    const ms = Math.round(performance.now() - start);
+    const ms = Math.round(time.elapsed() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');
     const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { BusyError, messageOf } from '../../base/errors';
+import { type Time, timeAt } from '../../base/time';
 import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
 import {
   callerLeft,
@@ -49,7 +50,7 @@ const MOST_UNMINED = 1_000;
 const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
-export function answerDocuments({ answer }: OperationRouter, parts: DocumentParts): void {
+export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
   const { apiKey, acceptDocument, issuedDocuments } = parts;
   let unmined = 0;
 
@@ -61,16 +62,16 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
       ctx.state.accepted = acceptDocument(ctx.params.documentId ?? '');
       await next();
     },
-    callersAtOnce(parts.callersAtOnce ?? Infinity),
+    callersAtOnce(time, parts.callersAtOnce ?? Infinity),
     async (ctx, next) => {
       ctx.state.idempotencyKey = idempotencyKeyOf(ctx);
       await next();
     },
     declaredBody,
-    limitBodies(parts.bodyLimits),
+    limitBodies(time, parts.bodyLimits),
     async (ctx) => {
       const { log, accepted, idempotencyKey: key, leave, left, session } = ctx.state;
-      const { body, requestHash } = await createBody(ctx);
+      const { body, requestHash } = await createBody(time, ctx);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
       // GET /documents/{tokenId} has to exist for the caller.
@@ -158,11 +159,13 @@ export function answerDocuments({ answer }: OperationRouter, parts: DocumentPart
  *   request have the same hash.
  */
 export async function createBody(
+  time: Time,
   ctx: Context & { state: Pick<CreateState, 'accepted' | 'least'> },
 ): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
   const { accepted, least } = ctx.state;
   const hash = createHash('sha256').update(`${accepted.documentType}\n`);
   const body = await arrived(
+    time,
     ctx,
     readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk)),
     least,
@@ -211,7 +214,7 @@ function shown({ tokenId, credentialId, blNumber, beneficiary, holder, ...issuan
     owner: beneficiary,
     holder,
     state,
-    createdAt: new Date(createdAt).toISOString(),
+    createdAt: timeAt(createdAt),
     txHash,
     failure,
   };

@@ -24,7 +24,7 @@ const CHECKED = { large: { permits: 4, waiting: 20 } };
  * @param overview that of the console, if there is one.
  */
 export function answerQuestions(
-  { answer }: OperationRouter,
+  { time, answer }: OperationRouter,
   answers: Answers,
   overview?: () => Promise<Pick<Overview, 'revision'>>,
 ): void {
@@ -81,9 +81,13 @@ export function answerQuestions(
     ctx.body = event;
   });
 
-  const large = [callerLeft, declaredBodyUpTo(CHECKED_BYTES), limitBodies(CHECKED)] as RouterMiddleware[];
+  const large = [
+    callerLeft,
+    declaredBodyUpTo(CHECKED_BYTES),
+    limitBodies(time, CHECKED),
+  ] as RouterMiddleware[];
   const bodyOf = (ctx: Context): Promise<Uint8Array<ArrayBuffer>> =>
-    arrived(ctx, readBody(ctx.req, CHECKED_BYTES));
+    arrived(time, ctx, readBody(ctx.req, CHECKED_BYTES));
   answer<CallerState>(CREDENTIALS.verifyCredential, ...(large as []), async (ctx) => {
     sendJson(ctx, await answers.verify(await bodyOf(ctx), ctx.state.left));
   });

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { timeAt } from '../../base/time';
 import type { RegistryName } from '../../base/registry-name';
 import type { Selection } from '../../outbox/redeliver';
 import type { UndeliveredPage, UndeliveredQuery } from '../../outbox/undelivered';
@@ -80,7 +81,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
     ctx.body = deliveries.map(({ nextAttemptAt, ...one }) => ({
       ...one,
-      nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString(),
+      nextAttemptAt: nextAttemptAt === null ? null : timeAt(nextAttemptAt),
     }));
   });
 }

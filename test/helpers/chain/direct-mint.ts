@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { systemTime } from '../../../service/base/time';
 import { networkOfChain } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
@@ -79,7 +80,7 @@ export async function historyOf(
   { node, registryAddress }: Pick<LocalSetup, 'node' | 'registryAddress'>,
   tokenId: bigint,
 ): Promise<TokenHistory> {
-  const client = createRpcClient(node.url, networkOfChain(31337));
+  const client = createRpcClient(node.url, networkOfChain(31337), systemTime);
   try {
     return await readTokenHistory(client, await createRegistryFinder(client, registryAddress)(), tokenId);
   } finally {

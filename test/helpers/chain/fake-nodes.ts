@@ -2,8 +2,7 @@ import { makeError, toQuantity } from 'ethers';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import type { Node } from '../../../service/chain/node-states';
 import type { RpcClient } from '../../../service/chain/rpc-client';
-import { VirtualTime } from '../mint-model/virtual-time';
-import { seededRandom } from '../seeded-random';
+import { VirtualTime } from '../virtual-time';
 
 /** A network with a block every two seconds. */
 export const AMOY = findNetwork('80002') as Network;
@@ -76,5 +75,5 @@ export async function withFakeNodes(
 ): Promise<void> {
   const time = new VirtualTime();
   const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`http://node-${index + 1}`, time));
-  await time.during(seededRandom(1), () => act(nodes, time));
+  await time.settled(act(nodes, time));
 }

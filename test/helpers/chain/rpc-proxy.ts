@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { Transaction } from 'ethers';
 import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
 import { owned } from '../resources';
+import { neverAnswer } from '../virtual-time';
 
 /** The fate of a JSON-RPC call when the connection fails. */
 export type Fault =
@@ -18,7 +19,9 @@ export type Fault =
   /** The connection breaks before the node receives the call. */
   | 'drop request'
   /** The node answers, and the connection breaks before the caller receives the answer. */
-  | 'drop answer';
+  | 'drop answer'
+  /** The call is never answered. */
+  | 'hang';
 
 /** An answer of JSON-RPC. */
 export type RpcAnswer = { result: unknown } | { error: { code: number; message: string; data?: unknown } };
@@ -107,7 +110,7 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
       const { method, params = [] } = call as RpcCall;
       calls.push(method);
       requests.push({ method, params });
-      return answerCall(nodeUrl, call as object, decide);
+      return answerCall(nodeUrl, call as object, decide, () => neverAnswer(request.headers));
     };
     waiting++;
     response.on('close', () => waiting--);
@@ -170,10 +173,19 @@ async function serve(
 }
 
 /** The answer to one call with its id; undefined breaks the connection. */
-async function answerCall(nodeUrl: string, call: object, decide: Answerer): Promise<unknown> {
+async function answerCall(
+  nodeUrl: string,
+  call: object,
+  decide: Answerer,
+  onHang: () => void,
+): Promise<unknown> {
   const { id, method, params = [] } = call as RpcCall & { id: unknown };
   const forward: Forward = async (changed = params) => ask(nodeUrl, { ...call, params: changed });
   const decision = await decide(method, params, forward);
+  if (decision === 'hang') {
+    onHang();
+    return new Promise(() => undefined);
+  }
   if (decision === 'drop request') return undefined;
   if (decision === 'drop answer') return void (await forward());
   const answer = decision === 'none' ? await forward() : decision;

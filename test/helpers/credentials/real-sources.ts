@@ -1,7 +1,7 @@
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import { NETWORKS } from '../../../service/chain/networks';
-import { systemClock } from '../../../service/base/clock';
-import { fetchJson } from '../../../service/did/fetch-json';
+import { systemTime } from '../../../service/base/time';
+import { fetchJson, type FetchJson } from '../../../service/did/fetch-json';
 import { resolveDidWeb } from '../../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 import { readTokenState } from '../../../service/registry/read-token-state';
@@ -14,15 +14,16 @@ import type { LocalSetup } from '../chain/local-setup';
  * contexts of its issuer are fetched.
  */
 export function realSources(local: LocalSetup, nodeUrl = local.node.url): VerificationSources {
+  const fetched: FetchJson = (url) => fetchJson(systemTime, url);
   return {
     knownContexts: createDocumentLoader('https://verifier.example/contexts/bill-of-lading-v1.json'),
-    fetchJson,
-    resolveDid: resolveDidWeb,
-    clock: systemClock,
+    fetchJson: fetched,
+    resolveDid: (did) => resolveDidWeb(did, fetched),
+    clock: systemTime,
     async readToken({ chainId, registry, tokenId }) {
       const network = NETWORKS.find((known) => known.chainId === chainId);
       if (!network) throw new Error(`chain ${chainId}`);
-      const client = createRpcClient(nodeUrl, network);
+      const client = createRpcClient(nodeUrl, network, systemTime);
       try {
         const { contracts } = await createRegistryFinder(client, registry)();
         return await readTokenState(client, contracts, tokenId);

@@ -5,6 +5,8 @@ import * as digitalBazaar from '@digitalbazaar/vc';
 import { getDocumentLoader } from '@trustvc/w3c-context';
 import type * as trustVc from '@trustvc/w3c-vc';
 import type { JsonRpcProvider } from 'ethers';
+import { systemTime } from '../../../service/base/time';
+import { fetchJson } from '../../../service/did/fetch-json';
 import { resolveDidWeb } from '../../../service/did/resolve-did-web';
 import type { SignedCredential } from '../../../service/issuance/sign';
 
@@ -71,7 +73,7 @@ export async function loaderOfTheirs(
 ): Promise<TheirLoader> {
   const contextUrl = contexts.at(-1) ?? '';
   const context: unknown = await (await fetch(`${serviceUrl}${new URL(contextUrl).pathname}`)).json();
-  const resolution = await resolveDidWeb(issuer);
+  const resolution = await resolveDidWeb(issuer, (url) => fetchJson(systemTime, url));
   if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
   const { document } = resolution;
   const others = await getDocumentLoader({ [contextUrl]: context } as Record<string, never>);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Kysely, Migrator, PostgresDialect } from 'kysely';
 import Sqlite from 'libsql';
 import { Pool } from 'pg';
+import { systemTime } from '../../../service/base/time';
 import { migrations } from '../../../service/database/migrations/all';
 import { sqliteDialect } from '../../../service/database/sqlite-driver';
 import { toCloudEvent, type CloudEvent, type RegistryIdentity } from '../../../service/events/cloud-event';
@@ -99,7 +100,7 @@ function dialectOf({ DATA_DIR, DATABASE_URL }: State['settings']) {
     return new PostgresDialect({ pool });
   }
   mkdirSync(DATA_DIR, { recursive: true, mode: 0o700 });
-  return sqliteDialect(new Sqlite(join(DATA_DIR, 'state.sqlite')), 1_000);
+  return sqliteDialect(systemTime, new Sqlite(join(DATA_DIR, 'state.sqlite')), 1_000);
 }
 
 function earlierEvent(feed: string, event: RegistryEvent, body: CloudEvent): EarlierRow {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pino from 'pino';
+import { systemTime } from '../../../service/base/time';
 import type { Database } from '../../../service/database/database';
 import { openDatabase } from '../../../service/database/open-database';
 import { postgresDatabase } from './postgres';
@@ -34,7 +35,7 @@ export async function newState(engine: Engine): Promise<State | undefined> {
 /** Opens the state as the service does. */
 export async function openState({ settings }: Pick<State, 'settings'>): Promise<Database & AsyncDisposable> {
   const location = { dataDir: settings.DATA_DIR, databaseUrl: settings.DATABASE_URL };
-  const database = await openDatabase(location, pino({ level: 'silent' }));
+  const database = await openDatabase(systemTime, location, pino({ level: 'silent' }));
   return owned(`the open database of ${settings.DATA_DIR}`, database, 'close');
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import pino from 'pino';
-import { systemClock } from '../../../service/base/clock';
+import { systemTime } from '../../../service/base/time';
 import { openDatabase } from '../../../service/database/open-database';
 import { createDatabaseJournal } from '../../../service/journal/journal';
 
@@ -11,9 +11,13 @@ const [dataDir = '', chainId, registryAddress = '', issuer = ''] = process.argv.
  * token is the hash of its document. Prints each id once its document is stored.
  */
 async function addDocuments(): Promise<never> {
-  const database = await openDatabase({ dataDir, databaseUrl: undefined }, pino({ level: 'silent' }));
+  const database = await openDatabase(
+    systemTime,
+    { dataDir, databaseUrl: undefined },
+    pino({ level: 'silent' }),
+  );
   const scope = { chainId: Number(chainId), registryAddress, issuer };
-  const journal = createDatabaseJournal(database, scope, systemClock);
+  const journal = createDatabaseJournal(database, scope, systemTime);
   for (;;) {
     const document = new Uint8Array(randomBytes(randomInt(4) === 0 ? 5_000 : randomInt(300_000, 6_000_000)));
     const tokenId = createHash('sha256').update(document).digest('hex');

@@ -5,7 +5,7 @@ import type {
   MintTransaction,
   Unfinished,
 } from '../../../service/journal/issuance';
-import { systemTime, type Time } from '../../../service/base/clock';
+import { systemTime, type Time } from '../../../service/base/time';
 import type { MintProgress } from '../../../service/journal/mint-progress';
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import { systemClock } from '../../../service/base/clock';
+import { systemTime } from '../../../service/base/time';
 import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
@@ -18,10 +18,10 @@ export function startWorker(
   channel: number,
   post: (body: string) => number | Promise<number>,
   {
-    clock = systemClock,
+    time = systemTime,
     concurrency = 2,
     schedule = realisedOptions({}).retry,
-  }: Partial<Pick<DeliveryWorkerOptions, 'clock' | 'concurrency' | 'schedule'>> = {},
+  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'concurrency' | 'schedule'>> = {},
 ): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
   const worker = startDeliveryWorker({
@@ -32,10 +32,10 @@ export function startWorker(
     schedule,
     concurrency,
     timeoutMs: 1_000,
-    clock,
+    time,
     random: () => 0,
     newId: randomUUID,
-    slots: createDeliverySlots({ most: 1_000, logger }).newShare(false),
+    slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
     logger,
     onAttempt: () => undefined,
   });

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import type { ChainEventPayload } from '../../../client/events';
-import { systemClock } from '../../../service/base/clock';
+import { systemTime } from '../../../service/base/time';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
@@ -71,7 +71,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
   async function follow(registry: Registry): Promise<void> {
     const { identity } = registry;
     const name = `${identity.chainId}:${identity.registryAddress}:0123456789abcdef`;
-    const feed = await openFeed(database.db, name, 1, systemClock.now());
+    const feed = await openFeed(database.db, name, 1, systemTime.now());
     const delivery = deliveryOf(database);
     await delivery.start(name);
     Object.assign(registry, { delivery, isRead: true });
@@ -84,7 +84,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
         const range = { events, blocks: [{ number: block, hash: hashOf(block) }], oldestKept: 0 };
         const from = tick();
         const whole = { ...range, nextBlock: block + 1 };
-        const { channels } = await recordRange(database, feed, identity, whole, systemClock.now());
+        const { channels } = await recordRange(database, feed, identity, whole, systemTime.now());
         const to = tick();
         delivery.wake(channels);
         recorded.push(...events.map((event) => ({ event, from, to })));
@@ -162,9 +162,9 @@ function deliveryOf(database: Database): FeedDelivery {
   const signingKeys = signingKeysOfTest();
   return createFeedDelivery({
     database,
-    clock: systemClock,
+    time: systemTime,
     logger: pino({ level: 'silent' }),
-    slots: createDeliverySlots({ most: 1_000, logger: pino({ level: 'silent' }) }),
+    slots: createDeliverySlots({ most: 1_000, time: systemTime, logger: pino({ level: 'silent' }) }),
     targetOf({ subscription, definition, secrets, state }: Channel) {
       if (definition === null) return undefined;
       const row = { name: subscription, definition, secrets, state };

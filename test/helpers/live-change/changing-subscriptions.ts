@@ -1,4 +1,4 @@
-import { systemClock } from '../../../service/base/clock';
+import { systemTime } from '../../../service/base/time';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import type { Database } from '../../../service/database/database';
 import { createSubscriptions, type Subscriptions } from '../../../service/subscriptions/manage-subscriptions';
@@ -102,6 +102,6 @@ function managed({ database, onChanged }: ChangingOptions): Subscriptions {
       signingKeys: signingKeysOfTest(),
       subscriptionFailingAfterMinutes: 1,
     },
-    { database, clock: systemClock, onChanged: async () => onChanged() },
+    { database, time: systemTime, onChanged: async () => onChanged() },
   );
 }

@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../seeded-random';
 import type { UnsteadyChain } from './unsteady-chain';
 import type { History } from '../scenario';
-import type { VirtualTime } from './virtual-time';
+import type { VirtualTime } from '../virtual-time';
 
 /**
  * The faults that a scenario may have:

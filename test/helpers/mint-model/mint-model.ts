@@ -11,7 +11,7 @@ import { Service, type ServiceLife } from './service';
 import { UnsteadyChain } from './unsteady-chain';
 import { BLOCK_MS, UnsteadyNetwork } from './unsteady-network';
 import { UnsteadySigner } from './unsteady-signer';
-import { VirtualTime } from './virtual-time';
+import { VirtualTime } from '../virtual-time';
 import { History, type ScenarioResult } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { DEPLOYER } from '../chain/local-setup';

@@ -1,6 +1,5 @@
 import { createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
 import type { Network } from '../../../service/chain/networks';
-import type { Transport } from '../../../service/chain/transport';
 import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
 import type { TransactionSigner } from '../../../service/keys/transaction-signer';
@@ -12,7 +11,7 @@ import type { SeededRandom } from '../seeded-random';
 import type { History } from '../scenario';
 import type { ScenarioParts } from './faults';
 import type { LyingProvider, Mortal } from './lying-provider';
-import type { VirtualTime } from './virtual-time';
+import { tellOfRequests } from '../virtual-time';
 
 const LONGEST_DOWN_MS = 4_000;
 const LONGEST_LIFE_MS = 15_000;
@@ -127,8 +126,8 @@ export class ServiceLife implements Mortal {
     this.#ended = new Promise<never>((_, reject) => (this.#end = reject));
     // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
-    this.#client = createRpcClient(proxy.url, network);
-    tellOfRequests(this.#client as RpcClient & { transport: Transport }, parts.time);
+    this.#client = createRpcClient(proxy.url, network, parts.time);
+    tellOfRequests(this.#client, parts.time);
     this.journal = mortalJournal(journal, parts, random, this);
     this.#queue = createMintQueue({
       ...queueOptions(this.#client, proxy.url, network),
@@ -189,12 +188,6 @@ export class ServiceLife implements Mortal {
     this.#end(new Error('the process has ended'));
     this.#stopped ??= this.#queue.stop();
   }
-}
-
-/** Stops virtual time while a request of the client is running. */
-function tellOfRequests({ transport }: { transport: Transport }, time: VirtualTime): void {
-  const send = transport.send.bind(transport);
-  transport.send = (payload) => time.real(send(payload));
 }
 
 type LogField = 'node' | 'tokenId' | 'nonce' | 'attempts' | 'reason';

@@ -2,7 +2,7 @@ import { Transaction, Wallet, type TransactionRequest } from 'ethers';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import type { RpcAnswer } from '../chain/rpc-proxy';
 import type { NodeInProcess } from './place';
-import type { VirtualTime } from './virtual-time';
+import type { VirtualTime } from '../virtual-time';
 
 /** A transaction that a node of the network has had. It may be mined as long as its nonce is not used. */
 export interface HeardTransaction {

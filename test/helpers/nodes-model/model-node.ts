@@ -9,7 +9,7 @@ import { answerUpTo } from '../mint-model/lying-provider';
 import { NETWORK } from '../mint-model/mint-model';
 import { ClientInProcess } from '../mint-model/place';
 import { hex, type UnsteadyChain } from '../mint-model/unsteady-chain';
-import type { VirtualTime } from '../mint-model/virtual-time';
+import type { VirtualTime } from '../virtual-time';
 import type { SeededRandom } from '../seeded-random';
 
 /**
@@ -74,6 +74,7 @@ export class ModelNode extends ClientInProcess {
   lie: Lie = 'honest';
   program: NodeProgram | undefined;
   absence: Absence | undefined;
+  readonly time: VirtualTime;
   readonly #delayMs: number;
   #behind = 0;
   #forkedAt = 0;
@@ -90,6 +91,7 @@ export class ModelNode extends ClientInProcess {
   ) {
     const options = ethersOptionsOf(NETWORK);
     super(undefined, options.staticNetwork, options);
+    this.time = observed.time;
     this.#delayMs = observed.random.below(LONGEST_DELAY_MS);
   }
 

@@ -22,7 +22,7 @@ import { ADMIN_KEY, type MintPlace } from '../mint-model/place';
 import { loggerInto } from '../mint-model/service';
 import { UnsteadyChain } from '../mint-model/unsteady-chain';
 import { BLOCK_MS } from '../mint-model/unsteady-network';
-import { VirtualTime } from '../mint-model/virtual-time';
+import { VirtualTime } from '../virtual-time';
 import { newIssuance, queueOptions } from '../processes/running-mint-queue';
 import { History, type ScenarioResult } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
@@ -108,6 +108,7 @@ export class NodesScenario {
       connectClients(
         this.#nodes.map((node) => ({ name: node.name, client: node.client })),
         NETWORK,
+        this.#time,
         logger,
       ),
     );
@@ -267,7 +268,10 @@ export class NodesScenario {
     const { signal } = this.#stopping;
     const findRegistry = createRegistryFinder(client, this.place.registryAddress);
     const readFinalBlock = createFinalBlockReading(client, NETWORK, CONFIRMATIONS);
-    const alarm = createBlockAlarm(client, { shortest: 500 + this.#random.below(2_000), longest: 6_000 });
+    const alarm = createBlockAlarm(this.#time, client, {
+      shortest: 500 + this.#random.below(2_000),
+      longest: 6_000,
+    });
     const span = createBlockSpan(2_000);
     let cursor: FeedCursor = {
       nextBlock: this.#nextBlock,

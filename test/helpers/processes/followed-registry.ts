@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { CallerTiming } from '../../../service/composition/issuing';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { readConfirmations } from '../../../service/chain/networks';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
@@ -11,6 +10,7 @@ import { withoutId } from '../receiver/delivery-promises';
 import { startRecordingReceiver } from '../receiver/recording-receiver';
 import { startService, type LogLine, type RunningService } from './running-service';
 import type { LocalSetup } from '../chain/local-setup';
+import { VirtualTime } from '../virtual-time';
 import { startRpcProxy, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 
 /** The status of the answers to events: always the same, or chosen for each event. */
@@ -19,6 +19,13 @@ export type WebhookStatus = number | ((event: CloudEvent) => number | Promise<nu
 /** A service that follows the setup's registry from the next block on, and a receiver of its events. */
 export interface FollowedRegistry {
   service: RunningService;
+  /**
+   * Its time. It is virtual, unless the service issues: then callers wait for it. It stands still while a
+   * test waits for anything but `until`.
+   */
+  time: VirtualTime | undefined;
+  /** Lets time pass until there is a value other than undefined and false, and returns the value. */
+  until<T>(this: void, what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>>;
   /**
    * Every verified event that arrived, in order, including repetitions and those answered with a failure.
    */
@@ -54,7 +61,6 @@ export interface Following {
   config?: object;
   /** Defaults to the next block. */
   fromBlock?: number;
-  callerTiming?: CallerTiming;
 }
 
 /**
@@ -71,7 +77,7 @@ export async function whileFollowing(
   following: Following,
   act: (followed: FollowedRegistry) => Promise<void>,
 ): Promise<void> {
-  const { name = `followed-${++services}`, settings: own, config, callerTiming = {} } = following;
+  const { name = `followed-${++services}`, settings: own, config } = following;
   const fromBlock = following.fromBlock ?? (await local.client.getBlockNumber()) + 1;
   const [attempted, accepted]: [CloudEvent[], CloudEvent[]] = [[], []];
   let status: WebhookStatus = 200;
@@ -96,14 +102,18 @@ export async function whileFollowing(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  let service = await startService(settings, { callerTiming });
+  const time = settings.WALLET_PRIVATE_KEY === '' ? VirtualTime.ofRequests() : undefined;
+  const until = <T>(what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>> =>
+    time === undefined ? eventually(what, probe) : time.until(what, probe);
+  const parts = time && { time };
+  let service = await startService(settings, parts);
   const confirmations = readConfirmations(settings.CONFIRMATIONS ?? '0') ?? 0;
   const finalBlock = async (): Promise<number> =>
     typeof confirmations === 'number'
       ? (await local.client.getBlockNumber()) - confirmations
       : ((await local.client.getBlock(confirmations))?.number ?? 0);
   const caughtUp = async (): Promise<void> => {
-    await eventually('everything is read', async () => {
+    await until('everything is read', async () => {
       const next = (await finalBlock()) + 1;
       const { feeds } = await healthOf(service.url);
       return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock === next);
@@ -112,13 +122,15 @@ export async function whileFollowing(
   const settled = async (): Promise<void> => {
     await caughtUp();
     const waiting = () => metricOf(service.url, 'etr_deliveries_waiting');
-    await eventually('everything is delivered', async () => (await waiting()) === 0);
+    await until('everything is delivered', async () => (await waiting()) === 0);
   };
   try {
     await act({
       get service() {
         return service;
       },
+      time,
+      until,
       attempted,
       accepted,
       answer: (next) => void (status = next),
@@ -133,7 +145,7 @@ export async function whileFollowing(
       async restart(meanwhile) {
         await service.stop();
         await meanwhile();
-        service = await startService(settings, { callerTiming });
+        service = await startService(settings, parts);
       },
     });
   } finally {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
+import { systemTime } from '../../../service/base/time';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
 import type { AcceptDocument, IssueDocument, KeptDocument } from '../../../service/issuance/issue-document';
 import type { DocumentBytes } from '../../../service/journal/issuance';
-import { listen } from '../../../service/http/server';
+import { listen, type ListenOptions } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
 import { leaveUnchecked } from '../described-answers';
 import { owned } from '../resources';
@@ -37,6 +38,7 @@ export interface RunningHttpApp extends AsyncDisposable {
 /** Creates it. It cannot issue documents unless the options say how. */
 export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof createHttpApp> {
   return createHttpApp({
+    time: systemTime,
     acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
     didDocumentPath: 'none',
     domain: undefined,
@@ -55,7 +57,7 @@ export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof 
 /** Starts it on a free port. It cannot issue documents unless the options say how. */
 export async function startHttpApp(
   options: Partial<HttpAppOptions>,
-  ofServer: Parameters<typeof listen>[3] = {},
+  ofServer: Partial<ListenOptions> = {},
 ): Promise<RunningHttpApp> {
   const log: LogLine[] = [];
   const destination = new Writable({
@@ -66,12 +68,10 @@ export async function startHttpApp(
   });
   const logger = createLogger({ level: 'debug', mask: (text) => text, destination });
   const handle = newHttpApp({ logger, ...options }).callback();
-  const server = await listen(
-    (request, response) => void handle(request, response),
-    '127.0.0.1',
-    0,
-    ofServer,
-  );
+  const server = await listen((request, response) => void handle(request, response), '127.0.0.1', 0, {
+    time: systemTime,
+    ...ofServer,
+  });
   leaveUnchecked(server.url);
   const { url } = server;
   return owned(`HTTP application on ${url}`, { url, log, close: () => server.close() }, 'close');

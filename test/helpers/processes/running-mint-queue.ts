@@ -4,7 +4,7 @@ import { getAddress } from 'ethers';
 import { readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
-import { systemTime } from '../../../service/base/clock';
+import { systemTime } from '../../../service/base/time';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { openWallet } from '../../../service/keys/wallet';
@@ -12,7 +12,7 @@ import { mintTopics } from '../../../service/minting/mint-chain';
 import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
-import { VirtualTime } from '../mint-model/virtual-time';
+import { tellOfRequests, VirtualTime } from '../virtual-time';
 import { owned } from '../resources';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 import { DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../chain/local-setup';
@@ -53,7 +53,7 @@ export function queueOptions(
     client,
     network,
     confirmations: network.confirmations,
-    wallet: openWallet({ privateKey: DEPLOYER_KEY }),
+    wallet: openWallet(systemTime, { privateKey: DEPLOYER_KEY }),
     checkChain: createChainCheck(client, url, network),
     readFees: () =>
       readFees({
@@ -85,9 +85,8 @@ export async function startQueue(
       return { error: { code: -32000, message: 'the test refuses what is not in the journal' } };
     return decide(method, params, forward);
   });
-  const client = createRpcClient(proxy.url, network);
-  const send = client.send.bind(client);
-  if (time instanceof VirtualTime) client.send = (...call) => time.real(send(...call));
+  const client = createRpcClient(proxy.url, network, time);
+  if (time instanceof VirtualTime) tellOfRequests(client, time);
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };
   const queue = createMintQueue({

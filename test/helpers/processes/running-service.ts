@@ -4,6 +4,7 @@ import { loadConfig } from '../../../service/config/config';
 import { createLogger } from '../../../service/base/logger';
 import { secretMasker } from '../../../service/base/mask-secrets';
 import { owned } from '../resources';
+import { settled } from '../virtual-time';
 
 /** A line of the service's log. */
 export type LogLine = Record<string, unknown> & { msg?: string };
@@ -18,7 +19,7 @@ export interface RunningService extends AsyncDisposable {
 /** Starts the service with exactly these settings, on a free port. */
 export async function startService(
   settings: Record<string, string>,
-  replaced?: ReplacedParts,
+  replaced: ReplacedParts = {},
 ): Promise<RunningService> {
   const config = loadConfig({ PORT: '0', ...settings });
   const log: LogLine[] = [];
@@ -29,7 +30,8 @@ export async function startService(
     },
   });
   const logger = createLogger({ level: 'debug', mask: secretMasker(config.secrets), destination });
-  const app = await startApp(config, logger, replaced);
+  const { time } = replaced;
+  const app = await settled(time, startApp(config, logger, replaced));
   const { url } = app;
-  return owned(`service on ${url}`, { url, log, stop: () => app.stop() }, 'stop');
+  return owned(`service on ${url}`, { url, log, stop: () => settled(time, app.stop()) }, 'stop');
 }

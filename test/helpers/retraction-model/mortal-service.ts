@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { signingKeyOf } from '../../../service/base/signing-keys';
+import { systemTime } from '../../../service/base/time';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createRpcClient } from '../../../service/chain/rpc-client';
 import type { Database } from '../../../service/database/database';
@@ -57,13 +58,14 @@ export class MortalService {
           await addSubscription(file, { config: { retractions: true } }, name);
     const mortal = mortalDatabase(file);
     const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.nextUrl(life)]));
-    const clock = { now: () => Date.now() + (life - 1) * LEASES_END_AFTER_MS };
+    const now = (): number => systemTime.now() + (life - 1) * LEASES_END_AFTER_MS;
+    const time = { ...systemTime, now };
     const logger = pino({ level: 'silent' });
     const delivery = createFeedDelivery({
       database: mortal.database,
-      clock,
+      time,
       logger,
-      slots: createDeliverySlots({ most: 1_000, logger: logger }),
+      slots: createDeliverySlots({ most: 1_000, time, logger }),
       targetOf: ({ subscription }) => ({
         url: urls.get(subscription) ?? '',
         headers: {},
@@ -75,7 +77,7 @@ export class MortalService {
       restorePurged: async () => undefined,
       onAttempt: () => undefined,
     });
-    const client = createRpcClient(rpcUrl, NETWORK, 'bulk');
+    const client = createRpcClient(rpcUrl, NETWORK, time, 'bulk');
     const { chainKey, chainId } = NETWORK;
     const follower = new RegistryFollower({
       client,
@@ -85,9 +87,8 @@ export class MortalService {
       readFinalBlock: async (headBlock) => headBlock,
       finalityDepth,
       pauses: { shortest: 5, longest: 10 },
-      progressEveryMs: 1_000_000,
       database: mortal.database,
-      clock,
+      time,
       logger,
       mask: (text) => text,
       checkChain: () => Promise.resolve(),

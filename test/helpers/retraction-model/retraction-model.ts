@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemTime } from '../../../service/base/time';
 import { historyOf, isOfChain, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
 import type { ChainEvent, Retraction, ServiceEvent } from '../../../client/events';
 import { findNetwork, type Network } from '../../../service/chain/networks';
@@ -213,7 +214,7 @@ async function differences(
     histories.set(history, [...(histories.get(history) ?? []), event]);
   }
   const source = `urn:service:31337:${registryAddress.toLowerCase()}`;
-  const client = createRpcClient(rpcUrl, findNetwork('31337') as Network);
+  const client = createRpcClient(rpcUrl, findNetwork('31337') as Network, systemTime);
   try {
     const { contracts } = await createRegistryFinder(client, registryAddress)();
     for (const tokenId of TOKENS) {

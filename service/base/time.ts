@@ -4,7 +4,10 @@ export interface Clock {
   now(): number;
 }
 
-/** All that a part knows of time. Tests pass in a time that stands still until they let it pass. */
+/**
+ * All that the program knows of time. The composition root and the commands pass in the machine's. Tests pass
+ * in a time that stands still until they let it pass.
+ */
 export interface Time extends Clock {
   /** Milliseconds of a clock that nobody sets: only the difference of two of its times has a meaning. */
   elapsed(): number;
@@ -21,9 +24,6 @@ export const systemTime: Time = {
     return () => clearTimeout(timer);
   },
 };
-
-/** The machine's clock. */
-export const systemClock: Clock = systemTime;
 
 /** A time (epoch milliseconds) as ISO 8601 in UTC. */
 export function timeAt(milliseconds: number): string {

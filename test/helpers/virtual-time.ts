@@ -1,6 +1,11 @@
+import { channel } from 'node:diagnostics_channel';
+import type { IncomingHttpHeaders } from 'node:http';
 import timersPromises from 'node:timers/promises';
-import type { Time } from '../../../service/base/clock';
-import type { SeededRandom } from '../seeded-random';
+import type { Time } from '../../service/base/time';
+import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Transport } from '../../service/chain/transport';
+import { stopLater } from './resources';
+import type { SeededRandom } from './seeded-random';
 
 /** Work that is due at a time. */
 interface Due {
@@ -12,8 +17,15 @@ interface Due {
 
 /** Longer than any real work takes: after this time, an end was forgotten. */
 const HANGS_AFTER_MS = 60_000;
+/** The turns of the event loop without new work after which the work has ended. */
+const QUIET_TURNS = 4;
 /** The longest wait of a test, in virtual time. */
 const LONGEST_MS = 3_600_000;
+
+/** Waits for a promise, in virtual time by letting it pass. */
+export async function settled<T>(time: Time | undefined, promise: Promise<T>): Promise<T> {
+  return time instanceof VirtualTime ? time.settled(promise) : promise;
+}
 
 /**
  * Virtual time. It stands still while real work is running, and then jumps to the next work that is due.
@@ -35,9 +47,19 @@ export class VirtualTime implements Time {
   readonly #realSetTimeout = globalThis.setTimeout;
   readonly #realClearTimeout = globalThis.clearTimeout;
 
-  /** Virtual milliseconds since the beginning. */
+  /** @param beginning what `now` says at first. */
+  constructor(private readonly beginning = 0) {}
+
+  /** A time that begins now, and stands still while a request of this process is under way. */
+  static ofRequests(): VirtualTime {
+    const time = new VirtualTime(Date.now());
+    stopLater('the requests of a virtual time', standStillForRequests(time));
+    return time;
+  }
+
+  /** The beginning, and the virtual milliseconds since. */
   now(): number {
-    return this.#now;
+    return this.beginning + this.#now;
   }
 
   /** Marks the beginning of real work; `end` marks its end. */
@@ -57,6 +79,16 @@ export class VirtualTime implements Time {
       return await work;
     } finally {
       this.end();
+    }
+  }
+
+  /** Waits, within real work, for something that only happens when time passes, or never. */
+  async aside<T>(awaited: Promise<T>): Promise<T> {
+    this.end();
+    try {
+      return await awaited;
+    } finally {
+      this.begin();
     }
   }
 
@@ -178,7 +210,8 @@ export class VirtualTime implements Time {
       await nextTurn();
       if (this.#underWay > 0) continue;
       this.onQuiet();
-      await nextTurn();
+      // Some statements of a database are followed by a turn of the event loop.
+      for (let turn = 0; turn < QUIET_TURNS; turn++) await nextTurn();
       if (this.#underWay === 0 && this.#begun === begun && this.#order === order) return;
     }
   }
@@ -193,6 +226,57 @@ export class VirtualTime implements Time {
       };
     });
   }
+}
+
+/** A request of undici, as its channels tell of it. */
+interface UndiciRequest {
+  addHeader(name: string, value: string): void;
+}
+
+const NUMBER_HEADER = 'x-number-of-request';
+/** The ends of the requests under way, by number. */
+const ENDS = new Map<string, () => void>();
+let lastNumber = 0;
+
+/** The request is not answered any more. No virtual time stands still for it. */
+export function neverAnswer(headers: IncomingHttpHeaders): void {
+  ENDS.get(String(headers[NUMBER_HEADER]))?.();
+}
+
+/** Requests of undici and of `fetch`. The result ends it. */
+function standStillForRequests(time: VirtualTime): () => void {
+  const numbers = new WeakMap<UndiciRequest, string>();
+  const begin = (message: unknown): void => {
+    const { request } = message as { request: UndiciRequest };
+    const number = String(++lastNumber);
+    numbers.set(request, number);
+    request.addHeader(NUMBER_HEADER, number);
+    ENDS.set(number, () => {
+      ENDS.delete(number);
+      time.end();
+    });
+    time.begin();
+  };
+  const end = (message: unknown): void => {
+    const { request } = message as { request: UndiciRequest };
+    ENDS.get(numbers.get(request) ?? '')?.();
+  };
+  const listeners: [name: string, listener: (message: unknown) => void][] = [
+    ['undici:request:create', begin],
+    ['undici:request:trailers', end],
+    ['undici:request:error', end],
+  ];
+  for (const [name, listener] of listeners) channel(name).subscribe(listener);
+  return () => {
+    for (const [name, listener] of listeners) channel(name).unsubscribe(listener);
+  };
+}
+
+/** Stops virtual time while a request of the client is running. */
+export function tellOfRequests(client: RpcClient, time: VirtualTime): void {
+  const { transport } = client as RpcClient & { transport: Transport };
+  const send = transport.send.bind(transport);
+  transport.send = (payload) => time.real(send(payload));
 }
 
 /** The result of `setTimeout`. */
