@@ -159,8 +159,6 @@ export interface MintQueueOptions {
   mask: (text: string) => string;
   observer: MintObserver;
   time: Time;
-  /** Times that tests shorten. */
-  timing?: Partial<MintTiming>;
 }
 
 /** The queue's waiting times in milliseconds, and its limits. */

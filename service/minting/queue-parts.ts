@@ -25,7 +25,7 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
     recorder: new MintRecorder({ ...options, states, stopping }),
     terms: new TransactionTerms(options),
     width: new BroadcastWidth(network.local, time),
-    timing: { ...timingFor(client, network), ...options.timing },
+    timing: timingFor(client, network),
   };
 }
 

@@ -49,7 +49,7 @@ export type Fault = keyof typeof CHANCES;
 /** The share of scenarios that have a given fault. */
 const SHARE = 0.5;
 const MOST_SPELLS = 3;
-const LONGEST_SPELL_MS = 14_000;
+const LONGEST_SPELL_MS = 28_000;
 
 interface Spell {
   from: number;

@@ -3,7 +3,6 @@ import { messageOf } from '../../../service/base/errors';
 import { type Issuance, scopeName } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
-import type { MintTiming } from '../../../service/minting/mint';
 import { FaultPlan, type ScenarioParts } from './faults';
 import { LyingProvider } from './lying-provider';
 import type { MintPlace } from './place';
@@ -31,22 +30,12 @@ export const NETWORK: Network = {
   confirmations: CONFIRMATIONS,
   blockTimeMs: BLOCK_MS,
 };
-export const TIMING: MintTiming = {
-  pollMs: 800,
-  patienceMs: 6_000,
-  presenceMs: 4_000,
-  replaceAfterMs: 12_000,
-  mostReplacements: 5,
-  deferMs: 4_000,
-  registryMs: 15_000,
-  finalCheckMs: 10_000,
-};
 const FEWEST_CALLERS = 4;
 const MOST_CALLERS = 8;
-const SHORTEST_MS = 15_000;
-const LONGEST_MS = 45_000;
+const SHORTEST_MS = 30_000;
+const LONGEST_MS = 90_000;
 /** The time in which everything must become final after the faults end. */
-const SETTLED_WITHIN_MS = 150_000;
+const SETTLED_WITHIN_MS = 600_000;
 
 /** The scenario of a seed. No other may run in this place at the same time. */
 export class MintScenario {
@@ -97,7 +86,6 @@ export class MintScenario {
       journal: this.#watched(createDatabaseJournal(place.database, journalScope, clock)),
       registryAddress: place.registryAddress,
       network: NETWORK,
-      timing: TIMING,
     });
     const callers = FEWEST_CALLERS + this.#random.below(MOST_CALLERS - FEWEST_CALLERS + 1);
     this.#callers = Array.from(
@@ -226,7 +214,7 @@ export class MintScenario {
 }
 
 /** The longest time until a caller repeats a failed request. */
-const LONGEST_PAUSE_MS = 4_000;
+const LONGEST_PAUSE_MS = 8_000;
 
 /** A caller that repeats its request, with an Idempotency-Key, until it has one document. */
 class Caller {

@@ -4,7 +4,6 @@ import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
 import type { TransactionSigner } from '../../../service/keys/transaction-signer';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
-import type { MintTiming } from '../../../service/minting/mint';
 import { startRpcProxy, type RpcProxy } from '../chain/rpc-proxy';
 import { queueOptions } from '../processes/running-mint-queue';
 import type { SeededRandom } from '../seeded-random';
@@ -13,8 +12,8 @@ import type { ScenarioParts } from './faults';
 import type { LyingProvider, Mortal } from './lying-provider';
 import { tellOfRequests } from '../virtual-time';
 
-const LONGEST_DOWN_MS = 4_000;
-const LONGEST_LIFE_MS = 15_000;
+const LONGEST_DOWN_MS = 8_000;
+const LONGEST_LIFE_MS = 30_000;
 /** The most steps before a kill. Steps are statements of the journal and sent transactions. */
 const MOST_STEPS = 60;
 /** The share of processes that are stopped gracefully, if processes are killed at all. */
@@ -87,7 +86,6 @@ interface ServiceSurroundings {
   wallet: TransactionSigner;
   registryAddress: string;
   network: Network;
-  timing: MintTiming;
 }
 
 /** The proxy never forwards a call. */
@@ -118,7 +116,7 @@ export class ServiceLife implements Mortal {
   }
 
   private constructor(
-    { parts, random, journal, wallet, network, timing, registryAddress }: ServiceSurroundings,
+    { parts, random, journal, wallet, network, registryAddress }: ServiceSurroundings,
     private readonly death: Death,
     private readonly proxy: RpcProxy,
   ) {
@@ -136,7 +134,6 @@ export class ServiceLife implements Mortal {
       journal: this.journal,
       logger: loggerInto(parts.history),
       time: parts.time,
-      timing,
     });
     if (death && 'afterMs' in death) void parts.time.sleep(death.afterMs).then(() => this.#mayBeKilled());
   }

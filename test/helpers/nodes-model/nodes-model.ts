@@ -17,7 +17,7 @@ import type { FeedCursor } from '../../../service/outbox/feeds';
 import { drawProgram } from '../chain/other-nodes';
 import { randomCounting } from '../chain/unusual-logs';
 import { createMemoryJournal } from '../database/memory-journal';
-import { CONFIRMATIONS, NETWORK, TIMING } from '../mint-model/mint-model';
+import { CONFIRMATIONS, NETWORK } from '../mint-model/mint-model';
 import { ADMIN_KEY, type MintPlace } from '../mint-model/place';
 import { loggerInto } from '../mint-model/service';
 import { UnsteadyChain } from '../mint-model/unsteady-chain';
@@ -135,7 +135,6 @@ export class NodesScenario {
       journal: this.#journal,
       logger,
       time: this.#time,
-      timing: TIMING,
     });
     const following = this.#follow(reading);
     const mints = FEWEST_MINTS + this.#random.below(MOST_MINTS - FEWEST_MINTS + 1);
