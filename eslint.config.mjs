@@ -35,6 +35,22 @@ const LINES_AND_CHAIN = [
   ...['**/registry/**', '**/database/**', '**/chain/**'],
 ];
 
+const EVERYWHERE = [
+  { selector: 'ImportDeclaration[source.value=/^(node:)?process$/]', message: 'Use the global process.' },
+  {
+    selector: "ImportDeclaration[source.value='zod'] > ImportSpecifier",
+    message: "Import * as z: the bundles then leave out zod's messages in 40 languages.",
+  },
+];
+/** All ways to read or await the machine's time. */
+const REAL_TIME = [
+  'CallExpression[callee.name=/^set(Timeout|Interval)$/]',
+  'MemberExpression[object.name=/^(Date|performance)$/][property.name="now"]',
+  'MemberExpression[object.name="AbortSignal"][property.name="timeout"]',
+  'NewExpression[callee.name="Date"][arguments.length=0]',
+  'ImportDeclaration[source.value=/timers.promises$/] > ImportSpecifier[imported.name=/^set(Timeout|Interval)$/]',
+].map((selector) => ({ selector, message: 'Use the time that is passed in. CONTRIBUTING.md, Time' }));
+
 export default tseslint.config(
   {
     ignores: [
@@ -69,18 +85,13 @@ export default tseslint.config(
         'error',
         { object: 'process', property: 'env', message: 'Settings are read in config.ts alone.' },
       ],
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'ImportDeclaration[source.value=/^(node:)?process$/]',
-          message: 'Use the global process.',
-        },
-        {
-          selector: "ImportDeclaration[source.value='zod'] > ImportSpecifier",
-          message: "Import * as z: the bundles then leave out zod's messages in 40 languages.",
-        },
-      ],
+      'no-restricted-syntax': ['error', ...EVERYWHERE],
     },
+  },
+  {
+    files: ['service/**/*.ts', 'test/**/*.ts'],
+    ignores: ['service/base/time.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...EVERYWHERE, ...REAL_TIME] },
   },
   {
     files: ['console/**'],

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { lookup } from 'node:dns';
 import pino from 'pino';
+import { createLifecycle } from '../service/base/lifecycle';
 import { systemTime } from '../service/base/time';
 import { createLogger } from '../service/base/logger';
 import { secretMasker } from '../service/base/mask-secrets';
@@ -97,7 +98,8 @@ export function deliver(database: Database): FeedDelivery {
       return targetOf(stored, signingKeys, { rules: { allowPrivate: true, allowLoopback: true }, lookup });
     },
     restorePurged: async () => undefined,
-    onAttempt: () => undefined,
+    lifecycle: createLifecycle(),
+    registry: 'operations',
   });
   return { ...delivery, stop: () => delivery.stop().finally(() => destination.end()) };
 }

@@ -6,6 +6,7 @@ import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
 import { rememberChecksums } from './base/checksums';
+import { systemTime } from './base/time';
 import { commandHint } from './config/tenant';
 
 /** Time for requests and deliveries in flight to finish after a signal. */
@@ -78,13 +79,13 @@ function secretsIfAny(): string[] {
 
 async function stop(signal: string, stopApp: () => Promise<void>, logger: Logger): Promise<void> {
   logger.info({ signal }, 'stopping');
-  setTimeout(() => {
+  systemTime.later(STOP_WITHIN_MS, () => {
     logger.warn(
       'not everything finished in time: open requests are cut off, ' +
         'and deliveries continue after the next start',
     );
     process.exit(0);
-  }, STOP_WITHIN_MS).unref();
+  });
   await stopApp();
   logger.info('stopped');
   process.exit(0);

@@ -101,8 +101,8 @@ export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>):
 }
 
 /**
- * Works with a signal that aborts after so many milliseconds, with the reason of `AbortSignal.timeout` or this
- * one.
+ * Works with a signal that aborts after so many milliseconds, with the reason of `AbortSignal.timeout` or
+ * this one.
  */
 export async function within<T>(
   time: Time,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
+import { createLifecycle, type Lifecycle } from '../base/lifecycle';
 import { systemTime, type Time } from '../base/time';
 import { ChainError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -24,12 +25,13 @@ import { confirmationsOf, startIssuing } from './issuing';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
 import { startObserving } from './observing';
-import { createAnswering, type OperatorConsole, startConsole } from './operator-console';
+import { createAnswering, startConsole } from './operator-console';
 import { createSubscribing } from './subscribing';
 
-/** Parts that tests replace: the time, the name lookup of event delivery, and the tunnel's library. */
+/** Parts that tests replace. `lookup` finds the addresses of sinks, `load` the tunnel's library. */
 export interface ReplacedParts {
   time?: Time;
+  lifecycle?: Lifecycle;
   lookup?: LookupFunction;
   load?: TunnelOptions['load'];
 }
@@ -44,7 +46,7 @@ export interface ReplacedParts {
 export async function startApp(
   config: Config,
   logger: Logger,
-  { time = systemTime, lookup, load }: ReplacedParts = {},
+  { time = systemTime, lifecycle = createLifecycle(), lookup, load }: ReplacedParts = {},
 ) {
   const { client, checkChain, report } = connectNodes(config.rpcUrls, config.network, time, 'single', logger);
   const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
@@ -66,8 +68,8 @@ export async function startApp(
   try {
     const database = await waitFor('the database', openDatabase(time, config, logger));
     open.push(() => database.close());
-    const metrics = createMetrics();
-    const outcomes = createMintOutcomes(metrics, time);
+    const metrics = createMetrics(lifecycle);
+    const outcomes = createMintOutcomes(lifecycle, time);
     const issuing = await waitFor(
       'the threads that sign',
       startIssuing(config, {
@@ -77,6 +79,7 @@ export async function startApp(
         database,
         outcomes,
         time,
+        lifecycle,
         logger,
       }),
     );
@@ -86,19 +89,12 @@ export async function startApp(
     const stored = await readRegistries(database.db);
     const registries = config.registries.length + stored.length;
     const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
-    let console: OperatorConsole | undefined = undefined;
     const eventDelivery = await startEventDelivery(config, {
       database,
       slots: createDeliverySlots({ most: connections, time, logger }),
       targetOf: subscribing.targetOf,
       time,
-      observer: {
-        recorded: metrics.recorded,
-        attempted(registry, outcome) {
-          metrics.attempted(registry, outcome);
-          console?.attempted(outcome);
-        },
-      },
+      lifecycle,
       logger,
     });
     open.push(() => eventDelivery.stop());
@@ -121,13 +117,14 @@ export async function startApp(
       time,
       metrics,
       outcomes,
+      lifecycle,
       logger,
       timing: {},
     });
     open.push(() => observing.stop());
     const answering = createAnswering(config, { ...lines, time });
     open.push(() => answering?.checking.stop());
-    console = startConsole(config, { ...lines, client, observing, answering, time });
+    const console = startConsole(config, { ...lines, client, observing, answering, time, lifecycle });
     open.push(() => console?.stop());
 
     if ('missing' in issuer) {

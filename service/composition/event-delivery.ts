@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -15,7 +16,6 @@ import {
   readRegistries,
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
-import type { Metrics } from '../observability/metrics';
 import { OPERATIONS } from '../events/conditions';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
@@ -36,7 +36,7 @@ export type EventDelivery = Awaited<ReturnType<typeof startEventDelivery>>;
 interface FeedParts {
   database: Database;
   time: Time;
-  observer: Pick<Metrics, 'recorded' | 'attempted'>;
+  lifecycle: Lifecycle;
   logger: Logger;
   slots: DeliverySlots;
   /** Undefined: the events of the channel wait. */
@@ -63,7 +63,7 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
     targetOf: (channel) => parts.targetOf(channel, undefined),
     // No chain has them.
     restorePurged: async () => undefined,
-    onAttempt: (outcome) => parts.observer.attempted(OPERATIONS, outcome),
+    registry: OPERATIONS,
   });
 
   /** Stops the feeds that are not wanted, and starts those that are missing. */
@@ -195,7 +195,7 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
 }
 
 function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
-  const { database, time, observer, slots } = parts;
+  const { database, time, lifecycle, slots } = parts;
   const { network, rpcUrls, address, startBlock, confirmations, pauses } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);
@@ -203,7 +203,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
   if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
   const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
-  const read = { client, registryAddress: address, identity, startBlock, database, time };
+  const read = { client, lifecycle, registryAddress: address, identity, startBlock, database, time };
   const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
   const delivery = createFeedDelivery({
     database,
@@ -212,7 +212,8 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     slots,
     targetOf,
     restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
-    onAttempt: (outcome) => observer.attempted(name, outcome),
+    lifecycle,
+    registry: name,
   });
   let opened: string | undefined;
   const follower = new RegistryFollower({
@@ -229,7 +230,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     },
     onHeld: () => delivery.hold(),
     onDue(events, channels) {
-      if (events > 0) observer.recorded(name, events);
+      if (events > 0) lifecycle.emit('recorded', name, events);
       delivery.wake(channels);
     },
   });

@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -47,6 +48,7 @@ export async function startIssuing(
     nodes?: () => NodeReport[] | undefined;
     database: Database;
     outcomes: MintOutcomes;
+    lifecycle: Lifecycle;
     time: Time;
     logger: Logger;
   },
@@ -62,7 +64,7 @@ export async function startIssuing(
       isMinting: () => false,
       stop: async () => undefined,
     };
-  const { client, checkChain, nodes, database, outcomes, time, logger } = parts;
+  const { client, checkChain, nodes, database, outcomes, time, lifecycle, logger } = parts;
   const { network } = config;
   const wallet = openWallet(time, walletKey, logger);
   const { address: walletAddress } = wallet;
@@ -107,7 +109,7 @@ export async function startIssuing(
         readFees: () => readFees(fees),
         logger,
         mask: secretMasker(config.secrets),
-        observer: outcomes,
+        lifecycle,
         time,
       }),
   });

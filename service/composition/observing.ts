@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
@@ -34,6 +35,7 @@ export function startObserving(
     /** Created before issuing and event delivery, which report to it. */
     metrics: Metrics;
     outcomes: Pick<MintOutcomes, 'recent'>;
+    lifecycle: Lifecycle;
     issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
     eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
     time: Time;
@@ -42,7 +44,7 @@ export function startObserving(
     timing: Partial<CheckTiming> & { longMintSeconds?: number };
   },
 ) {
-  const { database, metrics, outcomes, issuing, eventDelivery, time, logger, timing } = parts;
+  const { database, metrics, outcomes, lifecycle, issuing, eventDelivery, time, logger, timing } = parts;
   const { db } = database;
   const { scope } = issuing;
   const registry = ownRegistryOf(config);
@@ -76,7 +78,7 @@ export function startObserving(
       blockTimeMs: registry.network.blockTimeMs,
       time,
       logger,
-      contradicted: metrics.contradicted,
+      contradicted: () => lifecycle.emit('contradicted'),
       recentMints: outcomes.recent,
       readAgain: (block) =>
         eventDelivery.feedOf(registryName(registry.network.chainId, registry.address))?.readAgain(block),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createAnswers } from '../answers/answers';
 import { createCheckingPool } from '../answers/checking-pool';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { RpcClient } from '../chain/rpc-client';
@@ -50,6 +51,7 @@ export interface ConsoleParts {
   observing: Pick<Observing, 'conditions'>;
   answering: ReturnType<typeof createAnswering>;
   time: Time;
+  lifecycle: Lifecycle;
 }
 
 /** The overview does not wait: it shows the last report until this one arrives. */
@@ -61,13 +63,17 @@ export type OperatorConsole = NonNullable<ReturnType<typeof startConsole>>;
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts) {
   const { adminApiKey, consoleReadKey: readKey, network } = config;
-  const { client, database, issuing, eventDelivery, observing, answering, time } = parts;
+  const { client, database, issuing, eventDelivery, observing, answering, time, lifecycle } = parts;
   if (adminApiKey === undefined || answering === undefined) return undefined;
   const { db } = database;
   const feeds = () => eventDelivery.feeds;
   const samples = startSamples(time, feeds);
   const missing = 'missing' in issuing.issuer ? issuing.issuer.missing : [];
   let attempts = 0;
+  lifecycle.on('attempted', (_, outcome) => {
+    attempts++;
+    if (outcome === 'delivered') samples.delivered();
+  });
   const overview = createOverview({
     time,
     currency: network.currency,
@@ -94,11 +100,6 @@ export function startConsole(config: Config, parts: ConsoleParts) {
     overview,
     facts: () =>
       factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
-    /** Counts an attempt to deliver. */
-    attempted(this: void, outcome: 'delivered' | 'failed' | 'dead'): void {
-      attempts++;
-      if (outcome === 'delivered') samples.delivered();
-    },
     stop: samples.stop,
   };
 }

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { buildConnector, Client } from 'undici';
+import type { Happenings, Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { RetrySchedule } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
@@ -21,8 +22,9 @@ export interface AttemptOptions {
   time: Time;
   random: () => number;
   logger: Logger;
-  /** Called with the outcome of each attempt. */
-  onAttempt(outcome: 'delivered' | 'failed' | 'dead'): void;
+  lifecycle: Lifecycle;
+  /** The registry whose events are delivered. */
+  registry: Happenings['attempted'][0];
 }
 
 /**
@@ -66,7 +68,7 @@ async function attemptDelivery(
   delivery: ClaimedDelivery,
   firstAttemptedAt: number,
 ): Promise<Attempted | NonNullable<Settlement['failed']>> {
-  const { time, client, logger } = options;
+  const { time, client, logger, lifecycle, registry } = options;
   const { eventId, type, attempt } = delivery;
   const attemptedAt = time.now();
   const start = time.elapsed();
@@ -76,20 +78,20 @@ async function attemptDelivery(
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
   if (delivered) {
-    options.onAttempt('delivered');
+    lifecycle.emit('attempted', registry, 'delivered');
     return { delivery, attempt: record };
   }
   const { tokenId, transactionHash } = aboutOf(delivery.body);
   const line = { eventId, type, tokenId, transactionHash, attempt, status, ms, reason: error };
   if (gone) {
-    options.onAttempt('failed');
+    lifecycle.emit('attempted', registry, 'failed');
     logger.error(line, 'the receiver is gone: nothing more is sent until it is resumed');
     // The event is due as soon as the channel is resumed.
     return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
   }
   const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
   const dueAt = nextAttemptAt(failed, options.schedule, options.random());
-  options.onAttempt(dueAt === undefined ? 'dead' : 'failed');
+  lifecycle.emit('attempted', registry, dueAt === undefined ? 'dead' : 'failed');
   if (dueAt === undefined) logger.error(line, 'dead letter');
   else logger.warn({ ...line, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };

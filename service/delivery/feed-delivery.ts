@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
@@ -37,7 +38,8 @@ export interface FeedDeliveryOptions {
     blocks: { fromBlock: number; upTo: number },
     signal: AbortSignal,
   ): Promise<void>;
-  onAttempt: AttemptOptions['onAttempt'];
+  lifecycle: Lifecycle;
+  registry: AttemptOptions['registry'];
 }
 
 /** How often due deliveries are looked for. It bounds the delay of events that another process enqueued. */
@@ -98,7 +100,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
       random: Math.random,
       newId: randomUUID,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
-      onAttempt: options.onAttempt,
+      lifecycle: options.lifecycle,
+      registry: options.registry,
     });
     running.set(channel.channel, { channel, client, worker });
   }

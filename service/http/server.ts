@@ -181,10 +181,10 @@ const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not val
 
 /**
  * Answers requests that Node.js could not parse, or did not receive in time, in the form of every other
- * error. The application sees at most the head of such a request. The rest of a late one is not read: it would
- * be processed although its caller was told that it failed. After a head that is wrong, Node.js drops the rest.
- * If another response is being sent, the connection ends without an answer, because the client would take it
- * for part of that response.
+ * error. The application sees at most the head of such a request. The rest of a late one is not read: it
+ * would be processed although its caller was told that it failed. After a head that is wrong, Node.js drops
+ * the rest. If another response is being sent, the connection ends without an answer, because the client
+ * would take it for part of that response.
  */
 function answerMalformedRequests(
   server: Server,

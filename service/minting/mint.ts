@@ -1,4 +1,5 @@
 import { Transaction } from 'ethers';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -131,16 +132,6 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
   return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, mayBeTaken: true, wasSent: true };
 }
 
-/** Receives the events that the service counts. */
-export interface MintObserver {
-  /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
-  mined(tokenId: string, block: number): void;
-  /** A mint failed with this error code. */
-  failed(code: string): void;
-  /** A reorganisation removed the final blocks of this many mints. */
-  reorganised(mints: number): void;
-}
-
 /** Everything that a queue needs. */
 export interface MintQueueOptions {
   client: RpcClient;
@@ -157,7 +148,7 @@ export interface MintQueueOptions {
   logger: Logger;
   /** Masks secrets in the failure messages that the journal keeps. */
   mask: (text: string) => string;
-  observer: MintObserver;
+  lifecycle: Lifecycle;
   time: Time;
 }
 

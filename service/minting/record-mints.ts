@@ -52,7 +52,7 @@ export class MintRecorder {
 
   /** The token exists. */
   mined(mint: Mint, mined: MinedMint): void {
-    const { states, confirmations, logger, observer } = this.options;
+    const { states, confirmations, logger, lifecycle } = this.options;
     const isFinal = confirmations === 0;
     if (states.stateOf(mint) === 'settled' || mint.mined?.block.hash === mined.block.hash) return;
     states.mined(mint, mined);
@@ -63,7 +63,7 @@ export class MintRecorder {
       const tokenId = mint.tokenId;
       const { txHash, block } = mined;
       await journal.mined(tokenId, mined, isFinal);
-      observer.mined(tokenId, block.number);
+      lifecycle.emit('mined', tokenId, block.number);
       logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
       outcome.resolve(txHash);
       if (isFinal) states.forget(mint);
@@ -92,14 +92,14 @@ export class MintRecorder {
 
   /** The token does not exist, and no sent transaction can make it. */
   failed(mint: Mint, error: ChainError): void {
-    const { states, logger, observer } = this.options;
+    const { states, logger, lifecycle } = this.options;
     if (states.stateOf(mint) === 'settled') return;
     states.settle(mint);
     this.#record([mint], async (journal) => {
       const tokenId = mint.tokenId;
       await journal.failed(tokenId, this.#failureOf(error));
       logger.error({ tokenId, error }, 'mint failed');
-      observer.failed(error.code);
+      lifecycle.emit('mint failed', error.code);
       mint.outcome.reject(error);
       states.forget(mint);
     });
@@ -123,8 +123,8 @@ export class MintRecorder {
 
   /** A reorganisation removed the final blocks of this many mints, from block `since` on. */
   reorganised(mints: number, since: number): void {
-    const { logger, observer } = this.options;
-    observer.reorganised(mints);
+    const { logger, lifecycle } = this.options;
+    lifecycle.emit('mints reorganised', mints);
     logger.error({ mints, since }, 'a reorganisation took the blocks of final mints');
   }
 

@@ -91,7 +91,7 @@ export interface ContradictionCheckOptions {
   time: Time;
   logger: Logger;
   /** Called for each contradiction that is reported. */
-  contradicted: () => void;
+  contradicted: () => unknown;
   /** The blocks of mints by token id, as the mint queue of this process reports them. */
   recentMints: Map<string, number>;
   /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */

@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../base/lifecycle';
 import type { Clock, Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
@@ -109,31 +110,18 @@ export function createWalletReading(reading: {
 /** The check of all mints finds those beyond this number, a minute later. */
 const MOST_RECENT = 10_000;
 
-/** The outcomes of mints, counted. */
+/** The last outcomes of mints. */
 export type MintOutcomes = ReturnType<typeof createMintOutcomes>;
 
-/**
- * Counts the outcomes that the mint queue reports, and remembers the last failure and recent mints. Create it
- * before the mint queue.
- */
-export function createMintOutcomes(
-  metrics: { mintFailed(this: void, code: string): void; mintsReorganised(this: void, mints: number): void },
-  clock: Clock,
-) {
+/** Remembers the last failure and recent mints. Create it before the mint queue. */
+export function createMintOutcomes(lifecycle: Lifecycle, clock: Clock) {
   /** `at`: epoch milliseconds. */
   let last: { code: string; at: number } | undefined;
   /** The blocks of mints by token id. The check that looks for their events removes them. */
   const recent = new Map<string, number>();
-  return {
-    recent,
-    mined(tokenId: string, block: number): void {
-      if (recent.size < MOST_RECENT) recent.set(tokenId, block);
-    },
-    failed(code: string): void {
-      metrics.mintFailed(code);
-      last = { code, at: clock.now() };
-    },
-    reorganised: metrics.mintsReorganised,
-    lastFailure: () => last,
-  };
+  lifecycle.on('mined', (tokenId, block) => {
+    if (recent.size < MOST_RECENT) recent.set(tokenId, block);
+  });
+  lifecycle.on('mint failed', (code) => (last = { code, at: clock.now() }));
+  return { recent, lastFailure: () => last };
 }

@@ -1,7 +1,8 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import type { Lifecycle } from '../base/lifecycle';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { NodeReport } from '../chain/node-states';
-import type { ConditionKind, OPERATIONS } from '../events/conditions';
+import type { ConditionKind } from '../events/conditions';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SeenCondition } from '../outbox/conditions';
 import type { SubscriptionState } from '../subscriptions/subscription';
@@ -184,7 +185,7 @@ const SINGLE: readonly [string, string, (measured: Measured) => Value][] = [
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Create it before anything that counts. */
-export function createMetrics() {
+export function createMetrics(lifecycle: Lifecycle) {
   const register = new Registry();
   const registers = [register];
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
@@ -239,13 +240,12 @@ export function createMetrics() {
     labelledBy('what')(CONDITIONS),
     ...single,
   ];
+  lifecycle.on('recorded', (registry, events) => recorded.inc({ registry }, events));
+  lifecycle.on('attempted', (registry, outcome) => attempts.inc({ registry, outcome }));
+  lifecycle.on('mint failed', (code) => failed.inc({ code }));
+  lifecycle.on('mints reorganised', (mints) => reorganised.inc(mints));
+  lifecycle.on('contradicted', () => contradictions.inc());
   return {
-    recorded: (registry: RegistryName, events: number) => recorded.inc({ registry }, events),
-    attempted: (registry: RegistryName | typeof OPERATIONS, outcome: 'delivered' | 'failed' | 'dead') =>
-      attempts.inc({ registry, outcome }),
-    mintFailed: (code: string) => failed.inc({ code }),
-    mintsReorganised: (mints: number) => reorganised.inc(mints),
-    contradicted: () => contradictions.inc(),
     contentType: register.contentType,
     /** The text, with the measured values. */
     async text(measured: Measured): Promise<string> {

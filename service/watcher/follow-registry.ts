@@ -1,3 +1,4 @@
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
@@ -33,6 +34,7 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
   pauses: Pauses;
   database: Database;
   time: Time;
+  lifecycle: Lifecycle;
   logger: Logger;
   mask: (text: string) => string;
   /** Rejects if the node is of another chain. */
@@ -172,7 +174,7 @@ export class RegistryFollower {
   }
 
   async #takeSightings(open: OpenFeed, following: ChainFollowing): Promise<void> {
-    const { logger } = this.#options;
+    const { logger, lifecycle } = this.#options;
     const { status } = this;
     const isNew = following.cursor.kept.every(({ hash }) => hash === undefined);
     let isHeld = true;
@@ -183,6 +185,7 @@ export class RegistryFollower {
       isHeld = await this.#take(open, sighting, isHeld, following.signal);
       Object.assign(status, { nextBlock, headBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
       this.#catchUp.seen(finalBlock);
+      lifecycle.emit('looked', this.#name);
       const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
       if (isBehind && isNew) this.#waitForStart(sighting, hasTold);
       else if (isBehind && !hasTold)

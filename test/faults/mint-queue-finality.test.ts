@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { toQuantity, Wallet } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import type { IssuanceState } from '../../service/journal/issuance';
 import { openWallet } from '../../service/keys/wallet';
@@ -327,14 +328,10 @@ describe('a mint on a public network', () => {
 
   it('is minted again, and counted, when a deep reorganisation removed it', async () => {
     let reorganised = 0;
-    const ignore = (): undefined => undefined;
-    const observer = {
-      mined: ignore,
-      failed: ignore,
-      reorganised: (mints: number) => void (reorganised += mints),
-    };
+    const lifecycle = createLifecycle();
+    lifecycle.on('mints reorganised', (mints) => (reorganised += mints));
     const back = await fork();
-    await withMint({ observer }, async ({ queue, outcome, untilState, untilLogged }) => {
+    await withMint({ lifecycle }, async ({ queue, outcome, untilState, untilLogged }) => {
       await untilPending();
       await mine(1 + CONFIRMATIONS);
       const hash = await outcome();

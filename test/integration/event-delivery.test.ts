@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { startEventDelivery } from '../../service/composition/event-delivery';
 import { loadConfig } from '../../service/config/config';
@@ -39,7 +40,7 @@ describe('event delivery', () => {
         slots: createDeliverySlots({ most: 10, time: systemTime, logger }),
         targetOf: () => undefined,
         time: systemTime,
-        observer: { attempted: () => undefined, recorded: () => undefined },
+        lifecycle: createLifecycle(),
         logger,
       },
     );

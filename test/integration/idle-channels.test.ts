@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
@@ -40,7 +41,8 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
       slots: createDeliverySlots({ most: 1_000, time: systemTime, logger: pino({ level: 'silent' }) }),
       targetOf: ({ definition }) => (definition === null ? undefined : webhook),
       restorePurged: async () => undefined,
-      onAttempt: () => undefined,
+      lifecycle: createLifecycle(),
+      registry: 'operations',
     });
     await record(database, outbox.feed, 1, [], 1);
     await delivery.start(SAMPLE_FEED);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Kysely, sql } from 'kysely';
 import Sqlite from 'libsql';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
@@ -22,12 +23,13 @@ const KIND = 'database_unwritable';
 function observe(state: State, database: Database) {
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
-  const metrics = createMetrics();
+  const lifecycle = createLifecycle();
   const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
   const observing = startObserving(loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }), {
     database,
-    metrics,
-    outcomes: createMintOutcomes(metrics, systemTime),
+    metrics: createMetrics(lifecycle),
+    outcomes: createMintOutcomes(lifecycle, systemTime),
+    lifecycle,
     issuing: { scope: undefined, report: async () => undefined, isMinting: () => false },
     eventDelivery: { feeds: [], feedOf: () => undefined, figures: async () => [] },
     time: systemTime,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { realisedOptions } from '../../service/base/delivery-options';
 import { newDeferred } from '../../service/base/waiting';
@@ -68,7 +69,8 @@ describeOnEngines('delivery by queue', (on, engine) => {
       time: { ...systemTime, now: () => outbox.now },
       random: () => 0,
       logger: pino({ level: 'silent' }),
-      onAttempt: () => undefined,
+      lifecycle: createLifecycle(),
+      registry: 'operations' as const,
     };
     const settlement = await attemptQueue(options, queue, () => sent.length < most);
     return { sent, settlement };

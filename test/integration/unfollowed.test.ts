@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { registryName } from '../../service/base/registry-name';
 import { createDatabaseJournal } from '../../service/journal/journal';
@@ -97,7 +98,7 @@ describeOnEngines(
 describe('the metrics of unfollowed registries', () => {
   const text = (conditions: Parameters<typeof metrics.text>[0]['conditions']) =>
     metrics.text({ feeds: [], outboxes: [], issuing: undefined, conditions, subscriptions: undefined });
-  const metrics = createMetrics();
+  const metrics = createMetrics(createLifecycle());
 
   it('count the work of each registry, and disappear when there is none or it is not known', async () => {
     const seen = { observer: 'settings', since: 1 };

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { healthOf } from '../../service/observability/health';
 import {
@@ -41,7 +42,7 @@ async function valuesOf(
 
 describe('the metrics of issuing', () => {
   it('report mints, signing, the wallet and remote signers', async () => {
-    const metrics = createMetrics();
+    const metrics = createMetrics(createLifecycle());
     const expected = {
       etr_mints: ['{state="waiting"} 3', '{state="in_flight"} 2', '{state="mined"} 1'],
       etr_mint_oldest_seconds: [' 90'],
@@ -59,7 +60,7 @@ describe('the metrics of issuing', () => {
   });
 
   it('have no value for unknown figures, and the age 0 when no mint is open', async () => {
-    const metrics = createMetrics();
+    const metrics = createMetrics(createLifecycle());
     await metrics.text({ ...NOTHING, issuing: { mints, signing, signers, wallet } });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
@@ -80,13 +81,14 @@ describe('the metrics of issuing', () => {
   });
 
   it('count failed mints by code, and mints undone by a reorganisation', async () => {
-    const metrics = createMetrics();
-    const outcomes = createMintOutcomes(metrics, { now: () => 7_000 });
+    const lifecycle = createLifecycle();
+    const metrics = createMetrics(lifecycle);
+    const outcomes = createMintOutcomes(lifecycle, { now: () => 7_000 });
     expect(outcomes.lastFailure()).to.equal(undefined);
-    outcomes.failed('MINT_REVERTED');
-    outcomes.failed('MINT_REVERTED');
-    outcomes.failed('TRANSACTION_REJECTED');
-    outcomes.reorganised(3);
+    lifecycle.emit('mint failed', 'MINT_REVERTED');
+    lifecycle.emit('mint failed', 'MINT_REVERTED');
+    lifecycle.emit('mint failed', 'TRANSACTION_REJECTED');
+    lifecycle.emit('mints reorganised', 3);
     expect(await valuesOf(metrics, undefined, 'etr_mints_failed_total')).to.deep.equal([
       'etr_mints_failed_total{code="MINT_REVERTED"} 2',
       'etr_mints_failed_total{code="TRANSACTION_REJECTED"} 1',
@@ -109,7 +111,7 @@ describe('GET /metrics', () => {
     };
     const away: NodeReport = { ...node, state: 'away', headBlock: 8, differences: 3 };
     const feeds = [feed('following', [node]), feed('failing', [node, away])];
-    const text = await createMetrics().text({ ...NOTHING, issuing: undefined, feeds });
+    const text = await createMetrics(createLifecycle()).text({ ...NOTHING, issuing: undefined, feeds });
     const of = (chainId: number, value: number) => `{registry="${chainId}:${registry}"} ${value}`;
     expect(text.split('\n').filter((line) => /^etr_(feed|node)/.test(line))).to.have.members([
       ...[of(1, 1), of(2, 0)].map((value) => `etr_feed_up${value}`),
@@ -123,7 +125,7 @@ describe('GET /metrics', () => {
   });
 
   it('has the metrics of docs/operations.md', async () => {
-    const text = await createMetrics().text({ ...NOTHING, issuing: undefined });
+    const text = await createMetrics(createLifecycle()).text({ ...NOTHING, issuing: undefined });
     const names = [...text.matchAll(/^# HELP (\S+)/gm)].map(([, name]) => name);
     const [rows = []] = tables(readDocument('docs/operations.md').section('Metrics'));
     const documented = rows.flatMap(([cell = '']) => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
+import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import { realisedOptions } from '../../../service/base/delivery-options';
 import type { Database } from '../../../service/database/database';
@@ -37,7 +38,8 @@ export function startWorker(
     newId: randomUUID,
     slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
     logger,
-    onAttempt: () => undefined,
+    lifecycle: createLifecycle(),
+    registry: 'operations',
   });
   return owned(`delivery worker of channel ${channel}`, worker, 'stop');
 }

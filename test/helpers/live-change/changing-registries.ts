@@ -2,6 +2,7 @@ import { lookup } from 'node:dns';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import type { ChainEventPayload } from '../../../client/events';
+import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import type { Database } from '../../../service/database/database';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
@@ -172,6 +173,7 @@ function deliveryOf(database: Database): FeedDelivery {
       return targetOf(subscriptionOf(row, cipher), signingKeys, { rules, lookup });
     },
     restorePurged: async () => undefined,
-    onAttempt: () => undefined,
+    lifecycle: createLifecycle(),
+    registry: 'operations',
   });
 }

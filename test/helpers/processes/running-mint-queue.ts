@@ -4,6 +4,7 @@ import { getAddress } from 'ethers';
 import { readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck, createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
+import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
@@ -65,7 +66,7 @@ export function queueOptions(
       }),
     mask: (text) => text,
     time: systemTime,
-    observer: { mined: warn, failed: warn, reorganised: warn },
+    lifecycle: createLifecycle(),
   };
 }
 

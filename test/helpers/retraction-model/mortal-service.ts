@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
+import { createLifecycle } from '../../../service/base/lifecycle';
 import { signingKeyOf } from '../../../service/base/signing-keys';
 import { systemTime } from '../../../service/base/time';
 import { findNetwork, type Network } from '../../../service/chain/networks';
@@ -75,11 +76,13 @@ export class MortalService {
         signingKeys: { key: signingKeyOf(this.parts.privateKey), next: undefined },
       }),
       restorePurged: async () => undefined,
-      onAttempt: () => undefined,
+      lifecycle: createLifecycle(),
+      registry: 'operations',
     });
     const client = createRpcClient(rpcUrl, NETWORK, time, 'bulk');
     const { chainKey, chainId } = NETWORK;
     const follower = new RegistryFollower({
+      lifecycle: createLifecycle(),
       client,
       registryAddress,
       identity: { chainKey, chainId, registryAddress: registryAddress.toLowerCase() },

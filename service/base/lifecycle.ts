@@ -1,0 +1,28 @@
+import { EventEmitter } from 'node:events';
+import type { RegistryName } from './registry-name';
+
+/** What each happening tells. */
+export interface Happenings {
+  /** The watcher looked at the chain of a registry, and stored what it saw. */
+  looked: [registry: RegistryName];
+  /** The watcher stored so many events. */
+  recorded: [registry: RegistryName, events: number];
+  /** An attempt to deliver ended. `failed`: it will be retried. `dead`: it was given up. */
+  attempted: [registry: RegistryName | 'operations', outcome: 'delivered' | 'failed' | 'dead'];
+  /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
+  mined: [tokenId: string, block: number];
+  /** A mint failed with the code of an error. */
+  'mint failed': [code: string];
+  /** A reorganisation removed the final blocks of this many mints. */
+  'mints reorganised': [mints: number];
+  /** Journal and watcher contradict each other about a token. */
+  contradicted: [];
+}
+
+/**
+ * Tells what the program just did to those who count it, and to tests that wait for it. What a part needs of
+ * another one to go on is a call.
+ */
+export type Lifecycle = EventEmitter<Happenings>;
+
+export const createLifecycle = (): Lifecycle => new EventEmitter<Happenings>();
