@@ -56,7 +56,7 @@ describe('services on one PostgreSQL database', () => {
     await using reader = await startServiceProcess(settings);
     await until('following', reader);
     let ahead = 0;
-    const replaced: ReplacedParts = { time: { ...systemTime, now: () => Date.now() + ahead } };
+    const replaced: ReplacedParts = { time: { ...systemTime, now: () => systemTime.now() + ahead } };
     await using other = await startService(settings, replaced);
     await until('standby', other);
     for (let round = 0; round < ROUNDS; round++) await goOn();

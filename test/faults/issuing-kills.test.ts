@@ -1,3 +1,4 @@
+// eslint-disable-next-line no-restricted-syntax -- real time: kills and callers come at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';

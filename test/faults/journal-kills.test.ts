@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
+// eslint-disable-next-line no-restricted-syntax -- real time: the kill comes at a random moment.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { inheritedEnvironment } from '../../service/config/config';
 import { createDatabaseJournal } from '../../service/journal/journal';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -53,7 +55,7 @@ describe('a journal whose process is killed repeatedly', () => {
   /** Reads everything, as the next start does; returns how many documents were unfinished. */
   async function look(state: State, acknowledged: ReadonlySet<string>): Promise<number> {
     await using database = await openState(state);
-    const journal = createDatabaseJournal(database, SCOPE, { now: () => Date.now() + TWO_HOURS_MS });
+    const journal = createDatabaseJournal(database, SCOPE, { now: () => systemTime.now() + TWO_HOURS_MS });
     const stored = (await journal.unfinished()).map(({ issuance }) => issuance.tokenId);
     expect(stored).to.include.members([...acknowledged]);
     for (const tokenId of stored) {

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+// eslint-disable-next-line no-restricted-syntax -- real time: kills and answers come at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemTime } from '../../service/base/time';
 import { expect } from 'chai';
@@ -102,7 +103,7 @@ describe('a service that is killed repeatedly', () => {
   ): Promise<void> {
     const { length } = await expectedEvents(local.client, local.registryAddress, fromBlock);
     // In this process, where the leases of the killed ones have ended.
-    const time = { ...systemTime, now: () => Date.now() + LEASE_MS };
+    const time = { ...systemTime, now: () => systemTime.now() + LEASE_MS };
     const service = await startService(settings, { time });
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
     // The comparison that follows names missing events.

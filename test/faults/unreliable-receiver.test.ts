@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+// eslint-disable-next-line no-restricted-syntax -- real time: answers come after random pauses.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { expectedEvents } from '../helpers/chain/expected-events';

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+// eslint-disable-next-line no-restricted-syntax -- real time: the page of a browser polls.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';

@@ -64,7 +64,7 @@ describe('npx hardhat deploy', () => {
     const registry = registryAt(address);
     expect(await registry.hasRole(await registry.MINTER_ROLE(), DEPLOYER)).to.equal(true);
     const signer = await chain.getSigner(DEPLOYER);
-    await (await registry.connect(signer).mint(DEPLOYER, DEPLOYER, Date.now(), '0x')).wait();
+    await (await registry.connect(signer).mint(DEPLOYER, DEPLOYER, 7, '0x')).wait();
   }
 
   const snapshot = (): Promise<unknown> => chain.send('evm_snapshot', []);

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { text } from 'node:stream/consumers';
+// eslint-disable-next-line no-restricted-syntax -- real time: the service says when to come again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { largeDocument } from '../helpers/credentials/large-document';

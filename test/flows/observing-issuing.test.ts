@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { toQuantity, Wallet } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
@@ -60,7 +61,7 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
       expect(first.signing).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
       const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
       expect(read).to.include({ address: wallet.address, balanceWei: ETHER.toString() });
-      expect(Date.now() - Date.parse(read.readAt)).to.be.within(0, 10_000);
+      expect(systemTime.now() - Date.parse(read.readAt)).to.be.within(0, 10_000);
       const { maxFeePerGas } = await local.client.getFeeData();
       expect(read.mintsAffordable).to.be.closeTo(Number(ETHER / ((maxFeePerGas ?? 0n) * 350_000n)), 5);
       expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(Number(ETHER));
@@ -103,7 +104,7 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
       const { mints } = await issuingOf(service);
       expect(mints).to.deep.include(NO_MINTS);
       expect(mints?.lastFailure?.code).to.equal('MINT_SIMULATION_FAILED');
-      expect(Date.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
+      expect(systemTime.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
       const text = await (await fetch(`${service.url}/metrics`)).text();
       expect(text).to.match(/^etr_mints_failed_total\{code="MINT_SIMULATION_FAILED"\} 1$/m);
       expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });

@@ -97,7 +97,7 @@ describe('old events', () => {
     const database = await openSqliteBesideService(systemTime, settings.DATA_DIR ?? '');
     const { registryAddress } = local;
     const scope = { chainId: 31337, registryAddress, issuer: 'did:web:localhost%3A3000' };
-    const journal = createDatabaseJournal(database, scope, { now: () => Date.now() - ms });
+    const journal = createDatabaseJournal(database, scope, { now: () => systemTime.now() - ms });
     const document = preparedDocument();
     await journal.add(document);
     await journal.failed(document.tokenId, { code: 'MINT_REVERTED', message: 'The registry is paused.' });

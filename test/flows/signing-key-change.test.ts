@@ -38,10 +38,10 @@ describe('a change of the key that signs webhooks', () => {
       {
         ...local.settings,
         SIGNING_PRIVATE_KEY_NEXT: randomBytes(32).toString('base64'),
-        SIGNING_KEY_SWITCH_AT: new Date(Date.now() + HOUR_MS).toISOString().replace(/\.\d+/, ''),
+        SIGNING_KEY_SWITCH_AT: new Date(systemTime.now() + HOUR_MS).toISOString().replace(/\.\d+/, ''),
         WEBHOOK_URL: `${front.url}/`,
       },
-      { time: { ...systemTime, now: () => Date.now() + aheadMs } },
+      { time: { ...systemTime, now: () => systemTime.now() + aheadMs } },
     );
     receiver = await startReceiver(local.folder, publishedKeys(`${service.url}/.well-known/jwks.json`));
   });

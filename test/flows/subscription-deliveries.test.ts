@@ -165,7 +165,7 @@ for (const engine of ENGINES) {
         await mint();
         const failed = async () => (await undelivered(id, '?state=failed'))[0];
         const { nextAttemptAt } = await eventually('it failed', failed);
-        expect(Date.parse(nextAttemptAt) - Date.now()).to.be.within(DAY_MS / 2, DAY_MS);
+        expect(Date.parse(nextAttemptAt) - systemTime.now()).to.be.within(DAY_MS / 2, DAY_MS);
         sink.answerWith(accept);
       };
 
@@ -214,7 +214,7 @@ for (const engine of ENGINES) {
 
     it('is failing SUBSCRIPTION_FAILING_AFTER_MINUTES after a failure, until a success', async () => {
       let ahead = 0;
-      const time = { ...systemTime, now: () => Date.now() + ahead };
+      const time = { ...systemTime, now: () => systemTime.now() + ahead };
       const settings = { SUBSCRIPTION_FAILING_AFTER_MINUTES: '5' };
       await api.restart(settings, undefined, { time });
       const sink = await api.sink();
@@ -236,7 +236,7 @@ for (const engine of ENGINES) {
       }
       ahead = 5 * 60_000;
       const failingSince = await eventually('it is failing', async () => (await shown()).failingSince);
-      expect(Date.parse(failingSince)).to.be.closeTo(Date.now(), 30_000);
+      expect(Date.parse(failingSince)).to.be.closeTo(systemTime.now(), 30_000);
       const { status, conditions = [] } = await healthOf(api.service.url);
       expect(status).to.equal('ok');
       expect(conditions.filter(({ severity }) => severity === 'error')).to.have.length(1);

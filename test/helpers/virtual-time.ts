@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import timersPromises from 'node:timers/promises';
-import type { Time } from '../../service/base/time';
+import { systemTime, type Time } from '../../service/base/time';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import type { Transport } from '../../service/chain/transport';
 import { stopLater } from './resources';
@@ -52,7 +52,7 @@ export class VirtualTime implements Time {
 
   /** A time that begins now, and stands still while a request of this process is under way. */
   static ofRequests(): VirtualTime {
-    const time = new VirtualTime(Date.now());
+    const time = new VirtualTime(systemTime.now());
     stopLater('the requests of a virtual time', standStillForRequests(time));
     return time;
   }
@@ -148,7 +148,9 @@ export class VirtualTime implements Time {
 
   /** Lets so much time pass. */
   async pass(ms: number): Promise<void> {
-    await this.settled(this.sleep(ms));
+    let isOver = false;
+    this.#at(ms, () => (isOver = true));
+    await this.until('it passed', () => isOver, ms);
   }
 
   #step(): void {

@@ -14,7 +14,7 @@ describe('sessions of the console', () => {
   let settings: Record<string, string>;
   let service: RunningService;
   let page: ConsolePage;
-  const clock = { time: Date.now(), now: () => clock.time };
+  const clock = { time: systemTime.now(), now: () => clock.time };
 
   const start = (changed: Record<string, string> = {}): Promise<RunningService> =>
     startService({ ...settings, ...changed }, { time: { ...systemTime, now: clock.now } });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import type { DocumentBytes } from '../../service/journal/issuance';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import type { PreparedDocument } from '../../service/issuance/prepare-document';
@@ -29,7 +30,7 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
   let read = 0;
 
   beforeEach(async () => {
-    journal = createDatabaseJournal(on.database, SCOPE, { now: () => Date.now() });
+    journal = createDatabaseJournal(on.database, SCOPE, systemTime);
     const counting = async function* (parts: DocumentBytes['parts']): AsyncGenerator<Uint8Array> {
       for await (const part of parts) {
         read++;

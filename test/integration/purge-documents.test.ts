@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import type { JournalScope } from '../../service/journal/issuance';
 import { describeOnEngines } from '../helpers/database/engines';
@@ -29,7 +30,7 @@ describeOnEngines(
 
     /** An issuance that was mined so many days ago. */
     const issued = async (daysAgo: number, inJournal = journal): Promise<string> => {
-      now = Date.now() - daysAgo * DAY_MS;
+      now = systemTime.now() - daysAgo * DAY_MS;
       const prepared = preparedDocument(1_000_000);
       await inJournal.add(prepared);
       await inJournal.mined(prepared.tokenId, mintedBy('0x01'), true);

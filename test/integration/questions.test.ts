@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { check } from '../../service/evidence/evidence';
 import { createClient, type components } from '../../client/create-client';
 import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
@@ -236,7 +237,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     expect(await found('event=x')).to.deep.equal([]);
     expect(await found('subscription=default')).to.have.length(MINT_EVENTS.length);
     expect(failed?.type).to.equal('com.service.etr.escrow_created');
-    expect(Date.parse(failed?.nextAttemptAt ?? '')).to.be.greaterThan(Date.now());
+    expect(Date.parse(failed?.nextAttemptAt ?? '')).to.be.greaterThan(systemTime.now());
     const long = ['event', 'subscription'].map((name) => `${name}=${'x'.repeat(65)}`);
     const wrong =
       'state=orphaned after=1 after=x after=2147483648.1 limit=0 limit=101 registry=1 token=x x=1';

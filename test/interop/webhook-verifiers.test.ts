@@ -26,7 +26,7 @@ describe('third-party verifiers of webhooks', () => {
   /** The event as it arrives over HTTP. */
   async function delivered(
     options: { contentType?: ContentType; standardWebhooks?: { secret: string } },
-    now = Date.now(),
+    now = systemTime.now(),
   ): Promise<Delivery> {
     const client = createWebhookClient({
       url: receiver.url,
@@ -78,7 +78,7 @@ describe('third-party verifiers of webhooks', () => {
         [-6, 'too old'],
         [6, 'too new'],
       ] as const) {
-        const now = Date.now() + minutes * 60_000;
+        const now = systemTime.now() + minutes * 60_000;
         const { headers, body } = await delivered({ standardWebhooks: { secret } }, now);
         expect(headers['webhook-timestamp']).to.equal(String(Math.floor(now / 1_000)));
         expect(() => webhook.verify(body.toString(), headers)).to.throw(problem);

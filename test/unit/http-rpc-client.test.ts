@@ -58,6 +58,7 @@ describe('the RPC client over HTTP', () => {
 
   it('does not wait for an answer that arrives byte by byte', async () => {
     await serve((_, response) => {
+      // eslint-disable-next-line no-restricted-syntax -- real time: bytes arrive one after the other.
       const trickle = setInterval(() => response.write(' '), TRICKLE_MS);
       response.on('close', () => clearInterval(trickle));
     });

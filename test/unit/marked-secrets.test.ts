@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { expect } from 'chai';
+import { systemTime } from '../../service/base/time';
 import { mark, tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
@@ -58,6 +59,6 @@ describe('the search for marked secrets', () => {
     writeFileSync(join(folder.path, 'deep/file'), `x${key}`);
     writeFileSync(join(folder.path, 'clean'), 'x');
     expect(tracesInFiles(secrets, [folder.path])).to.deep.equal([`${join(folder.path, 'deep/file')}: key`]);
-    expect(tracesInFiles(secrets, [folder.path], Date.now() + 60_000)).to.deep.equal([]);
+    expect(tracesInFiles(secrets, [folder.path], systemTime.now() + 60_000)).to.deep.equal([]);
   });
 });

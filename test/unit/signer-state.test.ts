@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { systemTime, type Time } from '../../service/base/time';
+import { systemTime } from '../../service/base/time';
 import { CallerLeftError, codeOf, SignerError } from '../../service/base/errors';
 import { createReadiness, SignerState } from '../../service/keys/signer-state';
 import { errorOf } from '../helpers/error-of';
-import { eventually } from '../helpers/eventually';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const wrong = (): Promise<never> => Promise.reject(new SignerError('SIGNER_ANSWER_WRONG', 'It lies.'));
 const refused = (): Promise<never> => Promise.reject(new SignerError('SIGNER_REFUSED', 'It is locked.'));
@@ -59,15 +59,17 @@ describe('the state of a remote signer', () => {
 describe('waiting for a remote signer', () => {
   let checks: number;
   let answer: () => Promise<void>;
+  let time: VirtualTime;
   const stays = (): AbortSignal => new AbortController().signal;
-  const readiness = (time = systemTime) => {
-    const state = new SignerState(systemTime, { key: 'wallet', at: 'there' }, undefined);
+  const readiness = () => {
+    const state = new SignerState(time, { key: 'wallet', at: 'there' }, undefined);
     const check = (): Promise<void> => (checks++, state.ofCheck(answer()));
     return createReadiness(time, { check, report: () => state.report() });
   };
 
   beforeEach(() => {
     checks = 0;
+    time = new VirtualTime();
     answer = async () => undefined;
   });
 
@@ -76,7 +78,12 @@ describe('waiting for a remote signer', () => {
     expect(await failure()).to.equal(undefined);
     await Promise.all(Array.from({ length: 50 }, () => ready(stays())));
     expect(checks).to.equal(1);
-    await eventually('it asks again', async () => (await ready(stays()), checks > 1));
+    await time.pass(999);
+    await ready(stays());
+    expect(checks).to.equal(1);
+    await time.pass(1);
+    await ready(stays());
+    expect(checks).to.equal(2);
   });
 
   it('ends when the signer is back', async () => {
@@ -85,23 +92,22 @@ describe('waiting for a remote signer', () => {
     let isReady = false;
     const waits = ready(stays()).then(() => (isReady = true));
     expect(await failure()).to.equal('SIGNER_UNREACHABLE');
+    await time.pass(10_000);
     expect(isReady).to.equal(false);
     answer = async () => undefined;
-    await waits;
+    await time.settled(waits);
   });
 
-  /** A minute is over in a millisecond. */
-  const hastened: Time = {
-    ...systemTime,
-    elapsed: () => systemTime.elapsed() * 60_000,
-    later: (ms, work) => systemTime.later(ms / 60_000, work),
-  };
-
-  it('fails in time with the failure of the signer, and when a check hangs', async () => {
-    answer = refused;
-    expect(codeOf(await errorOf(readiness(hastened).ready(stays())))).to.equal('SIGNER_REFUSED');
-    answer = () => new Promise(() => undefined);
-    expect(codeOf(await errorOf(readiness(hastened).ready(stays())))).to.equal('SIGNER_UNREACHABLE');
+  it('fails after a minute with the failure of the signer, and when a check hangs', async () => {
+    for (const [how, code] of [
+      [refused, 'SIGNER_REFUSED'],
+      [() => new Promise<never>(() => undefined), 'SIGNER_UNREACHABLE'],
+    ] as const) {
+      answer = how;
+      const begun = time.now();
+      const failed = await time.settled(errorOf(readiness().ready(stays())));
+      expect([codeOf(failed), time.now() - begun]).to.deep.equal([code, 60_000]);
+    }
   });
 
   it('ends at once with a wrong answer: waiting does not bring the signer back', async () => {
@@ -115,7 +121,8 @@ describe('waiting for a remote signer', () => {
       answer = one;
       const caller = new AbortController();
       const waits = errorOf(readiness().ready(caller.signal));
-      await eventually('it asks', () => checks > 0);
+      await time.pass(500);
+      expect(checks).to.be.greaterThan(0);
       caller.abort(new CallerLeftError());
       expect(await waits).to.be.instanceOf(CallerLeftError);
     }

@@ -42,7 +42,7 @@ describe('waiting for a promise until a signal aborts', () => {
     // The same if the signal aborted before the wait.
     await failureOf(untilAborted(abort.signal, Promise.reject(new Error('early'))));
     fail?.(new Error('late'));
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    for (let turns = 0; turns < 3; turns++) await turn();
     expect(unhandled).to.deep.equal([]);
   });
 });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { hexlify, type JsonRpcProvider, toQuantity, Wallet } from 'ethers';
 import { type HardhatNode, nodeClient } from '../../../devnet/hardhat-node';
 import { publishedContractsOf, type PublishedContracts } from '../../../deploy/published-contracts';
+import { systemTime } from '../../../service/base/time';
 import { findNetwork } from '../../../service/chain/networks';
 import { readSettings } from '../../../service/config/config';
 import { askHardhatInProcess } from '../processes/hardhat-in-process';
@@ -48,7 +49,7 @@ export async function startStandInNetwork(
   if (chainId === undefined || published === undefined) throw new Error(`nothing is published on ${name}`);
   const folder = temporaryFolder();
   // Chains that begin in the same second have the same first block, and share the files of their deployments.
-  const initialDate = new Date(Date.now() - randomInt(3_600_000)).toISOString();
+  const initialDate = new Date(systemTime.now() - randomInt(3_600_000)).toISOString();
   const node = await (legacyGas ? startLegacyGasNode(chainId) : startNode(0, chainId, initialDate));
   const chain = nodeClient(node.url, chainId);
   if (isPublished) await installContracts(chain, published);

@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns';
+// eslint-disable-next-line no-restricted-syntax -- real time: blocks come one after the other.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import type { ChainEventPayload } from '../../../client/events';

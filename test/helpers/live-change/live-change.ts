@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+// eslint-disable-next-line no-restricted-syntax -- real time: changes come after random pauses.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../../service/database/database';
 import type { CloudEvent } from '../../../service/events/cloud-event';

@@ -44,8 +44,8 @@ const MODES: Record<string, Answer> = {
     void response.writeHead(302, { Location: `/elsewhere?${encodeURIComponent(told)}` }).end(),
   cut: (_told, _body, response) => void response.socket?.destroy(),
   'cut-answer': (told, _body, response) => {
-    response.writeHead(200, { 'Content-Length': '100000' }).write(told);
-    setTimeout(() => response.socket?.destroy(), 20);
+    response.writeHead(200, { 'Content-Length': '100000' });
+    response.write(told, () => setImmediate(() => response.socket?.destroy()));
   },
 };
 

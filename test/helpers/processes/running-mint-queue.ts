@@ -173,7 +173,7 @@ export function newIssuance(members: Partial<Issuance> = {}): Issuance {
     txHash: undefined,
     failure: undefined,
     requestHash: undefined,
-    createdAt: Date.now(),
+    createdAt: systemTime.now(),
     ...members,
   };
 }

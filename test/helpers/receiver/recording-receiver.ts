@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { SIGNATURE_HEADER, verifySignature } from '../../../receiver/verify';
+import { systemTime } from '../../../service/base/time';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { serve } from '../http-server';
 import { checkEvent } from './schema-problems';
@@ -56,7 +57,14 @@ export async function startRecordingReceiver(
     checkEvent(event);
     const attempt = (attempts.get(event.id) ?? 0) + 1;
     attempts.set(event.id, attempt);
-    const delivery = { body, headers: request.headers, event, verified, attempt, arrivedAt: Date.now() };
+    const delivery = {
+      body,
+      headers: request.headers,
+      event,
+      verified,
+      attempt,
+      arrivedAt: systemTime.now(),
+    };
     deliveries.push(delivery);
     await answerNow(delivery, response);
   }

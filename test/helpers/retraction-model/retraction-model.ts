@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
+// eslint-disable-next-line no-restricted-syntax -- real time: kills come at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemTime } from '../../../service/base/time';
 import { historyOf, isOfChain, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
@@ -185,7 +186,7 @@ async function leftToDo(service: MortalService, client: Chain['client']): Promis
     .selectAll()
     .where('next_attempt_at', 'is not', null)
     .execute();
-  return waiting.length === 0 ? '' : `at ${Date.now()} these wait: ${JSON.stringify(waiting)}`;
+  return waiting.length === 0 ? '' : `at ${systemTime.now()} these wait: ${JSON.stringify(waiting)}`;
 }
 
 /** The differences between the chain and what a receiver stored. */

@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+// eslint-disable-next-line no-restricted-syntax -- real time: answers come after random pauses.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createReceiver } from '../../../receiver/receiver';
 import { EventStore, type StoredEvent } from '../../../receiver/store';
