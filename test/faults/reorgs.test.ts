@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -19,9 +18,10 @@ import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { THROUGH, type Answerer, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 
 const ORPHANED = 'etr_orphaned_delivered_events';
+/** Several looks at the chain, and less than a delivery may take. */
+const MANY_POLLS_MS = 8_000;
 
 describe('a reorganisation', () => {
-  hastenSuite(4);
   let forked: ForkedRegistry;
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('a reorganisation', () => {
   ): Promise<void> => whileFollowing(forked.local, { settings }, act);
 
   const reorganised = (followed: FollowedRegistry) =>
-    eventually('the reorganisation is noticed', () => followed.logged('chain reorganised')[0]);
+    followed.until('the reorganisation is noticed', () => followed.logged('chain reorganised')[0]);
 
   const otherMint = (): Promise<SignedCall> => forked.mint({ minter: MINTERS[1] });
 
@@ -65,7 +65,7 @@ describe('a reorganisation', () => {
       const delivered = followed.accepted.splice(0);
       followed.answer(500);
       const [undelivered] = await mineEach([forked.mint]);
-      await eventually('an attempt', () => followed.attempted.length > delivered.length);
+      await followed.until('an attempt', () => followed.attempted.length > delivered.length);
 
       await followed.restart(async () => {
         await fork.back(1);
@@ -102,21 +102,25 @@ describe('a reorganisation', () => {
 
   it('waits for a delivery under way to learn whether its event was delivered, and begins no other', () =>
     whileFollowingThroughProxy(forked.local, {}, async (proxy, followed) => {
+      const time = followed.time!;
       let end: ((status: number) => void) | undefined;
-      followed.answer(() => new Promise((resolve) => (end = resolve)));
+      followed.answer(() => time.aside(new Promise((resolve) => (end = resolve))));
       const fork = await forked.fork();
       await mineEach([forked.mint]);
-      await eventually('a delivery is under way', () => end);
+      await followed.until('a delivery is under way', () => end);
       await fork.back(1);
       const since = proxy.requests.length;
       await mineEach([otherMint]);
       await forked.mine();
-      await eventually('the last common block is sought', () => {
-        const asked = proxy.requests.slice(since).map(({ params: [block] }) => block);
-        return asked.includes('0x0') && asked.at(-1) !== '0x0';
-      });
+      // Only the search for the last common block asks for block 0. The feed is held before it.
+      await followed.until('the last common block is sought', () =>
+        proxy.requests.slice(since).some(({ params: [block] }) => block === '0x0'),
+      );
+      await time.pass(MANY_POLLS_MS);
+      const early = followed.logged('chain reorganised');
       followed.answer(200);
       end?.(200);
+      expect(early).to.deep.equal([]);
       expect(await reorganised(followed)).to.include({ withdrawn: 4, orphaned: 1 });
       expect(followed.logged('delivered event orphaned')).to.have.length(1);
       followed.accepted.splice(0, 1);
@@ -145,7 +149,7 @@ describe('a reorganisation', () => {
           return 'none';
         });
         const mined = mineEach([forked.mint]).then(() => forked.mine());
-        await eventually(`the blocks are replaced before question ${question}`, () => replaced);
+        await followed.until(`the blocks are replaced before question ${question}`, () => replaced);
         await followed.caughtUp();
         followed.answer(200);
         await followed.allDeliveredOnce();
@@ -177,7 +181,7 @@ describe('a reorganisation', () => {
       await fork.back(1);
       await mineEach([otherMint]);
       for (let block = 0; block < 6; block++) await forked.mine();
-      const line = await eventually('it stops', () =>
+      const line = await followed.until('it stops', () =>
         followed.service.log.find(({ level }) => level === 'fatal'),
       );
       expect(line).to.include({ code: 'CHAIN_REORGANISED' });
@@ -207,7 +211,7 @@ describe('a reorganisation', () => {
         const fork = await forked.fork();
         await mineEach(Array.from({ length: TOKENS }, () => forked.mint));
         await followed.caughtUp();
-        await eventually('attempts', () => followed.attempted.length >= TOKENS);
+        await followed.until('attempts', () => followed.attempted.length >= TOKENS);
         await followed.restart(async () => {
           await fork.back(1);
           await mineEach(Array.from({ length: replacements }, () => otherMint));
@@ -226,8 +230,9 @@ describe('a reorganisation', () => {
         method === 'eth_getBlockByNumber' && Number(block) >= head ? { result: null } : 'none';
       await replaced(TOKENS, lacking, async (proxy, followed) => {
         const held = 'the node lacks blocks that were read before: deliveries are held until it has them';
-        const line = await eventually('it is said', () => followed.logged(held)[0]);
+        const line = await followed.until('it is said', () => followed.logged(held)[0]);
         expect(line).to.include({ level: 'warn' });
+        await followed.time!.pass(MANY_POLLS_MS);
         expect((await healthOf(followed.service.url)).feeds[0]?.state).not.to.equal('following');
         expect(followed.accepted).to.deep.equal([]);
         proxy.answer(THROUGH);
