@@ -4,7 +4,6 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintTogether, newTokenId } from '../helpers/chain/direct-mint';
 import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { mineTogether, type Call } from '../helpers/chain/transactions';
@@ -13,6 +12,8 @@ import { DEPLOYER, localSetupOfSuite } from '../helpers/chain/local-setup';
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const RECEIVED = TitleEscrow__factory.createInterface().getEvent('TokenReceived').topicHash;
 const RECEIPT = 'eth_getTransactionReceipt';
+/** Longer than several pauses after a failure of the node. */
+const A_MINUTE_MS = 60_000;
 const ZERO_HASH = `0x${'0'.repeat(64)}`;
 
 interface Receipt {
@@ -40,7 +41,6 @@ const LIES: Record<string, (receipt: Receipt) => Receipt | null> = {
 };
 
 describe('the logs of a transaction, in its receipt', () => {
-  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
 
   const throughProxy = (
@@ -133,12 +133,13 @@ describe('the logs of a transaction, in its receipt', () => {
         const { length } = followed.attempted;
         proxy.answer(changingLogs((logs) => logs.filter((log) => !isLeftOut(log))));
         await mintTogether(local, await local.account(1), 2);
-        const { code, reason } = await eventually('GET /health names it', async () => {
+        const { code, reason } = await followed.until('GET /health names it', async () => {
           const [feed] = (await healthOf(followed.service.url)).feeds;
           return feed?.code === undefined ? undefined : feed;
         });
         expect(code).to.equal('ANSWERS_DIFFER');
         expect(reason).to.match(/receipt of transaction/);
+        await followed.time!.pass(A_MINUTE_MS);
         expect(followed.attempted).to.have.length(length);
         proxy.answer(THROUGH);
         await followed.allDeliveredOnce();
@@ -157,7 +158,7 @@ describe('the logs of a transaction, in its receipt', () => {
         const owner = await local.account(1);
         const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
         expect(status).to.equal(200);
-        await eventually('its events arrive', () => followed.accepted.length === 5);
+        await followed.until('its events arrive', () => followed.accepted.length === 5);
         await followed.allDeliveredOnce();
       },
       { WALLET_PRIVATE_KEY: local.settings.WALLET_PRIVATE_KEY ?? '' },
