@@ -23,18 +23,18 @@ import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { randomLifecycles } from '../helpers/chain/random-lifecycles';
 import { startRpcProxy, THROUGH, type Answerer } from '../helpers/chain/rpc-proxy';
 import { mineTogether, sendTransaction, type Call } from '../helpers/chain/transactions';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { whileFollowing, whileFollowingThroughProxy } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { seededRandom } from '../helpers/seeded-random';
 
 const NETWORK = networkOfChain(31337);
 const ESCROW = TitleEscrow__factory.createInterface();
+/** Longer than several pauses after a failure of the node. */
+const A_MINUTE_MS = 60_000;
 const SEED = 53;
 const OPERATIONS = 30;
 
 describe('the logs of a node that counts them in its own way', () => {
-  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
   let direct: RpcClient;
   let contracts: RegistryContracts;
@@ -155,10 +155,11 @@ describe('the logs of a node that counts them in its own way', () => {
       await followed.allDeliveredOnce();
       const { length } = followed.attempted;
       await nominateAgainAndAgain();
-      const code = await eventually('GET /health names it', async () => {
+      const code = await followed.until('GET /health names it', async () => {
         return (await healthOf(followed.service.url)).feeds[0]?.code;
       });
       expect(code).to.equal('ANSWERS_DIFFER');
+      await followed.time!.pass(A_MINUTE_MS);
       expect(followed.attempted).to.have.length(length);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
@@ -186,7 +187,6 @@ describe('the logs of a node that counts them in its own way', () => {
 const withoutIndex = (event: RegistryEvent): RegistryEvent => ({ ...event, blockLogIndex: 0 });
 
 describe('a log of a block that a reorganisation removed, in the answer for a range', () => {
-  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
 
   /** Gives the first log a second time, as that of a block that is gone. */
