@@ -3,7 +3,6 @@ import { mintDirectly, transferHolder, type MintedToken } from '../helpers/chain
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
-import { hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -44,7 +43,6 @@ const withoutLogsByHash =
       : withBloom(bloom)(method, params, forward);
 
 describe('the logs of a block that is read alone', () => {
-  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
   let token: MintedToken;
   let [holder, other] = ['', ''];
