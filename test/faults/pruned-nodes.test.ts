@@ -7,7 +7,6 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { create } from '../helpers/processes/create-call';
 import {
   whileFollowing,
@@ -35,7 +34,6 @@ const prunedTo =
       : 'none';
 
 describe('a node without block 0', () => {
-  hastenSuite(5, 1_000);
   const local = localSetupOfSuite();
   let firstBlock: number;
   before(async () => {
@@ -44,40 +42,49 @@ describe('a node without block 0', () => {
     client.destroy();
   });
 
-  /** Issues, and waits for the events. */
-  async function issue({ service, accepted }: FollowedRegistry): Promise<void> {
+  /** Mints, and waits for the events. */
+  async function mint({ accepted, until }: FollowedRegistry): Promise<void> {
     const before = accepted.length;
-    const owner = await local.account(1);
-    const { status } = await create(service.url, { ...minimal, owner, holder: owner });
-    expect(status).to.equal(200);
-    await eventually('its events', () => accepted.length === before + EVENTS_OF_A_MINT);
+    await mintDirectly(local, await local.account(1));
+    await until('its events', () => accepted.length === before + EVENTS_OF_A_MINT);
   }
 
   const issuing = () => ({ WALLET_PRIVATE_KEY: local.settings.WALLET_PRIVATE_KEY ?? '' });
 
   for (const [name, absence] of Object.entries(ABSENCES)) {
-    it(`is issued and read with, if it answers ${name}`, () =>
-      whileFollowingThroughProxy(
-        local,
-        { answerer: prunedTo(1, absence), settings: issuing() },
-        async (_, followed) => {
-          await issue(followed);
-          await followed.allDeliveredOnce();
-        },
-      ));
+    it(`is read with, if it answers ${name}`, () =>
+      whileFollowingThroughProxy(local, { answerer: prunedTo(1, absence) }, async (_, followed) => {
+        await mint(followed);
+        await followed.allDeliveredOnce();
+      }));
 
     it(`is one of two, and answers ${name}`, async () => {
       await using one = await startRpcProxy(local.node.url, prunedTo(1, absence));
-      const settings = { ...issuing(), RPC_URL: `${one.url} ${local.node.url}` };
-      await whileFollowing(local, { settings }, async (followed) => {
-        await issue(followed);
-        await followed.allDeliveredOnce();
-      });
+      await whileFollowing(
+        local,
+        { settings: { RPC_URL: `${one.url} ${local.node.url}` } },
+        async (followed) => {
+          await mint(followed);
+          await followed.allDeliveredOnce();
+        },
+      );
     });
   }
 
+  it('is issued with, also as one of two', async () => {
+    await using one = await startRpcProxy(local.node.url, prunedTo(1));
+    for (const urls of [one.url, `${one.url} ${local.node.url}`])
+      await whileFollowing(local, { settings: { ...issuing(), RPC_URL: urls } }, async (followed) => {
+        const owner = await local.account(1);
+        const { status } = await create(followed.service.url, { ...minimal, owner, holder: owner });
+        expect(status).to.equal(200);
+        await followed.allDeliveredOnce();
+        expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT);
+      });
+  });
+
   it('goes on where another one ended, and lets another one go on', () =>
-    whileFollowingThroughProxy(local, { settings: issuing() }, async (proxy, followed) => {
+    whileFollowingThroughProxy(local, {}, async (proxy, followed) => {
       const answerers = [
         prunedTo(1),
         prunedTo(firstBlock + 1),
@@ -85,10 +92,10 @@ describe('a node without block 0', () => {
         THROUGH,
         prunedTo(firstBlock + 1),
       ];
-      await issue(followed);
+      await mint(followed);
       for (const answerer of answerers) {
         await followed.restart(async () => proxy.answer(answerer));
-        await issue(followed);
+        await mint(followed);
       }
       await followed.allDeliveredOnce();
     }));
@@ -97,9 +104,9 @@ describe('a node without block 0', () => {
     const fromBlock = await local.client.getBlockNumber();
     await whileFollowingThroughProxy(
       local,
-      { answerer: prunedTo(firstBlock + 1), settings: issuing(), fromBlock },
+      { answerer: prunedTo(firstBlock + 1), fromBlock },
       async (proxy, followed) => {
-        await issue(followed);
+        await mint(followed);
         for (const answerer of [prunedTo(1), THROUGH]) {
           await followed.restart(async () => proxy.answer(answerer));
           await mintDirectly(local, await local.account(1));
@@ -113,12 +120,12 @@ describe('a node without block 0', () => {
     whileFollowingThroughProxy(
       local,
       { answerer: prunedTo(firstBlock + 1), settings: { ...issuing(), START_BLOCK: '' }, fromBlock: 0 },
-      async (proxy, { service, accepted, allDeliveredOnce }) => {
+      async (proxy, { service, accepted, until, allDeliveredOnce }) => {
         const owner = await local.account(1);
         const body = { ...minimal, owner, holder: owner };
         const { status, errorCode } = await create(service.url, body);
         expect([status, errorCode]).to.deep.equal([500, 'HISTORY_MISSING']);
-        const feed = await eventually('GET /health says so', async () => {
+        const feed = await until('GET /health says so', async () => {
           const [feed] = (await healthOf(service.url)).feeds;
           return feed?.state === 'failing' ? feed : undefined;
         });
