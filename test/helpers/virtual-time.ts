@@ -242,7 +242,8 @@ let lastNumber = 0;
 
 /** The request is not answered any more. No virtual time stands still for it. */
 export function neverAnswer(headers: IncomingHttpHeaders): void {
-  ENDS.get(String(headers[NUMBER_HEADER]))?.();
+  // Each virtual time of the process has added a number.
+  for (const number of String(headers[NUMBER_HEADER]).split(', ')) ENDS.get(number)?.();
 }
 
 /** Requests of undici and of `fetch`. The result ends it. */
