@@ -4,6 +4,7 @@ import timersPromises from 'node:timers/promises';
 import { systemTime, type Time } from '../../service/base/time';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import type { Transport } from '../../service/chain/transport';
+import type { Database } from '../../service/database/database';
 import { stopLater } from './resources';
 import type { SeededRandom } from './seeded-random';
 
@@ -280,6 +281,13 @@ export function tellOfRequests(client: RpcClient, time: VirtualTime): void {
   const { transport } = client as RpcClient & { transport: Transport };
   const send = transport.send.bind(transport);
   transport.send = (payload) => time.real(send(payload));
+}
+
+/** Stops virtual time while a statement or a transaction of the database is running. */
+export function tellOfStatements({ db }: Pick<Database, 'db'>, time: VirtualTime): void {
+  const executor = db.getExecutor();
+  const provide = executor.provideConnection.bind(executor);
+  executor.provideConnection = (consumer) => time.real(provide(consumer));
 }
 
 /** The result of `setTimeout`. */
