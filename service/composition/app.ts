@@ -119,7 +119,6 @@ export async function startApp(
       outcomes,
       lifecycle,
       logger,
-      timing: {},
     });
     open.push(() => observing.stop());
     const answering = createAnswering(config, { ...lines, time });

@@ -5,7 +5,7 @@ import { registryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import { type CheckTiming, startContradictionCheck } from '../observability/contradictions';
+import { startContradictionCheck } from '../observability/contradictions';
 import { healthOf } from '../observability/health';
 import type { MintOutcomes } from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
@@ -40,11 +40,9 @@ export function startObserving(
     eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
     time: Time;
     logger: Logger;
-    /** Times that tests shorten. */
-    timing: Partial<CheckTiming> & { longMintSeconds?: number };
   },
 ) {
-  const { database, metrics, outcomes, lifecycle, issuing, eventDelivery, time, logger, timing } = parts;
+  const { database, metrics, outcomes, lifecycle, issuing, eventDelivery, time, logger } = parts;
   const { db } = database;
   const { scope } = issuing;
   const registry = ownRegistryOf(config);
@@ -82,7 +80,6 @@ export function startObserving(
       recentMints: outcomes.recent,
       readAgain: (block) =>
         eventDelivery.feedOf(registryName(registry.network.chainId, registry.address))?.readAgain(block),
-      timing,
     });
   const watching = watchConditions(config, {
     database,
@@ -91,7 +88,6 @@ export function startObserving(
     findUnfollowed,
     time,
     logger,
-    longMintSeconds: timing.longMintSeconds,
   });
   return {
     async health(this: void) {

@@ -42,8 +42,6 @@ interface WatchingParts {
   findUnfollowed: () => Promise<Unfollowed>;
   time: Time;
   logger: Logger;
-  /** Shorter in tests. */
-  longMintSeconds?: number | undefined;
 }
 
 /** The watching of conditions. */
@@ -59,7 +57,7 @@ export interface ConditionWatching {
  * conditions of a process that died are compared by the one that takes over.
  */
 export function watchConditions(config: Config, parts: WatchingParts): ConditionWatching {
-  const { database, eventDelivery, issuing, findUnfollowed, time, logger, longMintSeconds } = parts;
+  const { database, eventDelivery, issuing, findUnfollowed, time, logger } = parts;
   const { db } = database;
   let rounds = 0;
   let isFailing = false;
@@ -144,12 +142,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
     await noteFeeds(seen);
     const { scope } = issuing;
     const report = scope && issuing.isMinting() ? await issuing.report(REPORT_WITHIN_MS) : undefined;
-    if (scope && report)
-      await note(
-        mintingRightOf(scope),
-        sightOfIssuing(report, scope, { now: time.now(), longMintSeconds }),
-        seen,
-      );
+    if (scope && report) await note(mintingRightOf(scope), sightOfIssuing(report, scope, time.now()), seen);
     const since = time.now();
     const isMissing = database.isRemoved();
     const missing = { what: 'database_missing', subject: 'database', since, detail: {} } as const;

@@ -96,18 +96,6 @@ export interface ContradictionCheckOptions {
   recentMints: Map<string, number>;
   /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
   readAgain: (block: number) => void;
-  /** Shortened in tests. */
-  timing?: Partial<CheckTiming>;
-}
-
-/** Durations in milliseconds. */
-export interface CheckTiming {
-  /** Interval of the checks of the journal. */
-  everyMs: number;
-  /** Interval of the looks at recent mints. */
-  lookEveryMs: number;
-  /** How long a contradiction must last before it is reported. */
-  patienceMs: number;
 }
 
 const EVERY_MS = 60_000;
@@ -134,6 +122,7 @@ const NEWEST = Number.MAX_SAFE_INTEGER;
  */
 export class ContradictionCheck {
   readonly #options: ContradictionCheckOptions;
+  /** How long a contradiction must last before it is reported. */
   readonly #patienceMs: number;
   /** The contradictions that were found, by token id. Times in epoch milliseconds. */
   readonly #known = new Map<
@@ -144,10 +133,9 @@ export class ContradictionCheck {
   #place = NEWEST;
 
   constructor(options: ContradictionCheckOptions) {
-    const { blockTimeMs, confirmations, timing } = options;
+    const { blockTimeMs, confirmations } = options;
     this.#options = options;
-    const depthMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : confirmations * blockTimeMs;
-    this.#patienceMs = timing?.patienceMs ?? depthMs;
+    this.#patienceMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : confirmations * blockTimeMs;
   }
 
   /**
@@ -299,10 +287,10 @@ async function mintsOf(
  */
 export function startContradictionCheck(options: ContradictionCheckOptions): { stop(): Promise<unknown> } {
   const check = new ContradictionCheck(options);
-  const { time, timing: { everyMs = EVERY_MS, lookEveryMs = LOOK_EVERY_MS } = {} } = options;
+  const { time } = options;
   const tell = (error: unknown): void =>
     options.logger.warn({ error }, `journal and watcher could not be compared: ${messageOf(error)}`);
-  const checks = repeat(time, (signal) => check.run(signal).catch(tell), everyMs, everyMs);
-  const looks = repeat(time, () => check.look().catch(tell), lookEveryMs, lookEveryMs);
+  const checks = repeat(time, (signal) => check.run(signal).catch(tell), EVERY_MS, EVERY_MS);
+  const looks = repeat(time, () => check.look().catch(tell), LOOK_EVERY_MS, LOOK_EVERY_MS);
   return { stop: () => Promise.all([checks.stop(), looks.stop()]) };
 }

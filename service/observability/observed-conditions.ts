@@ -78,11 +78,11 @@ function sightOfNodes(nodes: readonly NodeReport[] = []): Sight {
   return { conditions, unknown: isAsked ? [] : ['node_away'] };
 }
 
-/** The sight of the process that mints. `longMintSeconds`: shorter in tests. */
+/** The sight of the process that mints. */
 export function sightOfIssuing(
   { mints, nodes, signers, wallet }: IssuingReport,
   { chainId, registryAddress }: JournalScope,
-  { now, longMintSeconds = LONG_MINT_SECONDS }: { now: number; longMintSeconds?: number | undefined },
+  now: number,
 ): Sight {
   const sight = sightOfNodes(nodes);
   const conditions = [...sight.conditions];
@@ -103,7 +103,7 @@ export function sightOfIssuing(
   const { oldestSeconds = 0, lastFailure } = mints ?? {};
   const subject = `mints/${chainId}:${detail.registryAddress}`;
   if (mints === undefined) unknown.push('mint_deferred');
-  else if (oldestSeconds >= longMintSeconds)
+  else if (oldestSeconds >= LONG_MINT_SECONDS)
     conditions.push({ what: 'mint_deferred', subject, since: now - oldestSeconds * 1_000, detail });
   if (lastFailure !== undefined && now - lastFailure.at < RECENT_MS) {
     const { at: since, code } = lastFailure;

@@ -1,42 +1,43 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openSqliteBesideService } from '../../service/database/open-sqlite';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
-import { eventually } from '../helpers/eventually';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
 import { owned } from '../helpers/resources';
-import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { createLocalSetup } from '../helpers/chain/local-setup';
+import { VirtualTime } from '../helpers/virtual-time';
 
-const EVERY_MS = 50;
+const MINUTE_MS = 60_000;
 const MINTED = 'com.service.etr.minted';
 
 describe('the contradiction check of journal and events', () => {
-  let local: LocalSetup;
+  let time: VirtualTime;
   let service: RunningService;
   let database: Database;
   /** Token ids in the form of the journal. */
   const tokens: string[] = [];
 
   before(async () => {
-    local = await createLocalSetup();
-    service = await startService(local.settings, {
-      checkTiming: { everyMs: EVERY_MS, patienceMs: 4 * EVERY_MS },
-    });
+    const local = await createLocalSetup();
+    // Its callers wait for real answers.
+    const issuing = await startService(local.settings);
+    const owner = await local.account(1);
+    for (let count = 0; count < 3; count++) {
+      const { body } = await create(issuing.url, { ...minimal, owner, holder: owner });
+      tokens.push(body.signedW3CDocument.credentialStatus.tokenId);
+    }
+    await issuing.stop();
+    time = VirtualTime.ofRequests();
+    service = await startService(local.settings, { time });
     database = owned(
       'a database',
       await openSqliteBesideService(systemTime, local.settings.DATA_DIR ?? ''),
       'close',
     );
-    const owner = await local.account(1);
-    for (let count = 0; count < 3; count++) {
-      const { body } = await create(service.url, { ...minimal, owner, holder: owner });
-      tokens.push(body.signedW3CDocument.credentialStatus.tokenId);
-    }
-    await eventually('their mints are recorded', async () => (await mintedEvents()).length === tokens.length);
+    await time.until('their mints are recorded', async () => (await mintedEvents()).length === tokens.length);
   });
 
   const mintedEvents = (): Promise<{ id: number; token_id: string }[]> =>
@@ -67,8 +68,8 @@ describe('the contradiction check of journal and events', () => {
       .deleteFrom('events')
       .where('id', '=', event?.id ?? 0)
       .execute();
-    await eventually('both are told', () => told().length >= 2);
-    await sleep(20 * EVERY_MS);
+    await time.until('both are told', () => told().length >= 2);
+    await time.pass(5 * MINUTE_MS);
     expect(
       told().map(({ tokenId, error }) => [tokenId, (error as { code: string }).code]),
     ).to.have.deep.members([

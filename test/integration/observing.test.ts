@@ -34,7 +34,6 @@ function observe(state: State, database: Database) {
     eventDelivery: { feeds: [], feedOf: () => undefined, figures: async () => [] },
     time: systemTime,
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
-    timing: {},
   });
   return { ...owned('the observation', observing, 'stop'), log };
 }

@@ -53,7 +53,7 @@ function feedOf(status: Partial<FollowedFeed['status']>, node?: Partial<NodeRepo
 const ofFeed = (status: Partial<FollowedFeed['status']>, node?: Partial<NodeReport>): Sight =>
   sightOfFeed(feedOf(status, node), NOW);
 const ofIssuing = (report: Partial<IssuingReport>): Sight =>
-  sightOfIssuing({ ...ISSUING, ...report }, SCOPE, { now: NOW });
+  sightOfIssuing({ ...ISSUING, ...report }, SCOPE, NOW);
 const withMints = (mints: Partial<NonNullable<IssuingReport['mints']>>): Sight =>
   ofIssuing({ mints: { ...MINTS, ...mints } });
 const withWallet = (mintsAffordable: number | undefined): Sight =>
