@@ -9,9 +9,8 @@ import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 import { mineBlocks, withoutMining } from '../helpers/chain/mine-blocks';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { API, openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
-import { create } from '../helpers/processes/create-call';
+import { API_KEY, AUTHORIZATION, fetchDocument } from '../helpers/processes/documents-call';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService, type RunningService } from '../helpers/processes/running-service';
 import { ADMIN_API_KEY, callApi, type ShownSubscription } from '../helpers/processes/subscribed-service';
@@ -21,6 +20,7 @@ import {
   type Answer,
   type RecordingReceiver,
 } from '../helpers/receiver/recording-receiver';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const PREFIX = 'com.service.etr.operations.';
 const MINUTE = 60_000;
@@ -30,8 +30,7 @@ const answering =
     void response.writeHead(status).end();
 
 describe('operational events', () => {
-  // A node that answers late is away, so no time limit is shorter.
-  hastenSuite(5, 1_000);
+  let time: VirtualTime;
   let local: LocalSetup;
   let nodes: RpcProxy[];
   let signer: RpcProxy;
@@ -44,7 +43,6 @@ describe('operational events', () => {
   let registry: string;
   /** The subscription to events of the chain. */
   let subscription: string;
-  let ahead = 0;
   let expected: string[] = [];
 
   before(async () => {
@@ -59,6 +57,7 @@ describe('operational events', () => {
     settings = {
       ...local.settings,
       ADMIN_API_KEY,
+      API_KEY,
       RPC_URL: nodes.map(({ url }) => url).join(' '),
       WALLET_PRIVATE_KEY: '',
       WALLET_SIGNER_URL: signer.url,
@@ -66,6 +65,7 @@ describe('operational events', () => {
       SUBSCRIPTION_FAILING_AFTER_MINUTES: '5',
       FINALITY_DEPTH: '3',
     };
+    time = VirtualTime.ofRequests();
     await start();
     await subscribe(operator, { types: OPERATIONAL_TYPES });
     // A second attempt is the last one.
@@ -76,14 +76,16 @@ describe('operational events', () => {
     });
   });
 
-  const replaced = {
-    deliveryClock: { now: () => Date.now() + ahead },
-    checkTiming: { longMintSeconds: 1 },
-  };
   async function start(): Promise<void> {
-    service = await startService(settings, replaced);
+    service = await startService(settings, { time });
     page = openConsolePage(service.url);
     await page.logIn(ADMIN_API_KEY);
+  }
+  /** Lets time pass between two runs of the service: its polls of ten minutes would take half a minute. */
+  async function after(ms: number): Promise<void> {
+    await service.stop();
+    await time.pass(ms);
+    await start();
   }
   async function subscribe(sink: RecordingReceiver, members: object): Promise<string> {
     const request = { sink: sink.url, protocol: 'HTTP', ...members };
@@ -92,14 +94,20 @@ describe('operational events', () => {
   }
   const shown = async (): Promise<ShownSubscription> =>
     (await callApi<ShownSubscription>(service.url, 'GET', `/subscriptions/${subscription}`)).body;
-  const mint = () => mintDirectly(local, owner);
+  /** Has a document made, and does not wait for its mint. */
+  async function createLater(): Promise<string> {
+    const path = '/create/BILL_OF_LADING';
+    const headers = { ...AUTHORIZATION, Prefer: 'respond-async' };
+    const body = { ...minimal, owner, holder: owner };
+    return (await callApi<{ tokenId: string }>(service.url, 'POST', path, body, headers)).body.tokenId;
+  }
   const told = (): string[] =>
     operator.deliveries.map(({ event }) => `${event.type.slice(PREFIX.length)} ${event.subject}`);
   /** Waits until these events have come, besides the earlier ones: each once. */
   async function tells(events: string[]): Promise<void> {
     expected = [...expected, ...events];
     const all = (): boolean => told().length >= expected.length;
-    await eventually(`${events.join(', ')} besides ${told().join(', ')}`, all);
+    await time.until(`${events.join(', ')} besides ${told().join(', ')}`, all);
     expect(told().sort()).to.deep.equal([...expected].sort());
     await consoleAgrees();
   }
@@ -109,30 +117,40 @@ describe('operational events', () => {
       .map(({ message }) => message.replace(/\d+ minutes?/, 'some minutes'))
       .sort()
       .join('\n');
+  /** While no node answers, health and the console wait for the figures of issuing for a moment. */
+  const askedFor = <T>(answer: Promise<T>): Promise<T> => time.settled(time.aside(answer));
   /** Waits until the console shows what health says: its overview may be a second old. */
-  const consoleAgrees = (): Promise<unknown> =>
-    eventually('the console shows what health says', async () => {
-      const { conditions } = await healthOf(service.url);
-      const { body } = await page.call<Overview>('GET', `${API}/overview`);
-      return wrongIn(conditions ?? []) === wrongIn(body.problems);
-    });
+  async function consoleAgrees(): Promise<void> {
+    let [said, shown] = ['', ''];
+    for (let rounds = 0; rounds === 0 || (said !== shown && rounds < 10); rounds++) {
+      await time.pass(1_000);
+      said = wrongIn((await askedFor(healthOf(service.url))).conditions ?? []);
+      shown = wrongIn((await askedFor(page.call<Overview>('GET', `${API}/overview`))).body.problems);
+    }
+    expect(shown).to.equal(said);
+  }
   const conditions = async (): Promise<string[]> =>
     ((await healthOf(service.url)).conditions ?? []).map(({ what }) => what);
 
-  it('tell that a sink is gone, a mint deferred, a node differing, and all well again', async () => {
+  it('tell that a mint is deferred, a sink gone, a node differing, and all well again', async () => {
     const [differing, away] = nodes as [RpcProxy, RpcProxy];
     const [ofSink, ofMints] = [`subscription/${subscription}`, `mints/31337:${registry}`];
     subscriber.answerWith(answering(410));
     differing.answer((method) => (method === 'eth_getLogs' ? { result: [] } : 'none'));
-    await mint();
-    let answer: ReturnType<typeof create> | undefined;
+    let tokenId = '';
     await withoutMining(local, async () => {
-      answer = create(service.url, { ...minimal, owner, holder: owner });
-      const node = `node_differing node/${differing.url}`;
-      await tells([`subscription_gone ${ofSink}`, `mint_deferred ${ofMints}`, node]);
-      expect(await conditions()).to.include('subscription_gone');
-      expect(await metricOf(service.url, 'etr_conditions')).to.equal((await conditions()).length);
+      tokenId = await createLater();
+      await after(10 * MINUTE);
+      await tells([`mint_deferred ${ofMints}`]);
     });
+    await tells([
+      `mint_resumed ${ofMints}`,
+      `subscription_gone ${ofSink}`,
+      `node_differing node/${differing.url}`,
+    ]);
+    expect((await fetchDocument(service.url, tokenId)).status).to.equal(200);
+    expect(await conditions()).to.include('subscription_gone');
+    expect(await metricOf(service.url, 'etr_conditions')).to.equal((await conditions()).length);
     subscriber.answerWith(accept);
     differing.answer(THROUGH);
     const { config, ...members } = await shown();
@@ -140,8 +158,7 @@ describe('operational events', () => {
     await callApi(service.url, 'PUT', `/subscriptions/${subscription}`, active);
     await away.refuse();
     const node = `node/${away.url}`;
-    await tells([`subscription_recovered ${ofSink}`, `mint_resumed ${ofMints}`, `node_away ${node}`]);
-    expect((await answer)?.status).to.equal(200);
+    await tells([`subscription_recovered ${ofSink}`, `node_away ${node}`]);
     expect(await conditions()).not.to.include('subscription_gone');
     await away.accept();
     await tells([`node_back ${node}`]);
@@ -150,9 +167,7 @@ describe('operational events', () => {
   it('tell that a feed is behind, that it has stopped, and that it is read after a restart', async () => {
     const feed = `feed/31337:${registry}`;
     for (const node of nodes) await node.refuse();
-    await eventually('it fails', async () => (await healthOf(service.url)).feeds[0]?.state === 'failing');
-    ahead += MINUTE;
-    await eventually('it is told', () => told().includes(`feed_behind ${feed}`));
+    await time.until('it is told', () => told().includes(`feed_behind ${feed}`));
     await consoleAgrees();
     await service.stop();
     for (const node of nodes) {
@@ -160,53 +175,49 @@ describe('operational events', () => {
       await node.accept();
     }
     await start();
-    await eventually('it is told', () => told().includes(`feed_stopped ${feed}`));
+    await time.until('it is told', () => told().includes(`feed_stopped ${feed}`));
     await consoleAgrees();
     await service.stop();
     for (const node of nodes) node.answer(THROUGH);
     await start();
-    await eventually('it is told', () => told().includes(`feed_recovered ${feed}`));
+    await time.until('it is told', () => told().includes(`feed_recovered ${feed}`));
     await consoleAgrees();
     const ofFeed = told().filter((one) => one.endsWith(feed));
     expect(ofFeed).to.deep.equal(
       ['feed_behind', 'feed_stopped', 'feed_recovered'].map((one) => `${one} ${feed}`),
     );
     // A process shows a difference for ten minutes. The new one has not seen it.
-    await eventually('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
-    await eventually('all is well', async () => (await conditions()).length === 0);
+    await time.until('the node is back', () => told().includes(`node_back node/${nodes[0]?.url}`));
+    await time.until('all is well', async () => (await conditions()).length === 0);
     expected = told();
   });
 
   it('tell that deliveries fail, the wallet is empty and its signer away, and then well', async () => {
-    // There are no dead letters at first: it makes the sleeping worker read the changed clock.
-    const redeliver = () =>
-      callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
     const { client } = local;
     const balance = toQuantity(await client.getBalance(DEPLOYER));
     subscriber.answerWith(answering(503));
-    await mint();
-    await eventually('an attempt failed', () => subscriber.deliveries.some(({ attempt }) => attempt === 1));
-    await eventually('it is stored', async () => {
+    await mintDirectly(local, owner);
+    await time.until('an attempt failed', () => subscriber.deliveries.some(({ attempt }) => attempt === 1));
+    await time.until('it is stored', async () => {
       const path = `/subscriptions/${subscription}/deliveries?state=failed`;
       return (await callApi<object[]>(service.url, 'GET', path)).body.length > 0;
     });
     await client.send('anvil_setBalance', [DEPLOYER, '0x0']);
     await signer.refuse();
-    ahead += 5 * MINUTE;
+    await after(5 * MINUTE);
     const subject = `subscription/${subscription}`;
     await tells([`subscription_failing ${subject}`, 'wallet_low wallet', 'signer_away signer/wallet']);
     expect(await conditions()).to.have.members(['subscription_failing', 'wallet_low', 'signer_away']);
     expect((await shown()).failingSince).to.be.a('string');
-    ahead += 2 * MINUTE;
-    await redeliver();
+    await after(5 * MINUTE);
     await client.send('anvil_setBalance', [DEPLOYER, balance]);
     await signer.accept();
     await tells([`dead_letter ${subject}`, 'wallet_filled wallet', 'signer_back signer/wallet']);
     expect(await conditions()).to.have.members(['subscription_failing', 'dead_letters']);
     subscriber.answerWith(accept);
-    await redeliver();
+    await callApi(service.url, 'POST', `/subscriptions/${subscription}/redeliver`, { dead: true });
     await tells([`subscription_recovered ${subject}`]);
-    await eventually('nothing is wrong', async () => (await conditions()).length === 0);
+    await time.until('nothing is wrong', async () => (await conditions()).length === 0);
   });
 
   it('tell that the database is missing, and that it is back', async () => {
@@ -224,7 +235,7 @@ describe('operational events', () => {
     const snapshot = (await client.send('evm_snapshot', [])) as string;
     await mineBlocks(local, 6);
     const head = await client.getBlockNumber();
-    await eventually(
+    await time.until(
       'it is read',
       async () => (await healthOf(service.url)).feeds[0]?.nextBlock === head + 1,
     );
