@@ -10,6 +10,7 @@ import {
   type RecordingReceiver,
 } from '../receiver/recording-receiver';
 import { callService, type ApiAnswer } from './create-call';
+import type { VirtualTime } from '../virtual-time';
 import { healthOf } from './health-and-metrics';
 import { startService, type RunningService } from './running-service';
 
@@ -48,18 +49,21 @@ export interface SubscribedService {
 
 export const ADMIN_API_KEY = 'the-admin-key-of-these-tests-0123456789';
 
-/** Starts it. Undefined if the engine is not installed. */
+/** Starts it, in real time by default. Undefined if the engine is not installed. */
 export function startSubscribedService(
   engine: 'SQLite',
   own?: Record<string, string>,
+  time?: VirtualTime,
 ): Promise<SubscribedService>;
 export function startSubscribedService(
   engine: Engine,
   own?: Record<string, string>,
+  time?: VirtualTime,
 ): Promise<SubscribedService | undefined>;
 export async function startSubscribedService(
   engine: Engine,
   own: Record<string, string> = {},
+  time?: VirtualTime,
 ): Promise<SubscribedService | undefined> {
   const state = await newState(engine);
   if (state === undefined) return undefined;
@@ -76,7 +80,8 @@ export async function startSubscribedService(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  let service = await startService(settings);
+  const inTime = time && { time };
+  let service = await startService(settings, inTime);
 
   const call: SubscribedService['call'] = async (method, path, body, headers = {}) =>
     callApi(service.url, method, path, body, headers);
@@ -99,12 +104,14 @@ export async function startSubscribedService(
     },
     async caughtUp() {
       const head = await local.client.getBlockNumber();
-      await eventually('everything is read', async () => {
+      const isRead = async (): Promise<boolean> => {
         const { feeds } = await healthOf(service.url);
         return feeds.length > 0 && feeds.every(({ nextBlock }) => nextBlock > head);
-      });
+      };
+      const what = 'everything is read';
+      await (time === undefined ? eventually(what, isRead) : time.until(what, isRead));
     },
-    async restart(changed = {}, meanwhile = async () => undefined, replaced = {}) {
+    async restart(changed = {}, meanwhile = async () => undefined, replaced = inTime) {
       await service.stop();
       await meanwhile();
       service = await startService({ ...settings, ...changed }, replaced);
