@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { openState, type Engine } from '../helpers/database/engines';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { accept } from '../helpers/receiver/recording-receiver';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { startService } from '../helpers/processes/running-service';
@@ -14,6 +14,7 @@ import {
   type SubscribedService,
 } from '../helpers/processes/subscribed-service';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
+import { VirtualTime } from '../helpers/virtual-time';
 
 /** Selector of `supportsInterface` (EIP-165). */
 const SUPPORTS_INTERFACE = '0x01ffc9a7';
@@ -29,8 +30,8 @@ interface Listed {
 }
 
 /** Starts a service, and makes a registry that its API can add. */
-async function startPlace(engine: Engine) {
-  const subscribed = await startSubscribedService(engine);
+async function startPlace(engine: Engine, time?: VirtualTime) {
+  const subscribed = await startSubscribedService(engine, {}, time);
   if (subscribed === undefined) return undefined;
   const { local, ofSettings } = subscribed;
   const added = (await local.makeRegistry()).toLowerCase();
@@ -45,8 +46,15 @@ async function startPlace(engine: Engine) {
     subscribed,
     added,
     path,
-    add: (body?: object, { url } = subscribed.service): Promise<ApiAnswer> =>
-      callApi(url, 'POST', '/registries', { network: 31337, address: added, ...body }),
+    add(this: void, body?: object, { url } = subscribed.service): Promise<ApiAnswer> {
+      const answer = callApi<Record<string, never>>(url, 'POST', '/registries', {
+        network: 31337,
+        address: added,
+        ...body,
+      });
+      // A node that fails is asked again after a pause.
+      return time === undefined ? answer : time.settled(time.aside(answer));
+    },
     remove: (at = path) => subscribed.call<{ undelivered?: number }>('DELETE', at),
     async entry(this: void, { url } = subscribed.service) {
       const { body } = await callApi<{ registries: Listed[] }>(url, 'GET', '/registries');
@@ -54,8 +62,11 @@ async function startPlace(engine: Engine) {
     },
     mint: async () => mintDirectly(local, await local.account(1), { registryAddress: added }),
     /** Waits until so many events of the added registry have arrived. */
-    delivered: (count: number) =>
-      eventually(`${count} events of the added registry`, () => arrived().size === count),
+    delivered: (count: number) => {
+      const what = `${count} events of the added registry`;
+      const isSo = (): boolean => arrived().size === count;
+      return time === undefined ? eventually(what, isSo) : time.until(what, isSo);
+    },
   };
 }
 
@@ -64,14 +75,15 @@ type Place = NonNullable<Awaited<ReturnType<typeof startPlace>>>;
 const outcomeOf = ({ status, code }: ApiAnswer<unknown>): unknown[] => [status, code];
 
 describe('registries that are added and removed while the service runs', () => {
-  hastenSuite(5, 1_000);
+  let time: VirtualTime;
   let place: Place;
   let subscribed: SubscribedService;
   let proxy: RpcProxy;
   let added: string;
 
   before(async () => {
-    place = (await startPlace('SQLite')) as Place;
+    time = VirtualTime.ofRequests();
+    place = (await startPlace('SQLite', time)) as Place;
     ({ subscribed, added } = place);
     proxy = await startRpcProxy(subscribed.local.node.url);
     subscribed.settings.RPC_URL = proxy.url;
@@ -87,7 +99,7 @@ describe('registries that are added and removed while the service runs', () => {
     ] as const)
       expect((await fetch(`${service.url}${path}`, { method })).status).to.equal(401);
     const listed = async () => (await call<{ registries: Listed[] }>('GET', '/registries')).body.registries;
-    await eventually('it is read', async () => (await listed())[0]?.feed.state === 'following');
+    await time.until('it is read', async () => (await listed())[0]?.feed.state === 'following');
     const [one, ...others] = await listed();
     expect(others).to.deep.equal([]);
     expect(one).to.deep.include({
@@ -207,10 +219,10 @@ describe('registries that are added and removed while the service runs', () => {
     const { ofSettings } = subscribed;
     const waiting = async (): Promise<number | undefined> => (await place.entry())?.undelivered;
     // The events that were delivered last may not be settled yet, and would count as those that wait.
-    await eventually('all is settled', async () => (await waiting()) === 0);
+    await time.until('all is settled', async () => (await waiting()) === 0);
     ofSettings.answerWith((_, response) => void response.writeHead(503).end());
     await place.mint();
-    await eventually('its events wait', async () => (await waiting()) === EVENTS_OF_A_MINT);
+    await time.until('its events wait', async () => (await waiting()) === EVENTS_OF_A_MINT);
     const refused = await place.remove();
     expect(outcomeOf(refused)).to.deep.equal([409, 'REGISTRY_HAS_UNDELIVERED']);
     expect(refused.message).to.contain(`${EVENTS_OF_A_MINT} undelivered events`);
@@ -230,7 +242,7 @@ describe('registries that are added and removed while the service runs', () => {
     await place.mint();
     expect((await place.add()).status).to.equal(201);
     await place.delivered(5 * EVENTS_OF_A_MINT);
-    await eventually('nothing waits', async () => (await waiting()) === 0);
+    await time.until('nothing waits', async () => (await waiting()) === 0);
   });
 
   it('are listed, removed and added by commands, which the service follows within seconds', async () => {
@@ -244,7 +256,7 @@ describe('registries that are added and removed while the service runs', () => {
     const removed = await tdoc('remove', ...named);
     const outcome = { outcome: 'removed', chainId: 31337, address: added, undelivered: 0 };
     expect([removed.code, JSON.parse(removed.stdout)]).to.deep.equal([0, outcome]);
-    await eventually('it is gone', async () => (await healthOf(service.url)).feeds.length === 1);
+    await time.until('it is gone', async () => (await healthOf(service.url)).feeds.length === 1);
     const again = await tdoc('remove', ...named);
     expect(again.code).to.equal(1);
     expect(JSON.parse(again.stdout)).to.include({ outcome: 'refused', code: 'REGISTRY_UNKNOWN' });
@@ -258,14 +270,17 @@ describe('registries that are added and removed while the service runs', () => {
     expect(JSON.parse(back.stdout)).to.include(whole);
     expect((await tdoc('list')).stdout).to.contain(`${added}  added, once finalized, `);
     expect(await place.entry()).to.include({ confirmations });
-    await eventually('it is followed', async () => (await place.entry())?.feed.state === 'following');
+    await time.until('it is followed', async () => (await place.entry())?.feed.state === 'following');
     await place.mint();
     await place.delivered(6 * EVENTS_OF_A_MINT);
   });
 
   it('are unknown to a service without ADMIN_API_KEY: 404', async () => {
     const DATA_DIR = join(subscribed.local.folder, 'no-admin');
-    await using closed = await startService({ ...subscribed.settings, ADMIN_API_KEY: '', DATA_DIR });
+    await using closed = await startService(
+      { ...subscribed.settings, ADMIN_API_KEY: '', DATA_DIR },
+      { time },
+    );
     for (const path of ['/registries', place.path])
       expect((await callApi(closed.url, 'GET', path)).status).to.equal(404);
   });
