@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import { NETWORKS, type Network } from '../../service/chain/networks';
 import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { encryptRemark } from '../../service/issuance/remarks';
@@ -17,9 +16,9 @@ import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRpcProxy, THROUGH, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService } from '../helpers/processes/running-service';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
-import { hastenSuite } from '../helpers/eventually';
 import { stopLater } from '../helpers/resources';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const REMARK = 'shipped on board, Ünïcödé 提单';
@@ -28,7 +27,8 @@ const REMARK = 'shipped on board, Ünïcödé 提单';
 type Refusal = Fault | { error: { code: number; message: string } } | { status: number; body: string };
 
 describe('the endorsement chain of a token', () => {
-  hastenSuite(5, 1_000);
+  /** That of the clients. */
+  let time: VirtualTime;
   let local: LocalSetup;
   let answer: CreateAnswer['body'];
   let file: string;
@@ -57,7 +57,8 @@ describe('the endorsement chain of a token', () => {
     tokenId = BigInt(`0x${answer.signedW3CDocument.credentialStatus.tokenId}`);
     life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
     proxy = await startRpcProxy(local.node.url);
-    client = createRpcClient(proxy.url, LOCAL, systemTime);
+    time = VirtualTime.ofRequests();
+    client = createRpcClient(proxy.url, LOCAL, time);
     stopLater('the client', () => client.destroy());
     registry = await createRegistryFinder(client, local.registryAddress)();
   });
@@ -65,7 +66,7 @@ describe('the endorsement chain of a token', () => {
   afterEach(() => proxy.answer(THROUGH));
 
   const read = (id = tokenId, options = {}): Promise<TokenHistory> =>
-    readTokenHistory(client, registry, id, options);
+    time.settled(readTokenHistory(client, registry, id, options));
 
   /** The operations that concern the token, as they were sent. */
   const ofToken = (): Operation[] =>
@@ -212,7 +213,7 @@ describe('the endorsement chain of a token', () => {
     const newToken = (): Promise<MintedToken> => mintDirectly(local, accounts[1]!);
 
     before(async () => {
-      bulkClient = createRpcClient(proxy.url, LOCAL, systemTime, 'bulk');
+      bulkClient = createRpcClient(proxy.url, LOCAL, time, 'bulk');
       stopLater('the client for many calls', () => bulkClient.destroy());
       transferred = await newToken();
       await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });
