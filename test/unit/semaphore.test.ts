@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { BusyError } from '../../service/base/errors';
-import { systemTime } from '../../service/base/time';
 import { createSemaphore } from '../../service/base/semaphore';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const here = new AbortController().signal;
 const BUSY = 'Too many at once.';
@@ -15,8 +15,12 @@ async function refusal(acquired: Promise<unknown>): Promise<unknown> {
 }
 
 describe('semaphore', () => {
+  let time: VirtualTime;
+
+  beforeEach(() => (time = new VirtualTime()));
+
   it('gives released permits in the order of requests', async () => {
-    const semaphore = createSemaphore(systemTime, { permits: 2, waiting: 10, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(time, { permits: 2, waiting: 10, waitMs: 60_000 }, BUSY);
     const [first, second] = [await semaphore.acquire(here), await semaphore.acquire(here)];
     const entered: string[] = [];
     const waiting = ['a', 'b', 'c'].map(async (name) => {
@@ -41,7 +45,7 @@ describe('semaphore', () => {
   });
 
   it('refuses callers beyond the limit of waiting ones, and counts permits and waiting callers', async () => {
-    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 1, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(time, { permits: 1, waiting: 1, waitMs: 60_000 }, BUSY);
     const first = await semaphore.acquire(here);
     const second = semaphore.acquire(here);
     expect(await refusal(semaphore.acquire(here)))
@@ -55,9 +59,13 @@ describe('semaphore', () => {
   });
 
   it('refuses a caller after the longest wait, and keeps the permit for the next one', async () => {
-    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 5, waitMs: 20 }, BUSY);
+    const semaphore = createSemaphore(time, { permits: 1, waiting: 5, waitMs: 20 }, BUSY);
     const first = await semaphore.acquire(here);
-    expect(await refusal(semaphore.acquire(here)))
+    const second = refusal(semaphore.acquire(here));
+    await time.pass(19);
+    expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 1 });
+    await time.pass(1);
+    expect(await second)
       .to.be.instanceOf(BusyError)
       .with.property('message', BUSY);
     first();
@@ -65,7 +73,7 @@ describe('semaphore', () => {
   });
 
   it('passes over callers who have left', async () => {
-    const semaphore = createSemaphore(systemTime, { permits: 1, waiting: 5, waitMs: 60_000 }, BUSY);
+    const semaphore = createSemaphore(time, { permits: 1, waiting: 5, waitMs: 60_000 }, BUSY);
     const first = await semaphore.acquire(here);
     const leaving = new AbortController();
     const [gone, next] = [semaphore.acquire(leaving.signal), semaphore.acquire(here)];

@@ -1,30 +1,30 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import { shared, type Sharing } from '../../service/base/shared-answers';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 const LONG_MS = 1_000;
 
 describe('a shared question', () => {
   let count: number;
-  let now: number;
+  let time: VirtualTime;
   let answer: () => Promise<number>;
 
   beforeEach(() => {
     count = 0;
-    now = 0;
+    time = new VirtualTime();
     answer = async () => count;
   });
 
-  const sharedWith = (options: Partial<Sharing> = {}): ((withinMs: number) => Promise<number | undefined>) =>
-    shared(
-      () => {
-        count++;
-        return answer();
-      },
-      { time: { ...systemTime, now: () => now }, ...options },
-    );
+  /** A function that asks, and waits for the answer in virtual time. */
+  function sharedWith(options: Partial<Sharing> = {}): (withinMs: number) => Promise<number | undefined> {
+    const ask = (): Promise<number> => {
+      count++;
+      return answer();
+    };
+    const asked = shared(ask, { time, ...options });
+    return (withinMs) => time.settled(asked(withinMs));
+  }
 
   it('is asked anew for each later caller', async () => {
     const ask = sharedWith();
@@ -32,7 +32,7 @@ describe('a shared question', () => {
   });
 
   it('is asked once for concurrent callers, who share the answer', async () => {
-    const ask = sharedWith();
+    const ask = shared(async () => ++count, { time });
     expect(await Promise.all([ask(LONG_MS), ask(LONG_MS), ask(LONG_MS)])).to.deep.equal([1, 1, 1]);
   });
 
@@ -55,9 +55,9 @@ describe('a shared question', () => {
   it('is not asked again before its time, not even if it failed', async () => {
     const ask = sharedWith({ leastMs: 500 });
     expect(await ask(LONG_MS)).to.equal(1);
-    now = 499;
+    await time.pass(499);
     expect(await ask(LONG_MS)).to.equal(1);
-    now = 500;
+    await time.pass(1);
     answer = async () => Promise.reject(new Error('the database is away'));
     expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([undefined, undefined]);
     expect(count).to.equal(2);
@@ -68,9 +68,9 @@ describe('a shared question', () => {
     answer = async () => Promise.reject(new Error('the node is away'));
     await ask(LONG_MS);
     answer = async () => count;
-    now = 9_999;
+    await time.pass(9_999);
     expect(await ask(LONG_MS)).to.equal(undefined);
-    now = 10_000;
+    await time.pass(1);
     expect(await ask(LONG_MS)).to.equal(2);
   });
 
@@ -78,17 +78,17 @@ describe('a shared question', () => {
     const ask = sharedWith({ keptMs: 1_000 });
     expect(await ask(LONG_MS)).to.equal(1);
     answer = async () => Promise.reject(new Error('the database is away'));
-    now = 999;
+    await time.pass(990);
     expect(await ask(LONG_MS)).to.equal(1);
     answer = never;
     expect(await ask(5)).to.equal(1);
-    now = 1_000;
     expect(await ask(5)).to.equal(undefined);
   });
 
   it('is asked again at once after the system clock stepped back', async () => {
-    now = 3_600_000;
-    const ask = sharedWith({ leastMs: 500 });
+    let now = 3_600_000;
+    const clock = { elapsed: () => time.elapsed(), later: time.later.bind(time), now: () => now };
+    const ask = sharedWith({ leastMs: 500, time: clock });
     expect(await ask(LONG_MS)).to.equal(1);
     now = 0;
     expect([await ask(LONG_MS), await ask(LONG_MS)]).to.deep.equal([2, 2]);
@@ -108,14 +108,15 @@ describe('a shared question', () => {
 
   it('takes at most a twentieth of the time if it is paced', async () => {
     answer = async () => {
-      await sleep(20);
+      await time.sleep(20);
       return count;
     };
     const ask = sharedWith({ isPaced: true });
     expect(await ask(LONG_MS)).to.equal(1);
-    now = 300;
+    // It was asked 20 ms ago.
+    await time.pass(20 * 20 - 21);
     expect(await ask(LONG_MS)).to.equal(1);
-    now = 1_000_000;
+    await time.pass(1);
     expect(await ask(LONG_MS)).to.equal(2);
   });
 });

@@ -1,28 +1,27 @@
 import { expect } from 'chai';
 import pino from 'pino';
-import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
 import type { MintQueue } from '../../service/minting/mint-queue';
 import { startSharedMintQueue, type SharedMintQueueOptions } from '../../service/minting/shared-mint-queue';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { SCOPE } from '../helpers/database/prepared-documents';
 import { failureOf, newIssuance } from '../helpers/processes/running-mint-queue';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const RIGHT = { lost: new AbortController().signal, release: async () => undefined };
 
 describe('a mint queue that several processes share', () => {
-  hastenSuite(10);
-
+  let time: VirtualTime;
   let queue: MintQueue;
   /** The mints that the queue of this process was given. */
   let given: string[];
 
   beforeEach(() => {
     given = [];
+    time = new VirtualTime();
   });
 
-  afterEach(() => queue.stop());
+  afterEach(() => time.settled(queue.stop()));
 
   /** Starts the queue of a process; `takeRight` answers whether the process has the right to send. */
   async function start(
@@ -36,7 +35,7 @@ describe('a mint queue that several processes share', () => {
       journal: { find: async () => undefined, signed: async () => [], ...journal },
       scope: SCOPE,
       logger: pino({ level: 'silent' }),
-      time: systemTime,
+      time,
       openQueue: () => ({
         mint: ({ tokenId }) => {
           given.push(tokenId);
@@ -52,7 +51,7 @@ describe('a mint queue that several processes share', () => {
     let looks = 0;
     const signed = async (): Promise<Issuance[]> => (looks++, waiting);
     await start('postgres', () => true, { signed });
-    await eventually('it looked three times', () => looks >= 3);
+    await time.until('it looked three times', () => looks >= 3);
     expect(given).to.deep.equal(waiting.map(({ tokenId }) => tokenId));
   });
 
@@ -69,15 +68,18 @@ describe('a mint queue that several processes share', () => {
     // At the first request, another process has the right.
     await start('sqlite', () => ++asked > 1, { find });
     const outcome = failureOf(queue.mint(issuance));
-    await eventually('it has the right, and looked some times', () => afterwards >= 3);
+    await time.until('it has the right, and looked some times', () => afterwards >= 3);
     isAway = false;
-    expect(await outcome).to.include({ code: 'MINT_REVERTED' });
+    expect(await time.settled(outcome)).to.include({ code: 'MINT_REVERTED' });
     expect(given).to.deep.equal([]);
   });
 
   it("rejects the wait for another process's mint if its issuance is removed", async () => {
     await start('postgres', () => false, {});
-    expect(await failureOf(queue.mint(newIssuance()))).to.have.property('code', 'ISSUANCE_UNKNOWN');
+    expect(await time.settled(failureOf(queue.mint(newIssuance())))).to.have.property(
+      'code',
+      'ISSUANCE_UNKNOWN',
+    );
     expect(given).to.deep.equal([]);
   });
 });
