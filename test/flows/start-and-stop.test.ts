@@ -10,7 +10,7 @@ import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';
 import { EVENTS_OF_A_MINT, mintTogether } from '../helpers/chain/direct-mint';
-import { eventually, hastenedProcess } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { installRegistry, startAnvil } from '../helpers/chain/node';
 import { ADMIN_API_KEY, callApi } from '../helpers/processes/subscribed-service';
@@ -110,7 +110,7 @@ describe('the service at start and stop', () => {
     const silent = newDeferred<Fault>();
     await using node = await startRpcProxy(local.node.url, () => silent.promise);
     const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
-    await using service = launchServiceProcess({ ...settings, ...hastenedProcess(4) });
+    await using service = launchServiceProcess(settings);
     await eventually('it is said', () => service.output().includes('waiting for the node'));
     expect(service.output()).to.contain(`still starting: waiting for the node at ${node.url} to report`);
     expect(service.output()).not.to.contain('"msg":"listening"');
