@@ -1,4 +1,5 @@
 import { reachDistantHosts } from '../service/base/distant-hosts';
+import { systemTime } from '../service/base/time';
 import { EXIT_CODES, tell } from './answer';
 import { errorLines, maskStandardError } from './errors';
 import { runTdoc } from './program';
@@ -14,7 +15,7 @@ try {
   maskStandardError();
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, fail);
   reachDistantHosts();
-  void runTdoc(process.argv.slice(2));
+  void runTdoc(process.argv.slice(2), systemTime);
 } catch (thrown) {
   fail(thrown);
 }

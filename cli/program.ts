@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { PROJECT_ROOT } from '../service/base/project-root';
+import type { Time } from '../service/base/time';
 import { EXIT_CODES, print, tell } from './answer';
 import { addCredentialCommands } from './commands/credentials';
 import { addDatabaseCommands } from './commands/database';
@@ -13,7 +14,7 @@ Exit codes: 0 done, or yes; 1 no, or refused: nothing was changed; 2 failed, or 
 Settings are environment variables, or lines of .env (ENV_FILE names another file).`;
 
 /** The commands of `tdoc`. Each loads its code only when it runs, so `--help` answers at once. */
-export function createProgram(): Command {
+export function createProgram(time: Time): Command {
   const program = new Command('tdoc')
     .description('Operates the transferable document service and reads its documents and tokens.')
     .version(readVersion())
@@ -22,8 +23,8 @@ export function createProgram(): Command {
     .addHelpText('after', EXIT_CODE_HELP);
   // In the order in which `tdoc --help` lists them.
   addSetupCommands(program);
-  addCredentialCommands(program);
-  addRegistryCommands(program);
+  addCredentialCommands(program, time);
+  addRegistryCommands(program, time);
   addDatabaseCommands(program);
   for (const command of allCommands(program)) {
     command.exitOverride().configureOutput({
@@ -41,9 +42,9 @@ export function createProgram(): Command {
 }
 
 /** Runs `tdoc` with these arguments and sets the exit code. */
-export async function runTdoc(args: readonly string[]): Promise<void> {
+export async function runTdoc(args: readonly string[], time: Time): Promise<void> {
   try {
-    await createProgram().parseAsync(args, { from: 'user' });
+    await createProgram(time).parseAsync(args, { from: 'user' });
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown;
     process.exitCode = thrown.exitCode === 0 ? EXIT_CODES.yes : EXIT_CODES.failed;

@@ -1,5 +1,5 @@
 import { formatEther, formatUnits, HDNodeWallet, Mnemonic } from 'ethers';
-import { systemTime } from '../service/base/time';
+import type { Time } from '../service/base/time';
 import { ConfigurationError, messageOf } from '../service/base/errors';
 import { secretMasker } from '../service/base/mask-secrets';
 import {
@@ -64,6 +64,7 @@ export function publishedWallet(n: number): HDNodeWallet {
  * @throws the errors of readFees.
  */
 export function readNetworkFees(
+  time: Time,
   network: Network,
   settings: Settings,
   readNode: FeeReading['readNode'],
@@ -73,7 +74,7 @@ export function readNetworkFees(
   return readFees({
     gasPricing: network.gasPricing,
     leastGwei: settingOf(settings, 'LEAST_PRIORITY_FEE_GWEI') ?? network.leastPriorityFeeGwei,
-    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl, systemTime),
+    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl, time),
     readNode,
     // Standard output may be JSON for a program.
     warn: (message, cause) => tell(`warning: ${message} (${mask(messageOf(cause))}).`),

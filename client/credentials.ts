@@ -22,7 +22,7 @@ export type { Verification, VerificationOptions };
  * @throws Error with a `code` (docs/verification.md) if the credential or an option cannot be processed.
  */
 export function verifyCredential(credential: unknown, options?: VerificationOptions): Promise<Verification> {
-  return verify(credentialIn(credential), verificationSources(), options);
+  return verify(credentialIn(credential), verificationSources(systemTime), options);
 }
 
 /**

@@ -7,6 +7,7 @@ import { withFileLock } from '../cli/files/write-file';
 import { addressLink, feesAfter, readNetworkFees, transactionLink } from '../cli/transactions';
 import { ConfigurationError, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
+import type { Time } from '../service/base/time';
 import type { TransactionFees } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { readSettings } from '../service/config/config';
@@ -53,7 +54,7 @@ const OR_NEW = ', or make another registry with --new';
  * Makes sure that the tenant has a token registry on the network of NET, or on that of `--network`, writes
  * its address into ENV_FILE, and prints the result. Running it again changes nothing.
  */
-export async function deploy(hre: HardhatRuntimeEnvironment, wanted: Wanted): Promise<void> {
+export async function deploy(time: Time, hre: HardhatRuntimeEnvironment, wanted: Wanted): Promise<void> {
   const { envFile, settings } = readSettings();
   const network = networkOf(hre.network.name, settings);
   const wallet = walletOf(network, settings);
@@ -65,12 +66,15 @@ export async function deploy(hre: HardhatRuntimeEnvironment, wanted: Wanted): Pr
     const folder = join(PROJECT_ROOT, 'deploy/deployments', await chainFolder(hre, network, settings));
     const deployment: Deployment = {
       hre,
+      time,
       network,
       provider,
       wallet,
       folder,
       async fees(refusal = '') {
-        const offered = await (fees ??= readNetworkFees(network, settings, () => provider.getFeeData()));
+        const offered = await (fees ??= readNetworkFees(time, network, settings, () =>
+          provider.getFeeData(),
+        ));
         fees = Promise.resolve(feesAfter(refusal, offered) ?? offered);
         return fees;
       },

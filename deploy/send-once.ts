@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { dataSlice, getAddress, id, keccak256, Transaction, type TransactionReceipt } from 'ethers';
 import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import * as z from 'zod';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { costLines, gasLimitFor, requireFunds } from '../cli/transactions';
 import { messageOf, ServiceError } from '../service/base/errors';
+import type { Time } from '../service/base/time';
+import { pause } from '../service/base/waiting';
 import type { Network } from '../service/chain/networks';
 import { ALREADY_KNOWN, isBlockAbsent } from '../service/chain/node-errors';
 import { LEAST_FEE_REMEDY, type TransactionFees } from '../service/chain/transactions';
@@ -15,6 +16,7 @@ import type { TransactionSigner } from '../service/keys/transaction-signer';
 /** A chain, a wallet that pays on it, and a folder with a file for each transaction. */
 export interface Sender {
   readonly hre: HardhatRuntimeEnvironment;
+  readonly time: Time;
   readonly network: Network;
   readonly provider: HardhatRuntimeEnvironment['ethers']['provider'];
   readonly wallet: TransactionSigner;
@@ -204,7 +206,7 @@ async function isTooCheap(sender: Sender, sent: Sent, refusal: string): Promise<
  * @throws ServiceError DEPLOYMENT_FAILED if another transaction has used its nonce.
  */
 async function minedOf(sender: Sender, step: Step, sent: Sent): Promise<TransactionReceipt> {
-  const { network, provider } = sender;
+  const { time, network, provider } = sender;
   const minesAtOnce: unknown = await provider.send('hardhat_getAutomine', []).catch(() => false);
   const confirmations = network.local || minesAtOnce === true ? 1 : CONFIRMATIONS;
   for (let polls = 1; ; polls += 1) {
@@ -219,7 +221,7 @@ async function minedOf(sender: Sender, step: Step, sent: Sent): Promise<Transact
       if (refusal !== undefined && (await isNonceUsed(sender, sent, newest - confirmations + 1)))
         throw refused(sender, step, sent, refusal);
     }
-    await sleep(POLLING_INTERVAL_MS);
+    await pause(time, POLLING_INTERVAL_MS);
   }
 }
 

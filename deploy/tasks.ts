@@ -7,6 +7,7 @@ import type { HardhatRuntimeEnvironment } from 'hardhat/types';
 import { errorText } from '../cli/errors';
 import { runTdoc } from '../cli/program';
 import { ServiceError } from '../service/base/errors';
+import { systemTime } from '../service/base/time';
 import { readSettings } from '../service/config/config';
 import { deploy, type Wanted } from './deploy';
 import { explorerError, networkToVerifyOn } from './explorers';
@@ -17,7 +18,7 @@ task('deploy', 'Deploys a token registry through the deployer contract and write
   .addOptionalParam('tokenSymbol', 'Symbol of the token')
   .addFlag('new', 'Make another registry even if there is one')
   .addFlag('withInfrastructure', 'Install deployer, implementation and factory if none is published')
-  .setAction((wanted: Wanted, hre) => withReadableErrors(hre, () => deploy(hre, wanted)));
+  .setAction((wanted: Wanted, hre) => withReadableErrors(hre, () => deploy(systemTime, hre, wanted)));
 
 /**
  * Extends the toolbox's `npx hardhat verify`: it publishes the source of a contract that `deploy
@@ -51,14 +52,17 @@ task('did', "Makes the issuer's did:web key pair (DID_KEY_PAIRS) and DID documen
   .addFlag('force', 'Replace an existing key: credentials that it signed will no longer verify')
   .addFlag('check', 'Make nothing; compare did.json, the key and the document that DOMAIN serves')
   .setAction(({ force, check }: { force: boolean; check: boolean }) =>
-    runTdoc(['did', ...(force ? ['--force'] : []), ...(check ? ['--check'] : [])]),
+    runTdoc(['did', ...(force ? ['--force'] : []), ...(check ? ['--check'] : [])], systemTime),
   );
 
 task('signing-key', 'Makes the key that signs webhooks: the same as npx tdoc signing-key')
   .addFlag('force', 'Replace an existing key: subscribers then need the new public key')
   .addOptionalParam('publicKeyFile', 'File for the public key (default: webhook-public-key.pem)')
   .setAction(({ force, publicKeyFile: file }: { force: boolean; publicKeyFile?: string }) =>
-    runTdoc(['signing-key', ...(force ? ['--force'] : []), ...(file ? ['--public-key-file', file] : [])]),
+    runTdoc(
+      ['signing-key', ...(force ? ['--force'] : []), ...(file ? ['--public-key-file', file] : [])],
+      systemTime,
+    ),
   );
 
 interface TestArguments {

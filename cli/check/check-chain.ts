@@ -279,7 +279,7 @@ async function checkFunds(
   network: Network,
   settings: Settings,
 ): Promise<Statements[number]> {
-  const fees = await readNetworkFees(network, settings, () => client.getFeeData());
+  const fees = await readNetworkFees(client.time, network, settings, () => client.getFeeData());
   const cost = costOfMint(fees);
   if (cost === 0n) return ok('needs no balance: gas is free');
   const balance = await client.getBalance(address);
@@ -295,7 +295,7 @@ async function checkFunds(
  * and forgotten at once, which can never be mined: nodes look at the fee before they look at the balance.
  */
 async function checkFees(client: RpcClient, network: Network, settings: Settings): Promise<Statements> {
-  const fees = await readNetworkFees(network, settings, () => client.getFeeData());
+  const fees = await readNetworkFees(client.time, network, settings, () => client.getFeeData());
   if (highestGasPrice(fees) === 0n) return [];
   const { chainId } = network;
   const stranger = openWallet(systemTime, { privateKey: hexlify(randomBytes(32)) });

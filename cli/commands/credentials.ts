@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Time } from '../../service/base/time';
 import { answering } from '../answer';
 import type { CheckOptions, CollectOptions } from '../evidence/evidence';
 import type { VerifyOptions } from '../credentials/verify-and-derive';
@@ -25,7 +26,7 @@ const states = () => require('../token/show-states') as typeof import('../token/
  * Commands that read a document or its token: `tdoc validate`, `verify-credential`, `derive`, `token`,
  * `evidence`, `check-evidence`, `decrypt-remark` and `states`.
  */
-export function addCredentialCommands(program: Command): void {
+export function addCredentialCommands(program: Command, time: Time): void {
   program.commandsGroup('Credentials and their tokens:');
   program
     .command('validate')
@@ -57,7 +58,9 @@ export function addCredentialCommands(program: Command): void {
       ),
     )
     .action(
-      answering((file: string, options: VerifyOptions) => () => verification().verifyFile(file, options)),
+      answering(
+        (file: string, options: VerifyOptions) => () => verification().verifyFile(time, file, options),
+      ),
     );
   program
     .command('derive')
@@ -73,7 +76,7 @@ export function addCredentialCommands(program: Command): void {
     .action(
       answering(
         (file: string, options: { reveal: string[]; out?: string }) => () =>
-          verification().deriveFile(file, options),
+          verification().deriveFile(time, file, options),
       ),
     );
   program
@@ -89,7 +92,7 @@ export function addCredentialCommands(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('token credential.json', 'token 42 --network amoy --json'))
     .action(
-      answering((token: string, options: ShowTokenOptions) => () => tokens().showToken(token, options)),
+      answering((token: string, options: ShowTokenOptions) => () => tokens().showToken(time, token, options)),
     );
   program
     .command('evidence')
@@ -105,7 +108,9 @@ export function addCredentialCommands(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('evidence answer.json --html evidence.html', 'evidence 42 --network amoy'))
     .action(
-      answering((token: string, options: CollectOptions) => () => evidence().collectIntoFile(token, options)),
+      answering(
+        (token: string, options: CollectOptions) => () => evidence().collectIntoFile(time, token, options),
+      ),
     );
   program
     .command('check-evidence')
@@ -127,7 +132,9 @@ export function addCredentialCommands(program: Command): void {
     .option(...JSON_FLAG)
     .addHelpText('after', examples('decrypt-remark credential.json'))
     .action(
-      answering((file: string, options: { remark?: string }) => () => tokens().showRemarks(file, options)),
+      answering(
+        (file: string, options: { remark?: string }) => () => tokens().showRemarks(time, file, options),
+      ),
     );
   program
     .command('states')

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Time } from '../../service/base/time';
 import { answering } from '../answer';
 import type { OperateOptions } from '../operating/operate-token';
 import type { ChangeRoleOptions, ListRolesOptions } from '../registry-admin/manage-roles';
@@ -12,9 +13,9 @@ const admin = () =>
 const operating = () => require('../operating/operate-token') as typeof import('../operating/operate-token');
 
 /** Commands that send a transaction: `tdoc role`, `pause`, `unpause`, `burn`, `restore` and `operate`. */
-export function addRegistryCommands(program: Command): void {
+export function addRegistryCommands(program: Command, time: Time): void {
   program.commandsGroup('The registry on its chain:');
-  addRole(program);
+  addRole(program, time);
   for (const [name, description] of [
     [
       'pause',
@@ -26,7 +27,7 @@ export function addRegistryCommands(program: Command): void {
       .summary(`${name} the registry`)
       .description(description)
       .addHelpText('after', examples(`${name} --remark "stock-taking"`))
-      .action(answering((options: RemarkedOptions) => (say) => admin().setPaused(name, options, say)));
+      .action(answering((options: RemarkedOptions) => (say) => admin().setPaused(time, name, options, say)));
   for (const [name, summary, description, remark] of [
     [
       'burn',
@@ -49,7 +50,7 @@ export function addRegistryCommands(program: Command): void {
       .action(
         answering(
           (token: string, options: RemarkedOptions) => (say) =>
-            admin().burnOrRestore(name, token, options, say),
+            admin().burnOrRestore(time, name, token, options, say),
         ),
       );
     if (name === 'burn') command.option(...YES);
@@ -69,7 +70,7 @@ function withRemark(command: Command): Command {
 const ROLE = 'minter, accepter, restorer or admin';
 const ACCOUNT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 
-function addRole(program: Command): void {
+function addRole(program: Command, time: Time): void {
   const role = program
     .command('role')
     .summary('grant, revoke and list the roles of the registry')
@@ -85,7 +86,9 @@ function addRole(program: Command): void {
     .option(...NETWORK)
     .option(...JSON_FLAG)
     .addHelpText('after', examples(`role grant --role minter --account ${ACCOUNT}`))
-    .action(answering((options: ChangeRoleOptions) => (say) => roles().changeRole('grant', options, say)));
+    .action(
+      answering((options: ChangeRoleOptions) => (say) => roles().changeRole(time, 'grant', options, say)),
+    );
   role
     .command('revoke')
     .description('Revokes a role from an account.')
@@ -96,7 +99,9 @@ function addRole(program: Command): void {
     .option('--force', 'revoke even the last admin: the registry can then never have an admin again')
     .option(...JSON_FLAG)
     .addHelpText('after', examples(`role revoke --role minter --account ${ACCOUNT}`))
-    .action(answering((options: ChangeRoleOptions) => (say) => roles().changeRole('revoke', options, say)));
+    .action(
+      answering((options: ChangeRoleOptions) => (say) => roles().changeRole(time, 'revoke', options, say)),
+    );
   role
     .command('list')
     .description('Lists the accounts that have roles.')
@@ -106,7 +111,7 @@ function addRole(program: Command): void {
     .option(...NETWORK)
     .option(...JSON_FLAG)
     .addHelpText('after', examples('role list', 'role list --role admin --json'))
-    .action(answering((options: ListRolesOptions) => () => roles().listRoles(options)));
+    .action(answering((options: ListRolesOptions) => () => roles().listRoles(time, options)));
 }
 
 /** Exit code 1: the contract refuses, or the node is not local. */

@@ -1,4 +1,4 @@
-import { systemTime } from '../../service/base/time';
+import type { Time } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
 import { createFetching } from '../../service/did/fetch-json';
 import { resolveDidWeb } from '../../service/did/resolve-did-web';
@@ -12,17 +12,17 @@ import { withRegistry } from '../token/find-token';
 const NO_OWN_CONTEXT = 'https://trustvc.io/context/bill-of-lading.json';
 
 /** The real sources: HTTPS, the networks' nodes, the system clock. */
-export function verificationSources(): VerificationSources {
-  const fetchJson = createFetching(systemTime);
+export function verificationSources(time: Time): VerificationSources {
+  const fetchJson = createFetching(time);
   return {
     knownContexts: knownContexts(),
     fetchJson,
     resolveDid: (did) => resolveDidWeb(did, fetchJson),
     readToken: (location) =>
-      withRegistry(location, ({ client, registry }) =>
+      withRegistry(time, location, ({ client, registry }) =>
         readTokenState(client, registry.contracts, location.tokenId),
       ),
-    clock: systemTime,
+    clock: time,
   };
 }
 

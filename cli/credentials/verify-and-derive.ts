@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { systemTime } from '../../service/base/time';
+import type { Time } from '../../service/base/time';
 import { codeOf, cut, messageOf, ServiceError } from '../../service/base/errors';
 import { createFetching } from '../../service/did/fetch-json';
 import type { Answer as Checked, Outcome } from '../../service/verification/answer';
@@ -22,12 +22,12 @@ export interface VerifyOptions {
 }
 
 /** Verifies the credential in a file. Any error that prevents an answer is COULD NOT TELL: exit code 2. */
-export async function verifyFile(file: string, options: VerifyOptions): Promise<Answer> {
+export async function verifyFile(time: Time, file: string, options: VerifyOptions): Promise<Answer> {
   try {
     const reveal = options.reveal && requirePointers(options.reveal);
     const trustedContexts = requireUrls(options.trustContext ?? []);
     const credential = credentialIn(await readJsonInput(file));
-    const verification = await verifyCredential(credential, verificationSources(), {
+    const verification = await verifyCredential(credential, verificationSources(time), {
       reveal,
       trustedContexts,
     });
@@ -98,13 +98,14 @@ function lineOf(mark: string, check: string, found: string): string {
  *   deriveCredential.
  */
 export async function deriveFile(
+  time: Time,
   file: string,
   { reveal, out }: { reveal: string[]; out?: string },
 ): Promise<Answer> {
   const pointers = requirePointers(reveal);
   const path = out === undefined ? undefined : freePath(out);
   const credential = credentialIn(await readJsonInput(file));
-  const contexts = createContextSource(knownContexts(), createFetching(systemTime));
+  const contexts = createContextSource(knownContexts(), createFetching(time));
   const derived = await deriveCredential(credential, pointers, contexts.load);
   const remarks = contexts.fetched().map((url) => `context fetched: ${url}`);
   if (!('credentialSubject' in derived))

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { cut } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { jwksOf } from '../../service/base/signing-keys';
+import type { Time } from '../../service/base/time';
 import {
   check,
   collectFrom,
@@ -43,12 +44,14 @@ export interface CheckOptions {
  * Collects the evidence of a token into a file, and a page for readers. A file that has a document is
  * readable by its owner only.
  */
-export async function collectIntoFile(token: string, options: CollectOptions): Promise<Answer> {
+export async function collectIntoFile(time: Time, token: string, options: CollectOptions): Promise<Answer> {
   const { stateAt, out = 'evidence.json', html, deliveries } = options;
   const { location } = await findToken({ token, ...options });
   const credential = parseTokenId(token) === undefined ? credentialIn(await readJsonInput(token)) : undefined;
   const given = { credential, knownContexts: knownContexts(), ...(stateAt && { stateAt }) };
-  const collected = await withRegistry(location, (reached) => collectFrom(reached, location.tokenId, given));
+  const collected = await withRegistry(time, location, (reached) =>
+    collectFrom(reached, location.tokenId, given),
+  );
   const file = deliveries ? { ...collected, deliveries: await deliveriesOf(location) } : collected;
   const mode = credential === undefined ? PUBLIC_MODE : SECRET_MODE;
   writeFileAtomically(resolve(out), `${JSON.stringify(file)}\n`, mode);

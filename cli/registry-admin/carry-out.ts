@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   dataLength,
   getAddress,
@@ -7,7 +6,8 @@ import {
   type TransactionReceipt,
   type TransactionRequest,
 } from 'ethers';
-import { systemTime } from '../../service/base/time';
+import type { Time } from '../../service/base/time';
+import { pause } from '../../service/base/waiting';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
 import { broadcast, notAccepted, type TransactionFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
@@ -58,6 +58,7 @@ export interface RegistryAdmin extends ReachedRegistry {
  * @throws ConfigurationError NOT_CONFIGURED, WALLET_KEY_PUBLISHED; the errors of withRegistry and `act`.
  */
 export async function asAdmin<T>(
+  time: Time,
   place: { chainId: number; registry: string },
   act: (admin: RegistryAdmin) => Promise<T>,
 ): Promise<T> {
@@ -69,8 +70,8 @@ export async function asAdmin<T>(
     const message = `WALLET_PRIVATE_KEY is missing. ${remedy}`;
     throw new ConfigurationError('NOT_CONFIGURED', message, { remedy });
   }
-  return withRegistry(place, async (reached) => {
-    const wallet = openWallet(systemTime, key);
+  return withRegistry(time, place, async (reached) => {
+    const wallet = openWallet(time, key);
     refusePublishedKey(reached.network, wallet.address);
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const address = getAddress(place.registry);
@@ -130,7 +131,7 @@ export async function carryOut<State>(
   const explorer = transactionLink(network, hash);
   say(`mined    block ${blockNumber}`);
   if (explorer !== undefined) say(`explorer ${explorer}`);
-  const state = await readEffect(action, hash, blockNumber);
+  const state = await readEffect(admin, action, hash, blockNumber);
   return {
     lines: [`Now: ${action.describe(state)}`],
     json: { ...headOf(admin, action, 'done'), transactionHash: hash, blockNumber, explorer, state },
@@ -149,12 +150,13 @@ export function nothingToDo<State>(admin: RegistryAdmin, action: AdminAction<Sta
 }
 
 async function readEffect<State>(
+  { client }: RegistryAdmin,
   action: AdminAction<State>,
   hash: string,
   blockNumber: number,
 ): Promise<State> {
   const mined = `Transaction ${hash} was mined in block ${blockNumber}, but`;
-  const state = await readAgainWhileItMayPass(systemTime, () => action.read(blockNumber)).catch(
+  const state = await readAgainWhileItMayPass(client.time, () => action.read(blockNumber)).catch(
     (cause: unknown) => {
       const reason = cut(maskSecrets(messageOf(cause)), LONGEST_REASON);
       const message = `${mined} the resulting state could not be read: ${reason}`;
@@ -216,7 +218,7 @@ async function send<State>(
   await simulate(admin, action, transaction);
   const [gas, fees, balance] = await Promise.all([
     client.estimateGas(transaction),
-    readNetworkFees(network, settings, () => client.getFeeData()),
+    readNetworkFees(client.time, network, settings, () => client.getFeeData()),
     client.getBalance(wallet.address),
   ]);
   const cost = { account: wallet.address, balance, gas, fees };
@@ -275,7 +277,7 @@ async function submit(
     if (!(isForNonce || more) || attempt === ATTEMPTS) throw notAccepted(reasonOf(cause), cause, isForNonce);
     if (more) requireFunds({ ...cost, fees: more }, network);
     fees = more ?? fees;
-    await sleep(PAUSE_MS);
+    await pause(client.time, PAUSE_MS);
   }
 }
 
@@ -286,7 +288,7 @@ async function submit(
 async function submitAgain(client: RpcClient, raw: string): Promise<string> {
   const hash = keccak256(raw);
   for (let attempt = 2; ; attempt++) {
-    await sleep(PAUSE_MS);
+    await pause(client.time, PAUSE_MS);
     const outcome = await broadcast(client, raw);
     if (outcome.state === 'taken') return hash;
     if (outcome.state === 'refused' || attempt === ATTEMPTS) throw notConfirmed(hash, outcome.cause);
@@ -298,7 +300,7 @@ async function submitAgain(client: RpcClient, raw: string): Promise<string> {
  * unhandled rejection.)
  */
 async function awaitReceipt(client: RpcClient, hash: string): Promise<TransactionReceipt> {
-  const deadline = performance.now() + LONGEST_WAIT_MS;
+  const deadline = client.time.elapsed() + LONGEST_WAIT_MS;
   let failure: unknown = new Error(`not mined within ${LONGEST_WAIT_MS / 60_000} minutes`);
   for (;;) {
     const receipt = await client.getTransactionReceipt(hash).catch((cause: unknown) => {
@@ -311,8 +313,8 @@ async function awaitReceipt(client: RpcClient, hash: string): Promise<Transactio
       const message = `Transaction ${hash} was mined, but reverted. ${remedy}`;
       throw new ChainError('TRANSACTION_REVERTED', message, { remedy });
     }
-    if (performance.now() >= deadline) throw notConfirmed(hash, failure);
-    await sleep(client.pollingInterval);
+    if (client.time.elapsed() >= deadline) throw notConfirmed(hash, failure);
+    await pause(client.time, client.pollingInterval);
   }
 }
 

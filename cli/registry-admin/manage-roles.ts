@@ -1,5 +1,5 @@
 import { ZeroAddress, getAddress } from 'ethers';
-import { systemTime } from '../../service/base/time';
+import type { Time } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
 import { walletKeyOf } from '../../service/config/key-settings';
 import { openWallet } from '../../service/keys/wallet';
@@ -21,14 +21,14 @@ export interface ListRolesOptions {
 /**
  * Lists the accounts that have roles of the registry. The answer is yes if any account matches the filters.
  */
-export async function listRoles(options: ListRolesOptions): Promise<Answer> {
+export async function listRoles(time: Time, options: ListRolesOptions): Promise<Answer> {
   const hash = options.role === undefined ? undefined : roleHashOf(options.role);
   if (options.account !== undefined) requireAddress('--account', options.account);
   const account = options.account === undefined ? undefined : getAddress(options.account);
   const place = registryOf(options.registry, options.network);
   const key = walletKeyOf(readSettings().settings);
-  const wallet = key && openWallet(systemTime, key).address;
-  return withRegistry(place, async (reached) => {
+  const wallet = key && openWallet(time, key).address;
+  return withRegistry(time, place, async (reached) => {
     const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
     const also = [...new Set([account, wallet])].flatMap((address) => address ?? []);
     const roles = await readRoles({ ...reached, contract }, also);
@@ -84,6 +84,7 @@ export interface ChangeRoleOptions {
  * have it.
  */
 export async function changeRole(
+  time: Time,
   command: 'grant' | 'revoke',
   { role, account: text, registry, network, force }: ChangeRoleOptions,
   say: Say,
@@ -91,7 +92,7 @@ export async function changeRole(
   const hash = roleHashOf(role);
   const account = accountOf(text);
   const isGrant = command === 'grant';
-  return asAdmin(registryOf(registry, network), async (admin) => {
+  return asAdmin(time, registryOf(registry, network), async (admin) => {
     const action: AdminAction<{ hasRole: boolean }> = {
       name: `role ${command}`,
       doing: isGrant ? `grant ${account} the ${role} role` : `take the ${role} role from ${account}`,

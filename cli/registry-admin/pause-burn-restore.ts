@@ -1,3 +1,4 @@
+import type { Time } from '../../service/base/time';
 import { readTokenState, type TokenState } from '../../service/registry/read-token-state';
 import { tokenIdHexOf } from '../../service/registry/token-id-forms';
 import type { Answer, Say } from '../answer';
@@ -21,6 +22,7 @@ export interface RemarkedOptions {
 
 /** Pauses or unpauses a registry. Nothing is sent if it already is in that state. */
 export async function setPaused(
+  time: Time,
   command: 'pause' | 'unpause',
   { registry, network, remark: text, credential }: RemarkedOptions,
   say: Say,
@@ -28,7 +30,7 @@ export async function setPaused(
   const place = registryOf(registry, network);
   const found = credential === undefined ? undefined : await keyForRegistry(credential, place);
   const remark = remarkOf(text, { found, flag: credential });
-  return asAdmin(place, async (admin) => {
+  return asAdmin(time, place, async (admin) => {
     const action: AdminAction<{ isPaused: boolean }> = {
       name: command,
       doing: `${command} the registry`,
@@ -50,6 +52,7 @@ export async function setPaused(
  * escrow with beneficiary and holder unchanged.
  */
 export async function burnOrRestore(
+  time: Time,
   command: 'burn' | 'restore',
   reference: string,
   { registry, network, remark: text, credential, yes }: RemarkedOptions,
@@ -60,7 +63,7 @@ export async function burnOrRestore(
   const { tokenId } = token.location;
   const tokenIdHex = tokenIdHexOf(tokenId);
   const isBurn = command === 'burn';
-  return asAdmin(token.location, async (admin) => {
+  return asAdmin(time, token.location, async (admin) => {
     const { client, registry: found } = admin;
     const read = (block?: number): Promise<TokenState> =>
       readTokenState(client, found.contracts, tokenId, block);

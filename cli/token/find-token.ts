@@ -1,4 +1,4 @@
-import { systemTime } from '../../service/base/time';
+import type { Time } from '../../service/base/time';
 import { isJsonObject } from '../../service/issuance/credential';
 import { findNetwork, knownNetworks, networkOfChain, type Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
@@ -124,13 +124,14 @@ export interface ReachedRegistry extends Reached {
  * @throws ConfigurationError NETWORK_UNKNOWN or a missing provider key; the errors of reachRegistry.
  */
 export async function withRegistry<T>(
+  time: Time,
   { chainId, registry }: { chainId: number; registry: string },
   read: (reached: ReachedRegistry) => Promise<T>,
 ): Promise<T> {
   const network = networkOfChain(chainId);
   const settings = settingsFor(network);
   const node = { network, urls: rpcUrlsOf(network, settings) };
-  return reachRegistry(systemTime, node, registry, (reached) => read({ ...reached, settings }));
+  return reachRegistry(time, node, registry, (reached) => read({ ...reached, settings }));
 }
 
 function settingsFor(network: Network): Settings {

@@ -1,3 +1,4 @@
+import type { Time } from '../../service/base/time';
 import { remarkView, timeOf } from '../../service/answers/token-view';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { readTokenHistory, type TokenHistory } from '../../service/token/read-token-history';
@@ -15,9 +16,9 @@ export interface ShowTokenOptions {
 }
 
 /** Reads a token's history from its chain. The answer is no if the token is not minted. */
-export async function showToken(token: string, options: ShowTokenOptions): Promise<Answer> {
+export async function showToken(time: Time, token: string, options: ShowTokenOptions): Promise<Answer> {
   const found = await findToken({ token, ...options });
-  const { history, network } = await readHistory(found, options.fromBlock);
+  const { history, network } = await readHistory(time, found, options.fromBlock);
   return {
     lines: tokenLines(found, history, network),
     json: tokenJson(found, history, network),
@@ -31,7 +32,11 @@ export async function showToken(token: string, options: ShowTokenOptions): Promi
  *
  * @param options `remark`: the one to decrypt.
  */
-export async function showRemarks(file: string, { remark }: { remark?: string }): Promise<Answer> {
+export async function showRemarks(
+  time: Time,
+  file: string,
+  { remark }: { remark?: string },
+): Promise<Answer> {
   const found = tokenOf(await readJsonInput(file));
   const credentialId = requireCredentialId(found);
   if (remark !== undefined) {
@@ -41,7 +46,7 @@ export async function showRemarks(file: string, { remark }: { remark?: string })
       isYes: decryptRemark(remark, credentialId).kind !== 'undecipherable',
     };
   }
-  const { endorsements } = (await readHistory(found)).history;
+  const { endorsements } = (await readHistory(time, found)).history;
   const lines = endorsements.map(({ timestamp, operation, remark: hex }) => {
     const text = printRemark(hex, credentialId) || 'no remark';
     return `${timeOf(timestamp)}  ${operation.padEnd(25)}  ${text}`;
@@ -61,10 +66,11 @@ const HINT = 'it ends at the mint; --from-block N shortens it';
  * Reads the history of a token from a node of its chain, with progress on standard error if it takes long.
  */
 async function readHistory(
+  time: Time,
   { location }: FoundToken,
   fromBlock?: number,
 ): Promise<{ history: TokenHistory; network: string }> {
-  return withRegistry(location, async ({ client, bulkClient, registry, network }) => {
+  return withRegistry(time, location, async ({ client, bulkClient, registry, network }) => {
     const onProgress = createReadingProgress(tell, HINT);
     const options = { bulkClient, onProgress, ...(fromBlock !== undefined && { fromBlock }) };
     const history = await readTokenHistory(client, registry, location.tokenId, options);

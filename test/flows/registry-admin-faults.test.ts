@@ -8,10 +8,10 @@ import { ADMIN_ROLE, readRoles, type RolesSource } from '../../cli/registry-admi
 import { codeOf } from '../../service/base/errors';
 import { TradeTrustTokenStandard__factory, type TradeTrustTokenStandard } from '../../typechain-types';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
-import { hastenSuite } from '../helpers/eventually';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startRpcProxy, THROUGH, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { stopLater } from '../helpers/resources';
+import { VirtualTime } from '../helpers/virtual-time';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
 const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
@@ -19,17 +19,18 @@ const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SUBMISSION = 'eth_sendRawTransaction';
 
 describe('a registry admin command, when calls fail', () => {
-  hastenSuite(5);
   let local: LocalSetup;
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
   let url: string;
   let client: ReturnType<typeof createRpcClient>;
   let source: RolesSource;
+  let time: VirtualTime;
   const accounts: string[] = [];
 
   before(async () => {
     local = await createLocalSetup();
+    time = VirtualTime.ofRequests();
     for (const index of [1, 2, 3]) accounts.push(await local.account(index));
     const signer = await local.client.getSigner(0);
     registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, signer);
@@ -55,7 +56,7 @@ describe('a registry admin command, when calls fail', () => {
    * that the output of commands has no secrets.
    */
   const run = (args: string[], settings: Record<string, string> = {}): Promise<CommandAnswer> =>
-    askTdocInProcess(args, { ...local.settings, RPC_URL: url, ...settings });
+    askTdocInProcess(args, { ...local.settings, RPC_URL: url, ...settings }, { time });
 
   const nonce = (): Promise<number> => local.client.getTransactionCount(DEPLOYER);
 

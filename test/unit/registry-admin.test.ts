@@ -7,6 +7,7 @@ import { explainRefusal, parseRevert } from '../../cli/registry-admin/explain-re
 import { remarkOf, remarkWarning } from '../../cli/registry-admin/remark';
 import { ADMIN_ROLE, replayRoles, roleHashOf, roleNameOf } from '../../cli/registry-admin/roles';
 import { codeOf } from '../../service/base/errors';
+import { systemTime } from '../../service/base/time';
 import type { ChainLog } from '../../service/chain/read-chain';
 import { decryptRemark } from '../../service/issuance/remarks';
 import { escrowInterface, registryInterface } from '../../service/registry/registry-contracts';
@@ -45,7 +46,7 @@ describe('the roles of a registry', () => {
       { account: 'carrier.eth' },
       { role: 'owner' },
     ]) {
-      const refused = await errorOf(changeRole('grant', { ...grant, ...wrong }, () => undefined));
+      const refused = await errorOf(changeRole(systemTime, 'grant', { ...grant, ...wrong }, () => undefined));
       expect(refused, JSON.stringify(wrong)).to.include({ code: 'ARGUMENT_INVALID' });
     }
   });
@@ -53,7 +54,7 @@ describe('the roles of a registry', () => {
   it('are not granted to a private key, which the error does not print', async () => {
     const key = `0x${'ab'.repeat(32)}`;
     const grant = { role: 'minter', account: key };
-    expect(String(await errorOf(changeRole('grant', grant, () => undefined))))
+    expect(String(await errorOf(changeRole(systemTime, 'grant', grant, () => undefined))))
       .to.contain('--account (66 characters) is not an address')
       .and.not.to.contain('abab');
   });

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { LONGEST_MESSAGE } from '../../service/base/errors';
 import { printableJson } from '../../cli/terminal/printable';
 import { printable } from '../../service/base/printable';
+import { systemTime } from '../../service/base/time';
 import { verifyFile } from '../../cli/credentials/verify-and-derive';
 import type { JsonObject } from '../../service/issuance/credential';
 import { credentialIn } from '../../service/verification/presented-credential';
@@ -94,7 +95,7 @@ describe('rubbish in place of a credential', () => {
   ] as const)
     it(`gives 'could not tell' and ${code} for a file with ${name}`, async () => {
       writeFileSync(file, text);
-      const { isYes, remarks, json, lines } = await verifyFile(file, {});
+      const { isYes, remarks, json, lines } = await verifyFile(systemTime, file, {});
       expect(isYes).to.equal(undefined);
       expect(lines).to.deep.equal([]);
       expect(remarks?.join()).to.contain(`[${code}]`);

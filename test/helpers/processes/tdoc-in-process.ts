@@ -1,6 +1,8 @@
 import { format } from 'node:util';
 import { runTdoc } from '../../../cli/program';
+import { systemTime, type Time } from '../../../service/base/time';
 import { inheritedEnvironment } from '../../../service/config/config';
+import { settled } from '../virtual-time';
 import type { CommandAnswer } from './command-answer';
 import { outputOf } from './command-output';
 
@@ -11,11 +13,11 @@ import { outputOf } from './command-output';
 export function askTdocInProcess(
   args: string[],
   settings: Record<string, string>,
-  surroundings?: { cwd?: string },
+  { time = systemTime, ...surroundings }: { cwd?: string; time?: Time } = {},
 ): Promise<CommandAnswer> {
   // A process gets its arguments in UTF-8, which has no half of a surrogate pair.
   const received = args.map((argument) => Buffer.from(argument).toString());
-  return answerOf(() => runTdoc(received), settings, surroundings);
+  return answerOf(() => settled(time, runTdoc(received, time)), settings, surroundings);
 }
 
 /** The answer of what runs commands in this process with these settings. */

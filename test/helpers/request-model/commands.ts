@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Argument, Command, Option } from 'commander';
 import * as fc from 'fast-check';
 import { allCommands, createProgram } from '../../../cli/program';
+import { systemTime } from '../../../service/base/time';
 import { askTdoc, type CommandAnswer } from '../processes/command-answer';
 import { measuredProcess } from '../processes/process-memory';
 import { askTdocInProcess } from '../processes/tdoc-in-process';
@@ -53,7 +54,7 @@ const LONGEST_OUTPUT = 1_000_000;
 
 /** Every command that takes a file or a text, with right and wrong ones. */
 export function commandsTo(surroundings: CommandSurroundings): fc.Arbitrary<ChosenCommand> {
-  const commands = allCommands(createProgram()).filter(takesText);
+  const commands = allCommands(createProgram(systemTime)).filter(takesText);
   const weighted = commands.map((command) => ({
     weight: surroundings.formats.some(({ of }) => of.includes(command.name())) ? 4 : 1,
     arbitrary: fc.record({
