@@ -17,10 +17,10 @@ import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
 import { giveChainBack, takeChain, type PreparedChain } from '../helpers/chain/prepared-chain';
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
-import { hastenSuite } from '../helpers/eventually';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
+import { VirtualTime } from '../helpers/virtual-time';
 import {
   createTestIssuer,
   TEST_REGISTRY as TOKEN_REGISTRY_ADDRESS,
@@ -44,7 +44,6 @@ const timer = setInterval(() => {
 `;
 
 describe('commands with secrets in their settings', () => {
-  hastenSuite(10);
   const folder = temporaryFolder();
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
@@ -61,12 +60,14 @@ describe('commands with secrets in their settings', () => {
   let chain: PreparedChain;
   let proxy: RpcProxy;
   let echo: EchoingServer;
+  let time: VirtualTime;
 
   before(async () => {
     chain = await takeChain();
     stopLater('the chain of the commands', () => giveChainBack(chain));
     proxy = await startRpcProxy(chain.node.url);
     echo = await startEchoingServer();
+    time = VirtualTime.ofRequests();
     await chain.client.send('hardhat_setBalance', [wallet.address, '0xde0b6b3a7640000']);
     settings.RPC_URL = nodeUrl(Number(new URL(proxy.url).port));
     const { webhookHeaders: headers } = marked;
@@ -103,7 +104,7 @@ describe('commands with secrets in their settings', () => {
     const name = commands.map(([command]) => command).join();
     const work = async (): Promise<void> => {
       maskStandardError();
-      await Promise.all(commands.map((args) => runTdoc([...args, '--stack-traces'])));
+      await time.settled(Promise.all(commands.map((args) => runTdoc([...args, '--stack-traces'], time))));
     };
     return keptBy(await answerOf(work, { ...settings, ...changes }), name);
   }
@@ -168,19 +169,12 @@ describe('commands with secrets in their settings', () => {
       ['verify-credential', credential, '--json'],
       ['decrypt-remark', credential],
     ];
-    const { random } = Math;
+    expect(await runInModes(MODE_NAMES, questions, changes)).to.contain('[secret]');
+    for (const mode of MODE_NAMES) expect(echo.asked[mode], mode).to.be.at.least(3);
     let errors = '';
-    try {
-      // Throttled requests are repeated after random pauses: after none here.
-      Math.random = () => 0;
-      expect(await runInModes(MODE_NAMES, questions, changes)).to.contain('[secret]');
-      for (const mode of MODE_NAMES) expect(echo.asked[mode], mode).to.be.at.least(3);
-      for (const mode of MODES_OF_DEPLOY) {
-        echo.fail(mode);
-        errors += (await deploy(changes)).stderr;
-      }
-    } finally {
-      Math.random = random;
+    for (const mode of MODES_OF_DEPLOY) {
+      echo.fail(mode);
+      errors += (await deploy(changes)).stderr;
     }
     expect(errors).to.contain('[secret]');
   });
