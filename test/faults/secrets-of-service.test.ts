@@ -16,7 +16,7 @@ import { openWallet } from '../../service/keys/wallet';
 import type { TunnelLibrary } from '../../service/http/tunnel';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
-import { eventually, hastenedProcess, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { tracesInFiles, tracesOf } from '../helpers/processes/marked-secrets';
 import { markedSettings } from '../helpers/processes/marked-settings';
 import { postgresDatabase, type PostgresDatabase } from '../helpers/database/postgres';
@@ -25,15 +25,18 @@ import { startService } from '../helpers/processes/running-service';
 import { failToStart, startServiceProcess } from '../helpers/processes/service-process';
 import { MODE_NAMES, startEchoingServer, type EchoingServer } from '../helpers/processes/echoing-server';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { VirtualTime } from '../helpers/virtual-time';
 
 /** Methods that are called for each document, and for nothing else. */
 const ISSUING = /eth_call|estimateGas|getTransactionCount/;
+
+/** The mode after which a node is asked again for a long time. */
+const THROTTLED = 'status-429';
 
 /** Addresses of the registries that are followed through failing nodes. */
 const address = (n: number): string => `0x${String(n).padStart(40, '1')}`;
 
 describe('the service with secrets in its settings', () => {
-  hastenSuite(10);
   const marked = markedSettings();
   const { wallet, secrets, secret, nodeUrl } = marked;
   const password = secret('password of the node');
@@ -94,7 +97,7 @@ describe('the service with secrets in its settings', () => {
 
   it('reveals no secret when the node, the webhook or the gas station fail in every way', async () => {
     await writeRegistries();
-    const service = await startServiceProcess({ ...settings, ...hastenedProcess(10) });
+    const service = await startServiceProcess(settings);
     const answers: string[] = [];
     const owner = await local.account(1);
     const ask = async (path: string, init: RequestInit = {}): Promise<number> => {
@@ -120,14 +123,14 @@ describe('the service with secrets in its settings', () => {
     const statuses: number[] = [];
     for (const mode of MODE_NAMES) {
       // The gas station, the webhook and a followed registry's node fail in this mode; then the node for
-      // issuing.
+      // issuing, unless the caller would wait long.
       echo.fail(mode);
       statuses.push(await issue(secret('API_KEY')));
+      if (mode === THROTTLED) continue;
       proxy.answer(async (method) => {
         if (!ISSUING.test(method)) return 'none';
         const told = await fetch(`http://127.0.0.1:${echo.port}/`, { method: 'POST', body: nodeUrl(1) });
-        const headers = { 'Retry-After': '9' };
-        return { status: told.status, headers, body: `${await told.text()} ${nodeUrl(1)} ${password}` };
+        return { status: told.status, body: `${await told.text()} ${nodeUrl(1)} ${password}` };
       });
       statuses.push(await issue(secret('API_KEY')));
       proxy.answer(() => 'none');
@@ -149,7 +152,9 @@ describe('the service with secrets in its settings', () => {
     await ask(`/nothing?key=${secret('API_KEY')}`);
     await ask('/.well-known/did.json');
     expect(await ask('/.well-known/jwks.json')).to.equal(200);
-    await eventually('every mode was met', () => MODE_NAMES.every((mode) => (echo.asked[mode] ?? 0) > 2));
+    await eventually('every mode was met', () =>
+      MODE_NAMES.every((mode) => (echo.asked[mode] ?? 0) > (mode === THROTTLED ? 0 : 2)),
+    );
     expect(echo.asked['web-socket']).to.be.at.least(1);
 
     const underWay = issue(secret('API_KEY')).catch(() => undefined);
@@ -188,15 +193,24 @@ describe('the service with secrets in its settings', () => {
     }
   });
 
-  it('reveals no secret when an answer is cut off in the middle of a key', async () => {
-    echo.fail('long-refusal');
-    const [network] = NETWORKS;
-    const client = createRpcClient(nodeUrl(echo.port), network as Network, systemTime, 'bulk');
-    const error: unknown = await client.send('eth_chainId', []).catch((thrown: unknown) => thrown);
-    client.destroy();
-    expect(String(error)).to.contain('server response 500').and.to.contain('/v3/[secret]');
-    expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
-  });
+  for (const [what, mode, status] of [
+    ['an answer is cut off in the middle of a key', 'long-refusal', 500],
+    ['a node throttles until the last attempt', THROTTLED, 429],
+  ] as const)
+    it(`reveals no secret when ${what}`, async () => {
+      echo.fail(mode);
+      const [network] = NETWORKS;
+      const time = VirtualTime.ofRequests();
+      for (const use of ['single', 'bulk'] as const) {
+        const client = createRpcClient(nodeUrl(echo.port), network as Network, time, use);
+        const error: unknown = await time.settled(
+          client.send('eth_chainId', []).catch((thrown: unknown) => thrown),
+        );
+        client.destroy();
+        expect(String(error)).to.contain(`server response ${status}`).and.to.contain('/v3/[secret]');
+        expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
+      }
+    });
 
   it('reveals no secret when the signer fails in every way and repeats all that it was sent', async () => {
     const { walletKey, secrets: masked } = loadConfig({ ...settings, ...marked.remoteWallet(echo.port) });
