@@ -53,19 +53,19 @@ export async function startApp(
     toldIfSlow(time, work, () => logger.warn(`still starting: waiting for ${what}`));
   const node = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
   const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
-  await waitFor(
-    node,
-    checkChain().then(() => readFinalBlock(0)),
-  ).catch((error: unknown) => {
-    if (!(error instanceof ChainError)) throw error;
-    logger.warn({ error }, error.message);
-  });
   // Parts are closed in reverse order, at a stop and when the start fails.
   const open: (() => unknown)[] = [() => client.destroy()];
   const close = async (): Promise<void> => {
     for (const one of open.splice(0).reverse()) await one();
   };
   try {
+    await waitFor(
+      node,
+      checkChain().then(() => readFinalBlock(0)),
+    ).catch((error: unknown) => {
+      if (!(error instanceof ChainError)) throw error;
+      logger.warn({ error }, error.message);
+    });
     const database = await waitFor('the database', openDatabase(time, config, logger));
     open.push(() => database.close());
     const metrics = createMetrics(lifecycle);
