@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Block } from 'ethers';
 import { EventForger__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { escrowOf, EVENTS_OF_A_MINT, mintDirectly, newTokenId } from '../helpers/chain/direct-mint';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { whileFollowingThroughProxy, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { BOMB, THROUGH, type Answerer, type RpcAnswer, type RpcProxy } from '../helpers/chain/rpc-proxy';
@@ -18,7 +16,6 @@ const TOO_MANY_RESULTS: RpcAnswer = {
 const UNWELL: RpcAnswer = { error: { code: -32000, message: 'header not found' } };
 
 describe('the events of a registry on a failing node', () => {
-  hastenSuite(4);
   const local = localSetupOfSuite();
 
   const throughProxy = (
@@ -31,18 +28,18 @@ describe('the events of a registry on a failing node', () => {
   it('are delivered after contract calls failed at start, and while they fail later', () => {
     const failing: Answerer = (method) => (method === 'eth_call' ? UNWELL : 'none');
     return throughProxy(failing, async (proxy, followed) => {
-      await eventually('it was tried twice', () => pausesOf(followed).length >= 2);
+      await followed.until('it was tried twice', () => pausesOf(followed).length >= 2);
       proxy.answer(THROUGH);
       await mintDirectly(local, await local.account(1));
       await followed.allDeliveredOnce();
 
       const before = pausesOf(followed).length;
       proxy.answer((method) => (['eth_call', 'eth_getBlockByNumber'].includes(method) ? UNWELL : 'none'));
-      await eventually('reading begins anew', () => pausesOf(followed).length > before);
+      await followed.until('reading begins anew', () => pausesOf(followed).length > before);
       proxy.answer(failing);
       await mintDirectly(local, await local.account(1));
       await followed.allDeliveredOnce();
-      expect((await healthOf(followed.service.url)).feeds[0]).to.include({ state: 'following' });
+      expect(await stateOf(followed)).to.equal('following');
     });
   });
 
@@ -51,26 +48,24 @@ describe('the events of a registry on a failing node', () => {
       followed.answer(500);
       await mintDirectly(local, await local.account(1));
       await followed.caughtUp();
-      proxy.answer((method) =>
-        ['eth_getLogs', 'eth_getTransactionReceipt'].includes(method)
-          ? { error: { code: -32000, message: 'internal error' } }
-          : 'none',
-      );
-      await mintDirectly(local, await local.account(1));
-      await eventually('it fails', () => pausesOf(followed).length > 0);
-      const states = await statesWhile(followed, async () => {
-        await eventually('reading began anew', () => pausesOf(followed).length > 1);
-        followed.answer(200);
-        await eventually('what waited', () => followed.accepted.length === EVENTS_OF_A_MINT);
-        await eventually('and again', () => pausesOf(followed).length > 2);
+      const states = new Set<string | undefined>();
+      proxy.answer(async (method) => {
+        if (!['eth_getLogs', 'eth_getTransactionReceipt'].includes(method)) return 'none';
+        if (pausesOf(followed).length > 0) states.add(await stateOf(followed));
+        return { error: { code: -32000, message: 'internal error' } };
       });
-      expect(states).to.deep.equal(['failing']);
+      await mintDirectly(local, await local.account(1));
+      await followed.until('reading began anew', () => pausesOf(followed).length > 1);
+      followed.answer(200);
+      await followed.until('what waited', () => followed.accepted.length === EVENTS_OF_A_MINT);
+      await followed.until('and again', () => pausesOf(followed).length > 2);
+      expect([...states]).to.deep.equal(['failing']);
       expect(pausesOf(followed).slice(0, 3)).to.deep.equal([500, 1_000, 2_000]);
       expect(followed.logged('the chain can be read again')).to.deep.equal([]);
       expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
-      expect((await healthOf(followed.service.url)).feeds[0]).to.include({ state: 'following' });
+      expect(await stateOf(followed)).to.equal('following');
     }));
 
   for (const [words, refusal] of [
@@ -103,7 +98,7 @@ describe('the events of a registry on a failing node', () => {
     await throughProxy(
       answerer,
       async (proxy, followed) => {
-        await eventually('it fails', () => pausesOf(followed).length > 0);
+        await followed.until('it fails', () => pausesOf(followed).length > 0);
         const [line] = followed.service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
         const { code, message } = line?.error as { code: string; message: string };
         expect(code).to.equal('RECEIPT_MISSING');
@@ -138,18 +133,8 @@ function pausesOf({ service }: FollowedRegistry): number[] {
   );
 }
 
-/** The feed states that `GET /health` reports while `act` runs. */
-async function statesWhile({ service }: FollowedRegistry, act: () => Promise<unknown>): Promise<string[]> {
-  const states = new Set<string>();
-  let isOver = false;
-  const watch = async (): Promise<void> => {
-    do {
-      for (const { state } of (await healthOf(service.url)).feeds) states.add(state);
-      await sleep(2);
-    } while (!isOver);
-  };
-  await Promise.all([watch(), act().finally(() => (isOver = true))]);
-  return [...states];
+async function stateOf({ service }: FollowedRegistry): Promise<string | undefined> {
+  return (await healthOf(service.url)).feeds[0]?.state;
 }
 
 /** Returns whether the filter covers logs of this block. */
