@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import { EVENTS_OF_A_MINT, mintDirectly, mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import {
@@ -9,7 +8,7 @@ import {
   type HttpAnswer,
   type RpcAnswer,
 } from '../helpers/chain/rpc-proxy';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { whileFollowing, whileFollowingThroughProxy } from '../helpers/processes/followed-registry';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { receiptLogsOf } from '../../service/chain/read-receipts';
@@ -21,6 +20,8 @@ const OF_TRANSACTION = 'eth_getTransactionReceipt';
 /** So many that the receipts of their block are read together. */
 const MINTS = 8;
 const BLOCKS = 4;
+/** Several tries to read again. */
+const LONG_MS = 60_000;
 /** A node that does not give receipts is asked so often. */
 const QUESTIONS = 3;
 
@@ -81,7 +82,6 @@ const lyingOnce = (lie: (receipts: Receipt[]) => unknown): Answerer => {
 };
 
 describe('the receipts of a block with many mints', () => {
-  hastenSuite(5, 1_000);
   let local: LocalSetup;
   let owner: string;
 
@@ -146,14 +146,16 @@ describe('the receipts of a block with many mints', () => {
     /** The logs of the transactions of each block, and how many blocks' receipts the node was asked for. */
     async function logsThrough(answerer: Answerer, socketUrl?: string) {
       const proxy = await startRpcProxy(local.node.url, answerer);
-      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, systemTime, 'bulk');
+      const time = new VirtualTime();
+      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, time, 'bulk');
+      tellOfRequests(client, time);
       const logs: unknown[] = [];
       try {
         for (let number = fromBlock; number < fromBlock + BLOCKS; number++) {
           const { hash = '', transactions = [] } = (await local.client.getBlock(number)) ?? {};
           const blockHash = hash ?? '';
           const wanted = transactions.map((transactionHash) => ({ transactionHash, blockHash }));
-          logs.push([...(await receiptLogsOf(client, wanted))].sort());
+          logs.push([...(await time.settled(receiptLogsOf(client, wanted)))].sort());
         }
         const asked = proxy.requests.flatMap(({ method, params: [hash] }) =>
           method === OF_BLOCK ? [hash] : [],
@@ -194,7 +196,8 @@ describe('the receipts of a block with many mints', () => {
       });
       await mintTogether(local, owner, MINTS);
       const feed = async () => (await healthOf(followed.service.url)).feeds[0];
-      await eventually('it is named', async () => (await feed())?.code === 'ANSWERS_DIFFER');
+      await followed.until('it is named', async () => (await feed())?.code === 'ANSWERS_DIFFER');
+      await followed.time?.pass(LONG_MS);
       expect(followed.attempted).to.deep.equal([]);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
@@ -248,7 +251,7 @@ describe('the receipts of a block with many mints', () => {
             nodes: { state: string; differences: number }[];
           };
           expect(nodes.map(({ state }) => state)).to.deep.equal(proxies.map(() => 'up'));
-          // One that went away is soon back in hastened time.
+          // One that went away is soon back.
           expect(followed.logged('a node is away: it is left out')).to.deep.equal([]);
           if (isDiffering) expect(nodes.map(({ differences }) => differences > 0)).to.deep.equal(isDiffering);
         });
