@@ -65,6 +65,7 @@ describe('semaphore', () => {
     await time.pass(19);
     expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 1 });
     await time.pass(1);
+    expect(semaphore.figures()).to.deep.equal({ held: 1, waiting: 0 });
     expect(await second)
       .to.be.instanceOf(BusyError)
       .with.property('message', BUSY);
