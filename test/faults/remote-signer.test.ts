@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
-import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
 import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
 import { openWallet } from '../../service/keys/wallet';
@@ -14,24 +13,26 @@ import {
 } from '../helpers/chain/rpc-proxy';
 import { LIES, STRANGER } from '../helpers/chain/signer-lies';
 import { errorOf } from '../helpers/error-of';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { first, mintsOf, newIssuance, withQueue } from '../helpers/processes/running-mint-queue';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const SIGN = 'eth_signTransaction';
 const AWAY = "mints wait: the wallet's signer cannot be asked";
 // anvil signs: a program that nobody here wrote.
 describe('a remote signer', () => {
-  hastenSuite(4);
+  let time: VirtualTime;
   let local: LocalSetup;
   let proxy: RpcProxy;
 
   before(async () => {
     local = await createLocalSetup({ program: 'anvil' });
     proxy = await startRpcProxy(local.node.url);
+    time = VirtualTime.ofRequests();
   });
   afterEach(() => proxy.answer(THROUGH));
   const open = (address = DEPLOYER, token?: string): TransactionSigner =>
-    openWallet(systemTime, { url: proxy.url, address, token, certificate: undefined });
+    openWallet(time, { url: proxy.url, address, token, certificate: undefined });
 
   const fields: TransactionFields = {
     ...{ type: 2, maxFeePerGas: 3_000_000_000n, maxPriorityFeePerGas: 1n },
@@ -53,7 +54,7 @@ describe('a remote signer', () => {
     };
 
   it('signs the same bytes as the key itself', async () => {
-    const itself = openWallet(systemTime, { privateKey: DEPLOYER_KEY });
+    const itself = openWallet(time, { privateKey: DEPLOYER_KEY });
     for (const wanted of [fields, legacy, { ...fields, to: null }, { ...legacy, gasPrice: 0n }])
       expect(await open().sign(wanted)).to.equal(await itself.sign(wanted));
   });
@@ -124,33 +125,30 @@ describe('a remote signer', () => {
   it('is asked again once when the connection breaks', async () => {
     proxy.answer(first(SIGN, 1, () => 'drop answer'));
     expect(await open().sign(fields)).to.equal(
-      await openWallet(systemTime, { privateKey: DEPLOYER_KEY }).sign(fields),
+      await openWallet(time, { privateKey: DEPLOYER_KEY }).sign(fields),
     );
   });
 
   it('is asked for all signatures of a batch at once', () =>
-    withQueue(local, { wallet: open() }, async (queue) => {
-      let release: () => void = () => undefined;
-      const allWait = new Promise<void>((resolve) => (release = resolve));
+    withQueue(local, { wallet: open(), time }, async (queue) => {
+      const minted: Promise<string>[] = [];
       let asked = 0;
       proxy.answer(async (method): Promise<'none'> => {
         if (method !== SIGN) return 'none';
         asked++;
         // The first batch is answered when the others wait for the next.
-        if (asked === 1) await allWait;
-        else await eventually('sixteen signatures are asked for', () => asked >= 17, { withinMs: 9_000 });
+        if (asked === 1) minted.push(...Array.from({ length: 16 }, () => queue.mint()));
+        else await eventually('sixteen signatures are asked for', () => asked >= 17);
         return 'none';
       });
-      const minted = [queue.mint()];
-      await eventually('the first is asked for', () => asked === 1);
-      minted.push(...Array.from({ length: 16 }, () => queue.mint()));
-      release();
-      await Promise.all(minted);
+      minted.push(queue.mint());
+      await time.until('the first is asked for', () => minted.length === 17);
+      await time.settled(Promise.all(minted));
       expect(queue.logged(AWAY)).to.equal(0);
     }));
 
   it('makes no mint with a wrong signature: that one is deferred, by name, and minted later', () =>
-    withQueue(local, { wallet: open(), timing: { deferMs: 100 } }, async (queue) => {
+    withQueue(local, { wallet: open(), time }, async (queue) => {
       let asked = 0;
       const liars = ['another nonce', 'another recipient', 'another key', 'a high s'].map((lie) =>
         lying(LIES[lie] ?? String),
@@ -160,7 +158,7 @@ describe('a remote signer', () => {
         return liar?.(...call) ?? 'none';
       });
       const issuances = Array.from({ length: 8 }, () => newIssuance());
-      await Promise.all(issuances.map((issuance) => queue.mint(issuance)));
+      await time.settled(Promise.all(issuances.map((issuance) => queue.mint(issuance))));
       expect(liars).to.deep.equal([]);
       expect(queue.logged('mint deferred: it was not signed')).to.equal(4);
       expect(queue.logged(AWAY)).to.equal(0);
@@ -175,7 +173,7 @@ describe('a remote signer', () => {
     }));
 
   it('may be away when fees must be raised: the mint does not fail', () =>
-    withQueue(local, { wallet: open() }, async (queue) => {
+    withQueue(local, { wallet: open(), time }, async (queue) => {
       let isAway = false;
       proxy.answer((method) => (isAway && method === SIGN ? 'drop request' : 'none'));
       let refusals = 0;
@@ -185,10 +183,10 @@ describe('a remote signer', () => {
         return { error: { code: -32000, message: 'transaction underpriced' } };
       });
       const minted = queue.mint();
-      await eventually('no signature', () =>
+      await time.until('no signature', () =>
         JSON.stringify(queue.log).includes('the signer cannot be asked'),
       );
       isAway = false;
-      await minted;
+      await time.settled(minted);
     }));
 });
