@@ -10,8 +10,9 @@ import { startService, type LogLine, type RunningService } from '../helpers/proc
 import { startServiceProcess } from '../helpers/processes/service-process';
 import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
+import { VirtualTime } from '../helpers/virtual-time';
 
-type TunnelParts = Pick<ReplacedParts, 'load'>;
+type TunnelParts = Pick<ReplacedParts, 'load'> & { time?: VirtualTime };
 
 /** Has the form of ngrok's tokens, and belongs to nobody. */
 const TOKEN = '2abcDEFghiJKLmnoPQRstuVWXyz_3AbCdEfGhIjKlMnOpQrStU';
@@ -82,6 +83,8 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
     [
       'ngrok accepts the connection but does not answer',
       {
+        // Nothing else happens meanwhile.
+        time: new VirtualTime(),
         load: async () => ({
           forward: (options) => {
             const server_addr = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -134,7 +137,9 @@ describe('the tunnel (TUNNEL_AUTHTOKEN)', () => {
   for (const [what, tunnel, error, said, changed] of failures)
     it(`is not opened when ${what}: the service goes on, and says why`, async () => {
       await using service = await start({ ...changed }, tunnel);
-      const line = await eventually('the warning', () => logged(service, 'without a public address')[0]);
+      const warning = () => logged(service, 'without a public address')[0];
+      const { time } = tunnel;
+      const line = await (time ? time.until('the warning', warning) : eventually('the warning', warning));
       expect(line.level).to.equal('warn');
       expect(line.error).to.include(error);
       const { message, remedy } = line.error as { message: string; remedy?: string };
