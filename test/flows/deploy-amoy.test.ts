@@ -19,7 +19,7 @@ import {
 } from '../helpers/chain/rpc-proxy';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
 import { errorOf } from '../helpers/error-of';
-import { eventually, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { serve, type TestServer } from '../helpers/http-server';
 import type { CommandAnswer } from '../helpers/processes/command-answer';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
@@ -30,8 +30,6 @@ const PRIORITY_FEE = 30_500_000_000n;
 const KEY = 'marked-key-0123456789abcdef';
 const SEND = 'eth_sendRawTransaction';
 const BLOCK_EVERY_MS = 50;
-/** As fast as time passes, so that a command asks about as often as blocks come. */
-const TIMES = 6;
 
 // A local node with Amoy's chain id and the v5 contracts at the addresses where they are published, behind a
 // proxy that can fail as a provider.
@@ -319,8 +317,6 @@ describe('npx hardhat deploy and tdoc on Amoy', () => {
 
   // Blocks come at intervals, as on Amoy: a run can be interrupted between sending and mining.
   describe('after an interrupted run', () => {
-    hastenSuite(TIMES);
-
     beforeEach(async () => {
       await startAgain();
       await amoy.chain.send('evm_setAutomine', [false]);
