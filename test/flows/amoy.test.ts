@@ -9,7 +9,7 @@ import { tenantFilesOf, tenantOf } from '../../service/config/tenant';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { startMeteredProvider, type MeteredProvider } from '../helpers/chain/metered-provider';
 import { startStandInNetwork, type StandInNetwork } from '../helpers/chain/stand-in-network';
-import { eventually, hastenedProcess, hastenSuite } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { hardhat, tdoc } from '../helpers/processes/command-output';
 import { create, type CreateAnswer } from '../helpers/processes/create-call';
@@ -24,8 +24,6 @@ const ADMIN_API_KEY = 'key-of-the-operator-of-amoy';
 const KEY = 'd1ab2c3d4e5f60718293a4b5c6d7e8f9';
 /** Amoy's blocks come every two seconds; shorter intervals keep the test fast. */
 const BLOCK_TIME_MS = 75;
-/** As fast as time passes for the provider's credits, the service and the commands. */
-const TIMES = 10;
 /** The host where verifiers look for the issuer's DID document. */
 const DOMAIN = 'carrier.example';
 
@@ -51,7 +49,7 @@ function commandsOf(block: string): string[][] {
 }
 
 // A local stand-in for Amoy: its chain id, the contracts at their published addresses, blocks at intervals, a
-// provider that checks its key and counts credits, the gas station, and HTTPS under the real host names.
+// provider that checks its key and refuses some calls, the gas station, and HTTPS under the real host names.
 // Settings and commands are those of docs/networks.md.
 (hasOpenssl ? describe : describe.skip)('the service with NET=80002 (Amoy)', () => {
   const folder = temporaryFolder();
@@ -66,8 +64,6 @@ function commandsOf(block: string): string[][] {
   let registry: string;
   let issued: CreateAnswer['body'];
   let station: RequestListener = (_request, response) => response.end(JSON.stringify(STATION));
-
-  hastenSuite(TIMES);
 
   before(async () => {
     network = await startStandInNetwork('amoy');
@@ -88,14 +84,16 @@ function commandsOf(block: string): string[][] {
     };
     const written = Object.entries(lines).map(([name, value]) => `${name}=${value}\n`);
     writeFileSync(envFile, written.join(''));
-    const [found, hastened] = [https.environment, hastenedProcess(TIMES)];
-    const NODE_OPTIONS = `${found.NODE_OPTIONS} ${hastened.NODE_OPTIONS}`;
-    settings = { ENV_FILE: envFile, ...found, ...hastened, NODE_OPTIONS };
+    settings = { ENV_FILE: envFile, ...https.environment };
     for (const [program, ...args] of commandsOf(setupOnPage))
       await (program === 'tdoc' ? tdocInProcess : hardhat)(args, settings);
     registry = readSettings({ ENV_FILE: envFile }).settings.TOKEN_REGISTRY_ADDRESS ?? '';
     receiver = await startRecordingReceiver(tenantFilesOf(tenantOf(envFile)).webhookPublicKey);
-    service = await startServiceProcess({ ...settings, ADMIN_API_KEY, WEBHOOK_URL: receiver.url });
+    service = await startServiceProcess({
+      ...settings,
+      ADMIN_API_KEY,
+      WEBHOOK_URL: receiver.url,
+    });
   });
 
   const issue = () => {
@@ -139,7 +137,7 @@ function commandsOf(block: string): string[][] {
     // It has read the chain although a free plan refuses some calls as too many a second.
     expect(provider.refused()).to.be.greaterThan(0);
     expect(service.output()).not.to.contain('the chain cannot be read');
-    // The rest would wait for credits.
+    // The rest would wait before it asks again.
     provider.lift();
   });
 
