@@ -13,7 +13,7 @@ import { openModule } from '../../service/keys/pkcs11';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { mintedTokens } from '../helpers/chain/minted-tokens';
-import { eventually, hastenedProcess } from '../helpers/eventually';
+import { eventually } from '../helpers/eventually';
 import {
   createSoftHsm,
   hasServer,
@@ -71,8 +71,7 @@ describe('PKCS11_MODULE', function () {
 
   describe('in a service', () => {
     let service: ServiceProcess;
-    // A module that hangs is waited for ten seconds.
-    const own = () => ({ ...settings, ...dataOf('data'), ...hastenedProcess(5) });
+    const own = () => ({ ...settings, ...dataOf('data') });
     const start = async () => (service = await startServiceProcess(own()));
 
     before(start);
