@@ -11,8 +11,13 @@ const SMALL_BODY = 32 * 1024;
 export const MOST_LARGE = 32;
 /** The service has at most 1,000 deliveries of a registry to a subscription under way. */
 export const MOST_CONNECTIONS = 2_000;
-/** Time limits of a sender's request, and of open requests when the receiver closes. */
-const PATIENCE = { requestTimeout: 30_000, headersTimeout: 10_000, connectionsCheckingInterval: 5_000 };
+/** Time limits of a sender's request, and how often it is looked for late ones. */
+export const PATIENCE = {
+  requestTimeout: 30_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+};
+/** Time limit of open requests when the receiver closes. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
 /** The parts of the answers. */
@@ -101,10 +106,17 @@ export interface RunningReceiver {
  * another receiver has it, the file is not touched. Requests wait until the store is open.
  */
 export async function startReceiver(
-  options: Omit<AnswerOptions, 'store'> & StoreOptions & { eventsFile: string; host: string; port: number },
+  options: Omit<AnswerOptions, 'store'> &
+    StoreOptions & {
+      eventsFile: string;
+      host: string;
+      port: number;
+      /** Other time limits of a request, for tests. */
+      patience?: Partial<typeof PATIENCE>;
+    },
 ): Promise<RunningReceiver> {
   const { eventsFile, host, port } = options;
-  const server = createServer(PATIENCE, (request, response) => {
+  const server = createServer({ ...PATIENCE, ...options.patience }, (request, response) => {
     handler.then(
       (handle) => (request.socket.destroyed ? undefined : handle(request, response)),
       () => response.destroy(),

@@ -3,7 +3,13 @@ import { open as openFile, type FileHandle } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { MOST_CONNECTIONS, MOST_LARGE, startReceiver, type RunningReceiver } from '../../receiver/receiver';
+import {
+  MOST_CONNECTIONS,
+  MOST_LARGE,
+  PATIENCE,
+  startReceiver,
+  type RunningReceiver,
+} from '../../receiver/receiver';
 import type { StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
 import { newDeferred } from '../../service/base/waiting';
@@ -19,6 +25,8 @@ import {
 } from '../helpers/receiver/signed-delivery';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
+/** Node.js looks for late requests every 30 s by default. */
+const HASTY = { requestTimeout: 300, headersTimeout: 100, connectionsCheckingInterval: 50 };
 const MAX_BODY_BYTES = 1024 * 1024;
 
 describe('receiver over HTTP', () => {
@@ -35,7 +43,7 @@ describe('receiver over HTTP', () => {
 
   let findKey: FindKey;
 
-  const open = (options: { retractions?: boolean; port?: number; eventsFile?: string } = {}) =>
+  const open = (options: Partial<Parameters<typeof startReceiver>[0]> = {}) =>
     startReceiver({
       findKey: (keyId) => findKey(keyId),
       eventsFile,
@@ -84,6 +92,19 @@ describe('receiver over HTTP', () => {
     expect((await post(`${receiver.url}/hooks/etr?tenant=a`, signed(event))).status).to.equal(200);
     expect(processed).to.deep.equal([event]);
     expect(inFile).to.deep.equal([event]);
+  });
+
+  it('ends a request whose body does not come in time, within a sixth of its limit', async () => {
+    expect(PATIENCE.requestTimeout / PATIENCE.connectionsCheckingInterval).to.equal(6);
+    await using hasty = owned(
+      'hasty',
+      await open({ eventsFile: join(folder, 'hasty'), patience: HASTY }),
+      'close',
+    );
+    const late = await rawRequest(hasty.url, textOf('POST /', { 'Content-Length': 2 }, 'x'));
+    await late.ended();
+    expect(late.answer()).to.match(/^HTTP\/1\.1 408 /);
+    expect(problems).to.deep.equal(['400 Body not complete']);
   });
 
   it('answers 401 to another key’s signature before it parses anything, and stores nothing', async () => {
