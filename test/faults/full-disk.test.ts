@@ -6,9 +6,9 @@ import { codeOf } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup } from '../helpers/chain/local-setup';
 import { smallDisk, type SmallDisk } from '../helpers/database/small-disk';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { API, openConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
+import { whileFollowing } from '../helpers/processes/followed-registry';
 import { healthOf, metricOf } from '../helpers/processes/health-and-metrics';
 import { startService } from '../helpers/processes/running-service';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -31,41 +31,49 @@ function fill({ path }: SmallDisk): () => void {
 }
 
 describe('a service whose disk is full', () => {
-  hastenSuite(4);
-
   it('says so before a caller does, and goes on by itself when there is room', async function () {
     const disk = smallDisk(join(temporaryFolder().path, 'disk'));
     if (disk === undefined) return this.skip();
     disk.grow();
     const local = await createLocalSetup();
+    const settings = { DATA_DIR: join(disk.path, 'data'), ADMIN_API_KEY };
+    await whileFollowing(local, { settings }, async ({ service: { url }, until }) => {
+      await until('it is healthy', async () => (await healthOf(url)).status === 'ok');
+
+      const makeRoom = fill(disk);
+      const health = await until('health tells it', async () => {
+        const report = await healthOf(url);
+        return report.status === 'failing' ? report : undefined;
+      });
+      expect(health).to.include({ httpStatus: 200, database: 'unwritable' });
+      const condition = health.conditions?.find(({ what }) => what === KIND);
+      expect(condition).to.deep.include({ severity: 'error', detail: { code: 'DATABASE_FULL' } });
+      expect(await metricOf(url, `etr_conditions{what="${KIND}"}`)).to.equal(1);
+      const page = openConsolePage(url);
+      await page.logIn(ADMIN_API_KEY);
+      await until('the console shows it', async () => {
+        const { body } = await page.call<Overview>('GET', `${API}/overview`);
+        return body.problems.some(({ message }) => message === condition?.message);
+      });
+
+      makeRoom();
+      await until('it has ended', async () => (await healthOf(url)).status === 'ok');
+      expect((await healthOf(url)).conditions?.filter(({ what }) => what === KIND)).to.deep.equal([]);
+    });
+  });
+
+  it('refuses to issue, by name, until there is room', async function () {
+    const disk = smallDisk(join(temporaryFolder().path, 'disk'));
+    if (disk === undefined) return this.skip();
+    disk.grow();
+    const local = await createLocalSetup();
     const owner = await local.account(1);
-    const DATA_DIR = join(disk.path, 'data');
-    await using service = await startService({ ...local.settings, DATA_DIR, ADMIN_API_KEY });
-    const { url } = service;
-    const issue = () => create(url, { ...minimal, owner, holder: owner });
+    await using service = await startService({ ...local.settings, DATA_DIR: join(disk.path, 'data') });
+    const issue = () => create(service.url, { ...minimal, owner, holder: owner });
     expect((await issue()).status).to.equal(200);
-    await eventually('it is healthy', async () => (await healthOf(url)).status === 'ok');
-
     const makeRoom = fill(disk);
-    const health = await eventually('health tells it', async () => {
-      const report = await healthOf(url);
-      return report.status === 'failing' ? report : undefined;
-    });
-    expect(health).to.include({ httpStatus: 200, database: 'unwritable' });
-    const condition = health.conditions?.find(({ what }) => what === KIND);
-    expect(condition).to.deep.include({ severity: 'error', detail: { code: 'DATABASE_FULL' } });
-    expect(await metricOf(url, `etr_conditions{what="${KIND}"}`)).to.equal(1);
-    const page = openConsolePage(url);
-    await page.logIn(ADMIN_API_KEY);
-    await eventually('the console shows it', async () => {
-      const { body } = await page.call<Overview>('GET', `${API}/overview`);
-      return body.problems.some(({ message }) => message === condition?.message);
-    });
     expect((await issue()).errorCode).to.equal('DATABASE_FULL');
-
     makeRoom();
-    await eventually('it has ended', async () => (await healthOf(url)).status === 'ok');
-    expect((await healthOf(url)).conditions?.filter(({ what }) => what === KIND)).to.deep.equal([]);
     expect((await issue()).status).to.equal(200);
   });
 });
