@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
@@ -88,14 +89,15 @@ describe('event delivery', () => {
           hangs = true;
           return;
         }
-        await time!.aside(new Promise<void>((resolve) => (finish = resolve)));
+        const mayFinish = new Promise<void>((resolve) => (finish = resolve));
+        await time!.aside(Promise.race([mayFinish, once(response, 'close')]));
         await accept(delivery, response);
       });
       for (let token = 0; token < 2; token++) await mintDirectly(local, owner);
       await until('one delivery of each token is under way', () => hangs);
       time!.later(SLOW_MS, () => finish?.());
       await restart(async () => receiver.answerWith(accept));
-      await until('the rest', () => receiver.deliveries.length === 3 * EVENTS_OF_A_MINT + 1);
+      await until('the rest', () => receiver.deliveries.length >= 3 * EVENTS_OF_A_MINT + 1);
       await time!.pass(A_MINUTE_MS);
     });
     const attempts = new Map<string, number>();
