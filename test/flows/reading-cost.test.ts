@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { pausesOf } from '../../service/config/followed-registries';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import { whileFollowing, type FollowedRegistry } from '../helpers/processes/followed-registry';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { CREDITS_PER_DAY, creditsOf } from '../helpers/chain/metered-provider';
@@ -15,7 +14,6 @@ const TOKENS = 25;
 const DAY_MS = 86_400_000;
 
 describe('the cost of reading the chain', () => {
-  hastenSuite(10, 1_000);
   let local: LocalSetup;
   let proxy: RpcProxy;
   let creditsOfALook = 0;
@@ -46,7 +44,7 @@ describe('the cost of reading the chain', () => {
     await makeEvent();
     hidden = false;
     await followed.caughtUp();
-    return eventually('it looks for more', () => {
+    return followed.until('it looks for more', () => {
       const calls = proxy.requests.slice(revealedAt);
       const end = calls.findIndex(({ params }) => params[0] === 'latest');
       return end < 0 ? undefined : countEach(calls.slice(0, end).map(({ method }) => method));
