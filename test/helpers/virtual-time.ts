@@ -7,6 +7,7 @@ import type { Transport } from '../../service/chain/transport';
 import type { Database } from '../../service/database/database';
 import { stopLater } from './resources';
 import type { SeededRandom } from './seeded-random';
+import { markSockets } from './sockets-under-way';
 
 /** Work that is due at a time. */
 interface Due {
@@ -51,10 +52,11 @@ export class VirtualTime implements Time {
   /** @param beginning what `now` says at first. */
   constructor(private readonly beginning = 0) {}
 
-  /** A time that begins now, and stands still while a request of this process is under way. */
+  /** A time that begins now, and stands still while a request over HTTP or WebSocket is under way. */
   static ofRequests(): VirtualTime {
     const time = new VirtualTime(systemTime.now());
     stopLater('the requests of a virtual time', standStillForRequests(time));
+    stopLater('the WebSockets of a virtual time', markSockets(time));
     return time;
   }
 
