@@ -38,7 +38,7 @@ describe('the service with a node over WebSocket', () => {
           await followed.caughtUp();
           const traffic = makeTraffic(local, { tokens: 2, rounds: 2 });
           for (let cuts = 0; cuts < 3; cuts++)
-            await eventually('it is connected', () => proxy.cut() || undefined);
+            await followed.until('it is connected', () => proxy.cut() || undefined);
           await traffic;
           proxy.refuse();
           await makeTraffic(local, { tokens: 1, rounds: 1 });
@@ -51,13 +51,14 @@ describe('the service with a node over WebSocket', () => {
   it('subscribes to new blocks again on every connection after a broken one', () =>
     throughTcp(
       (proxy, RPC_URL) =>
-        whileFollowing(local, { settings: { RPC_URL } }, async () => {
+        whileFollowing(local, { settings: { RPC_URL } }, async (followed) => {
           for (let connection = 0; connection < 3; connection++) {
+            await mineBlocks(local, 1);
+            await followed.caughtUp();
+            // Now time stands still, and nothing is polled.
             const before = proxy.sightings();
-            await eventually('the node tells of a block', async () => {
-              await mineBlocks(local, 1);
-              return proxy.sightings() > before;
-            });
+            await mineBlocks(local, 1);
+            await eventually('the node tells of a block', () => proxy.sightings() > before);
             proxy.cut();
           }
         }),
@@ -73,7 +74,7 @@ describe('the service with a node over WebSocket', () => {
     const settings = { RPC_URL: front.url };
     await whileFollowing(local, { settings, fromBlock }, async (followed) => {
       const failed = 'the chain cannot be read: ';
-      const line = await eventually('it fails', () =>
+      const line = await followed.until('it fails', () =>
         followed.service.log.find(({ msg }) => msg?.startsWith(failed)),
       );
       expect(line.msg).to.contain('larger than 64 MB');
