@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import { eventually, hastenSuite } from '../helpers/eventually';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
@@ -16,7 +15,6 @@ import { localSetupOfSuite } from '../helpers/chain/local-setup';
 type Log = Record<'blockHash' | 'transactionHash', string>;
 
 describe('the events of a registry on a faulty node', () => {
-  hastenSuite(4);
   const local = localSetupOfSuite();
   let anotherRegistry: Promise<string> | undefined;
 
@@ -26,8 +24,12 @@ describe('the events of a registry on a faulty node', () => {
   const throughProxy = (act: (proxy: RpcProxy, followed: FollowedRegistry) => Promise<void>): Promise<void> =>
     whileFollowingThroughProxy(local, {}, act);
 
-  const asked = (proxy: RpcProxy, times: number, since = proxy.calls.length): Promise<unknown> =>
-    eventually('the node is asked', () => proxy.calls.length >= since + times);
+  const asked = (
+    followed: FollowedRegistry,
+    { calls }: RpcProxy,
+    times: number,
+    since = calls.length,
+  ): Promise<unknown> => followed.until('the node is asked', () => calls.length >= since + times);
 
   /**
    * Answers like a provider behind a load balancer: a call may reach a node that is behind the one that
@@ -102,7 +104,8 @@ describe('the events of a registry on a faulty node', () => {
       const lag = { told: served, blocks: served, logs: served };
       proxy.answer(lagging(lag));
       await makeTraffic(local, { tokens: 2, rounds: 3 });
-      for (lag.told = await head(); lag.blocks < lag.told; lag.logs = lag.blocks += 3) await asked(proxy, 4);
+      for (lag.told = await head(); lag.blocks < lag.told; lag.logs = lag.blocks += 3)
+        await asked(followed, proxy, 4);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
     }));
@@ -119,7 +122,7 @@ describe('the events of a registry on a faulty node', () => {
         await makeTraffic(local, traffic);
         lag.told = await head();
         const before = proxy.counts().eth_getLogs ?? 0;
-        await eventually('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
+        await followed.until('logs are asked for', () => (proxy.counts().eth_getLogs ?? 0) >= before + 4);
         proxy.answer(THROUGH);
         await followed.allDeliveredOnce();
       }));
@@ -132,7 +135,7 @@ describe('the events of a registry on a faulty node', () => {
       const earlier = (await head()) - 4;
       proxy.answer(lagging({ told: earlier, blocks: earlier, logs: earlier }));
       await makeTraffic(local, { tokens: 1, rounds: 1 });
-      await asked(proxy, 6);
+      await asked(followed, proxy, 6);
       proxy.answer(THROUGH);
       await followed.allDeliveredOnce();
       expect(followed.logged('chain reorganised')).to.deep.equal([]);
@@ -161,8 +164,8 @@ describe('the events of a registry on a faulty node', () => {
         await proxies[broken]?.refuse();
         for (const registryAddress of registries)
           await makeTraffic(local, { tokens: 2, rounds: 1, registryAddress });
-        await eventually('all events of the other', () => announcedOf(ofOther) === 12);
-        await eventually('it is known', async () => (await stateOf(ofBroken)) === 'failing');
+        await followed.until('all events of the other', () => announcedOf(ofOther) === 12);
+        await followed.until('it is known', async () => (await stateOf(ofBroken)) === 'failing');
         expect([await stateOf(ofOther), announcedOf(ofBroken)]).to.deep.equal(['following', 0]);
         await proxies[broken]?.accept();
         await followed.allDeliveredOnce(registries);
