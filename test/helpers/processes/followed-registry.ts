@@ -102,7 +102,8 @@ export async function whileFollowing(
     WALLET_PRIVATE_KEY: '',
     ...own,
   };
-  const time = settings.WALLET_PRIVATE_KEY === '' ? VirtualTime.ofRequests() : undefined;
+  const isIssuing = settings.WALLET_PRIVATE_KEY !== '' || settings.WALLET_SIGNER_URL !== undefined;
+  const time = isIssuing ? undefined : VirtualTime.ofRequests();
   const until = <T>(what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>> =>
     time === undefined ? eventually(what, probe) : time.until(what, probe);
   const parts = time && { time };
