@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import { eventually } from '../helpers/eventually';
+import { newDeferred } from '../../service/base/waiting';
 import { healthOf, type CatchUpHealth } from '../helpers/processes/health-and-metrics';
 import { startRpcProxy, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const BLOCKS = 20_000;
 
@@ -13,8 +13,11 @@ describe('progress of a catch-up in which no block has events', () => {
   let local: LocalSetup;
   let node: RpcProxy;
   let service: RunningService;
-  /** Milliseconds that the node takes for the logs of a range; undefined: it does not answer. */
-  let delayMs: number | undefined = undefined;
+  let time: VirtualTime;
+  /** Until then the node does not answer for logs. */
+  const answering = newDeferred<void>();
+  /** Milliseconds that the node then takes for the logs of a range. */
+  let delayMs = 50;
   let isBroken = false;
 
   before(async () => {
@@ -23,28 +26,27 @@ describe('progress of a catch-up in which no block has events', () => {
     node = await startRpcProxy(local.node.url, async (method): Promise<Fault> => {
       if (method !== 'eth_getLogs') return 'none';
       if (isBroken) return 'drop request';
-      while (delayMs === undefined) await sleep(10);
-      await sleep(delayMs);
+      await time.aside(answering.promise.then(() => time.sleep(delayMs)));
       return 'none';
     });
-    service = await startService({ ...local.settings, RPC_URL: node.url });
+    time = VirtualTime.ofRequests();
+    const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
+    service = await startService(settings, { time });
   });
 
-  after(async () => {
-    delayMs = 0;
-  });
+  after(() => answering.resolve());
 
   const catchUp = async (): Promise<CatchUpHealth | undefined> =>
     (await healthOf(service.url)).feeds[0]?.catchUp;
   const linesOf = (text: string): LogLine[] => service.log.filter(({ msg }) => msg === text);
 
   it('is reported as 0 of all blocks, without time left, while the node does not answer', async () => {
-    const told = await eventually('GET /health tells it', catchUp);
+    const told = await time.until('GET /health tells it', catchUp);
     expect(told.blocksRead).to.equal(0);
     expect(told.blocks).to.be.within(BLOCKS, BLOCKS + 20);
     expect(told.blocksPerSecond).to.equal(0);
     expect(told).not.to.have.property('secondsLeft');
-    const [line] = await eventually('the log tells it', () => {
+    const [line] = await time.until('the log tells it', () => {
       const found = linesOf('catching up with the chain');
       return found.length > 0 ? found : undefined;
     });
@@ -52,8 +54,8 @@ describe('progress of a catch-up in which no block has events', () => {
   });
 
   it('is reported again with the blocks read, their rate and the time left', async () => {
-    delayMs = 50;
-    const told = await eventually('blocks are read', async () => {
+    answering.resolve();
+    const told = await time.until('blocks are read', async () => {
       const now = await catchUp();
       return now !== undefined && now.blocksRead > 0 ? now : undefined;
     });
@@ -67,7 +69,7 @@ describe('progress of a catch-up in which no block has events', () => {
     isBroken = true;
     const failures = (): LogLine[] =>
       service.log.filter(({ msg }) => msg?.startsWith('the chain cannot be read'));
-    await eventually('it fails', () => failures().length > 0);
+    await time.until('it fails', () => failures().length > 0);
     const meanwhile = await catchUp();
     expect(meanwhile?.blocksRead).to.be.at.least(before?.blocksRead ?? NaN);
     isBroken = false;
@@ -75,14 +77,14 @@ describe('progress of a catch-up in which no block has events', () => {
 
   it('ends with one log line when the last block is read, and is not reported afterwards', async () => {
     delayMs = 0;
-    const [over] = await eventually('it is over', () => {
+    const [over] = await time.until('it is over', () => {
       const found = linesOf('caught up with the chain');
       return found.length > 0 ? found : undefined;
     });
     expect(over?.blocks).to.be.within(BLOCKS, BLOCKS + 20);
     expect(over?.seconds).to.be.greaterThan(0);
     await local.client.send('hardhat_mine', ['0x3']);
-    await eventually('the next blocks are read', async () => {
+    await time.until('the next blocks are read', async () => {
       const [feed] = (await healthOf(service.url)).feeds;
       return feed?.nextBlock === (await local.client.getBlockNumber()) + 1;
     });

@@ -55,13 +55,14 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
 
   it('has the balance of the wallet and the mints that it can pay for, once they are read', async () => {
     await withService({}, async (service) => {
+      const begun = systemTime.now();
       const first = await issuingOf(service);
       expect(first).to.include.all.keys('mints', 'signing', 'signers');
       expect(first.mints).to.deep.equal(NO_MINTS);
       expect(first.signing).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
       const read = await eventually('the balance is read', async () => (await issuingOf(service)).wallet);
       expect(read).to.include({ address: wallet.address, balanceWei: ETHER.toString() });
-      expect(systemTime.now() - Date.parse(read.readAt)).to.be.within(0, 10_000);
+      expect(Date.parse(read.readAt)).to.be.within(begun, systemTime.now());
       const { maxFeePerGas } = await local.client.getFeeData();
       expect(read.mintsAffordable).to.be.closeTo(Number(ETHER / ((maxFeePerGas ?? 0n) * 350_000n)), 5);
       expect(await metricOf(service.url, 'etr_wallet_balance_wei')).to.equal(Number(ETHER));
@@ -100,11 +101,12 @@ describe('the state of issuing in GET /health and GET /metrics', () => {
     };
     const proxy = await startRpcProxy(local.node.url, pausing);
     await withService({ RPC_URL: proxy.url }, async (service) => {
+      const begun = systemTime.now();
       expect((await issue(service)).status).to.equal(500);
       const { mints } = await issuingOf(service);
       expect(mints).to.deep.include(NO_MINTS);
       expect(mints?.lastFailure?.code).to.equal('MINT_SIMULATION_FAILED');
-      expect(systemTime.now() - Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(0, 10_000);
+      expect(Date.parse(mints?.lastFailure?.at ?? '')).to.be.within(begun, systemTime.now());
       const text = await (await fetch(`${service.url}/metrics`)).text();
       expect(text).to.match(/^etr_mints_failed_total\{code="MINT_SIMULATION_FAILED"\} 1$/m);
       expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
