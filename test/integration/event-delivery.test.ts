@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
@@ -17,6 +17,11 @@ import { stopLater } from '../helpers/resources';
 const CHAIN = { chainId: 31_337, network: 'localhost' };
 const LEFT = { ...CHAIN, address: `0x${'5b'.repeat(20)}` };
 const KEPT = { ...CHAIN, address: `0x${'6c'.repeat(20)}` };
+
+/** The stops and starts that follow are those of this process, and need no other. */
+async function turns(): Promise<void> {
+  for (let count = 0; count < 20; count++) await turn();
+}
 
 describe('event delivery', () => {
   it('goes on for a stored registry while another ends and the registries are read again', async () => {
@@ -60,9 +65,9 @@ describe('event delivery', () => {
     const answering = newDeferred<undefined>();
     answers = answering.promise.then(() => undefined);
     const refreshed = delivery.refresh();
-    await sleep(20);
+    await turns();
     ending.resolve(undefined);
-    await sleep(100);
+    await turns();
     const during = delivery.feeds;
     answering.resolve(undefined);
     await refreshed;

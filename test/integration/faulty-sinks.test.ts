@@ -28,10 +28,8 @@ describe('delivery to a faulty sink', () => {
 
   it('fails after the timeout if the sink hangs', async () => {
     answer = () => undefined;
-    const begun = Date.now();
     const failure = `no answer within ${TIMEOUT_MS} ms`;
     expect(await deliver()).to.deep.equal({ status: undefined, failure });
-    expect(Date.now() - begun).to.be.at.least(TIMEOUT_MS - 5);
   });
 
   for (const head of ['', 'HTTP/1.1 20', 'HTTP/1.1 204 No Content\r\nContent-Le', 'not HTTP at all\r\n\r\n'])
@@ -48,21 +46,22 @@ describe('delivery to a faulty sink', () => {
         response.writeContinue();
         response.writeProcessing();
         response.writeEarlyHints({ link: '</style.css>; rel=preload' });
-        setTimeout(() => response.writeHead(status).end());
+        setImmediate(() => response.writeHead(status).end());
       };
       expect(await deliver()).to.include({ status });
     });
 
-  for (const [what, brokenAfterMs] of [
-    ['breaks off', 30],
-    ['never ends', undefined],
+  for (const [what, isBroken] of [
+    ['breaks off', true],
+    ['never ends', false],
   ] as const)
     it(`has the status of an answer whose body ${what}, and keeps no connection`, async () => {
       answer = (response) => {
+        // eslint-disable-next-line no-restricted-syntax -- real time: bytes arrive one after the other.
         const drip = setInterval(() => response.write('.'), 20);
         response.on('close', () => clearInterval(drip));
         response.writeHead(200, { 'Content-Length': 1_000_000 }).write('so far');
-        if (brokenAfterMs !== undefined) setTimeout(() => response.destroy(), brokenAfterMs);
+        if (isBroken) setImmediate(() => response.destroy());
       };
       expect(await deliver()).to.include({ status: 200 });
       await closed;

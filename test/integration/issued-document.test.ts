@@ -128,7 +128,8 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
     await eventually('it waits for the client', () => before === (before = read), { everyMs: 100 });
     expect(read).to.be.below(100);
     socket.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    before = -1;
+    await eventually('it reads no more', () => before === (before = read), { everyMs: 100 });
     expect(read).to.be.below(100);
   });
 

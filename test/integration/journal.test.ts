@@ -1,3 +1,4 @@
+// eslint-disable-next-line no-restricted-syntax -- real time: PostgreSQL waits for a lock.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { sql } from 'kysely';

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { sql, type QueryId } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
@@ -280,7 +281,7 @@ describeOnEngines('the outbox', (on, engine) => {
         expect(lost).to.deep.equal([]);
         if (heads.length > 0) continue;
         if (!isAdding) return;
-        await new Promise((resolve) => setTimeout(resolve, 2));
+        await turn();
       }
     };
     await Promise.all([add(), work(), work(), work(), work()]);
