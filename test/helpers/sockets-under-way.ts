@@ -25,7 +25,8 @@ export function markSockets(marks: Marks): () => void {
     const { request } = message as { request: ClientRequest };
     if (request.getHeader('upgrade') !== 'websocket') return;
     marks.begin();
-    request.once('close', () => marks.end());
+    // Each virtual time of the process listens.
+    request.setMaxListeners(0).once('close', () => marks.end());
   };
 
   const requestsOf = (socket: WebSocket): Requests => {
@@ -33,6 +34,7 @@ export function markSockets(marks: Marks): () => void {
     if (known !== undefined) return known;
     const requests: Requests = new Map();
     connections.set(socket, requests);
+    socket.setMaxListeners(0);
     socket.on('message', (data) => requests.get(idOf(data))?.());
     socket.on('close', () => requests.forEach((end) => end()));
     return requests;

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http';
+import { systemTime, type Time } from '../../../service/base/time';
 import { forwardTo } from '../processes/https-front';
 import { startRpcProxy, THROUGH, type Answerer } from './rpc-proxy';
 
@@ -55,11 +56,11 @@ export async function startMeteredProvider(nodeUrl: string, key: string): Promis
 }
 
 /** A bucket that holds the credits of one second. Returns false if it has too few. */
-export function createMeter(perSecond: number): (credits: number) => boolean {
+export function createMeter(perSecond: number, time: Time = systemTime): (credits: number) => boolean {
   let held = perSecond;
-  let filledAt = performance.now();
+  let filledAt = time.elapsed();
   return (credits) => {
-    const now = performance.now();
+    const now = time.elapsed();
     held = Math.min(perSecond, held + ((now - filledAt) * perSecond) / 1_000);
     filledAt = now;
     if (held < credits) return false;
