@@ -19,6 +19,8 @@ import {
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
 import { DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
+import type { Time } from '../../service/base/time';
+import { makeTraffic } from '../helpers/chain/traffic';
 import { startSocketFront } from '../helpers/chain/socket-front';
 
 /** test/unit/reading-ranges.test.ts has other refusals by which providers ask for fewer blocks. */
@@ -86,7 +88,7 @@ describe('reading many blocks from a provider with limits', () => {
 });
 
 /** Errors by which providers say with status 200 that they are asked too often. */
-const RATE_ERRORS: Record<string, { code: number; message: string; data?: object }> = {
+const RATE_ERRORS = {
   'as Alchemy does': { code: 429, message: 'Your app has exceeded its compute units per second capacity.' },
   'as QuickNode does': { code: -32007, message: '20/second request limit reached - reduce calls per second' },
   'as Infura does': {
@@ -96,41 +98,57 @@ const RATE_ERRORS: Record<string, { code: number; message: string; data?: object
   },
   'by its code alone': { code: -32097, message: 'limit' },
   'and names the pause': { code: -32000, message: 'Request refused: try again in 1s' },
-  'in words that are not known': { code: -32050, message: 'the hamster of node 17 is tired' },
 };
+const IN_OTHER_WORDS = { code: -32050, message: 'the hamster of node 17 is tired' };
 
-describe('a provider that allows 20 requests a second, and refuses others in the body', () => {
+describe('a node whose provider allows 20 requests a second, and refuses others in the body', () => {
   const local = localSetupOfSuite();
 
   /** Refuses calls that are too many, and on a slow machine too some of them. */
-  const limited = (error: { code: number; message: string; data?: object }): Answerer => {
-    const meter = createMeter(20);
+  const limited = (error: { code: number; message: string; data?: object }, time?: Time): Answerer => {
+    const meter = createMeter(20, time);
     let calls = 0;
     return () => (meter(1) && ![20, 30, 40].includes(++calls) ? 'none' : { error });
   };
 
-  async function issueAndFollow(RPC_URL: string): Promise<void> {
-    const owner = await local.account(1);
-    const settings = { WALLET_PRIVATE_KEY: DEPLOYER_KEY, RPC_URL };
-    await whileFollowing(local, { settings }, async (followed) => {
-      const body = { ...minimal, owner, holder: owner };
-      const answers = await Promise.all([1, 2, 3].map(() => create(followed.service.url, body)));
-      expect(answers.map(({ status, text }) => (status === 200 ? status : text))).to.deep.equal([
-        200, 200, 200,
-      ]);
-      await followed.allDeliveredOnce();
-    });
-  }
+  /** The node's URL through the proxy, by how it is reached. */
+  const REACHED: [over: string, urlOf: (proxy: RpcProxy) => Promise<string> | string][] = [
+    ['', ({ url }) => url],
+    ['over WebSocket ', async ({ url }) => (await startSocketFront(url)).url],
+  ];
 
-  for (const [words, error] of Object.entries(RATE_ERRORS)) {
-    it(`issues and delivers when the provider says so ${words}`, async () => {
-      await using proxy = await startRpcProxy(local.node.url, limited(error));
-      await issueAndFollow(proxy.url);
-    });
+  for (const [over, urlOf] of REACHED) {
+    for (const [words, error] of Object.entries(RATE_ERRORS))
+      it(`is read ${over}without a failure when it says so ${words}`, async () => {
+        await using proxy = await startRpcProxy(local.node.url);
+        const settings = { RPC_URL: await urlOf(proxy) };
+        await whileFollowing(local, { settings }, async (followed) => {
+          const answerer = limited(error, followed.time);
+          let refused = 0;
+          proxy.answer(async (...call) => {
+            const answer = await answerer(...call);
+            if (answer !== 'none') refused++;
+            return answer;
+          });
+          await makeTraffic(local, { tokens: 3, rounds: 2 });
+          await followed.allDeliveredOnce();
+          expect(refused).to.be.greaterThan(0);
+          const failures = followed.service.log.filter(({ retryInMs }) => retryInMs !== undefined);
+          expect(failures).to.deep.equal([]);
+        });
+      });
 
-    it(`issues and delivers over WebSocket when the provider says so ${words}`, async () => {
-      await using proxy = await startRpcProxy(local.node.url, limited(error));
-      await issueAndFollow((await startSocketFront(proxy.url)).url);
+    it(`lets documents be issued ${over}when it says so in words that are not known`, async () => {
+      await using proxy = await startRpcProxy(local.node.url, limited(IN_OTHER_WORDS));
+      const owner = await local.account(1);
+      const settings = { WALLET_PRIVATE_KEY: DEPLOYER_KEY, RPC_URL: await urlOf(proxy) };
+      await whileFollowing(local, { settings }, async (followed) => {
+        const body = { ...minimal, owner, holder: owner };
+        const answers = await Promise.all([1, 2, 3].map(() => create(followed.service.url, body)));
+        const told = answers.map(({ status, text }) => (status === 200 ? status : text));
+        expect(told).to.deep.equal([200, 200, 200]);
+        await followed.allDeliveredOnce();
+      });
     });
   }
 });
