@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../service/base/lifecycle';
-import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
@@ -12,10 +10,11 @@ import { addSubscription } from '../../service/subscriptions/stored-subscription
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
-import { eventually } from '../helpers/eventually';
+import { expect } from 'chai';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { webhookTo } from '../helpers/receiver/webhook-to';
 import { subscriptionWith } from '../helpers/subscription-body';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const SUBSCRIPTIONS = 30;
 const cipher = createSecretsCipher(undefined);
@@ -27,41 +26,42 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
   let receiver: RawReceiver;
   let delivery: FeedDelivery;
   let statements = 0;
+  let time: VirtualTime;
 
   beforeEach(async () => {
     receiver = await startRawReceiver();
+    time = VirtualTime.ofRequests();
     const { database } = outbox;
     for (let index = 0; index < SUBSCRIPTIONS; index++)
       await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
     const webhook = webhookTo(receiver.url);
     delivery = createFeedDelivery({
       database: counted(database, () => statements++),
-      time: systemTime,
+      time,
       logger: pino({ level: 'silent' }),
-      slots: createDeliverySlots({ most: 1_000, time: systemTime, logger: pino({ level: 'silent' }) }),
+      slots: createDeliverySlots({ most: 1_000, time, logger: pino({ level: 'silent' }) }),
       targetOf: ({ definition }) => (definition === null ? undefined : webhook),
       restorePurged: async () => undefined,
       lifecycle: createLifecycle(),
       registry: 'operations',
     });
     await record(database, outbox.feed, 1, [], 1);
-    await delivery.start(SAMPLE_FEED);
+    await time.settled(delivery.start(SAMPLE_FEED));
   });
 
-  afterEach(() => delivery.stop());
+  afterEach(() => time.settled(delivery.stop()));
 
   it('are looked for together, and include what another process enqueued', async () => {
-    const lookTogether = async (): Promise<boolean> => {
-      statements = 0;
-      await sleep(1_500);
-      return statements > 0 && statements < SUBSCRIPTIONS;
-    };
-    await eventually('there are fewer looks than subscriptions', lookTogether);
+    // They start one after the other.
+    await time.pass(10_000);
+    statements = 0;
+    await time.pass(5_000);
+    expect(statements, 'in five looks').to.be.within(1, SUBSCRIPTIONS);
     const { database, feed } = outbox;
-    await record(database, feed, 2, [eventIn(2, 7n)], systemTime.now());
-    await eventually('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS, {
-      withinMs: 3_000,
-    });
+    const recordedAt = time.now();
+    await record(database, feed, 2, [eventIn(2, 7n)], recordedAt);
+    await time.until('each has it', () => receiver.deliveries.length === SUBSCRIPTIONS);
+    expect(time.now() - recordedAt).to.be.at.most(1_000);
   });
 });
 

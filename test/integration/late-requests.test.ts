@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../helpers/eventually';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
@@ -47,15 +47,13 @@ describe('a late or malformed request', () => {
       .and.match(/\r\nX-Error-Code: REQUEST_TIMEOUT\r\n/)
       .and.match(/\r\n\r\n\{"error":\{"message":"The request did not arrive in time\."\}\}$/);
     client.write('67890');
-    await sleep(PATIENCE.requestTimeout);
-    expect(outcome).to.equal('BODY_ABORTED');
+    expect(await eventually('its reading ends', () => outcome)).to.equal('BODY_ABORTED');
   });
 
   it('is answered 400 and aborted when its body breaks the rules of HTTP', async () => {
     client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nrubbish\r\n');
     expect(await answer()).to.match(/^HTTP\/1\.1 400 /);
-    await sleep(PATIENCE.connectionsCheckingInterval);
-    expect(outcome).to.equal('BODY_ABORTED');
+    expect(await eventually('its reading ends', () => outcome)).to.equal('BODY_ABORTED');
   });
 
   it('is looked for more often than Node.js does by itself', async () => {
