@@ -5,6 +5,7 @@ import { Wallet } from 'ethers';
 import { maskStandardError } from '../../cli/errors';
 import { runTdoc } from '../../cli/program';
 import { freePort } from '../../devnet/place';
+import { systemTime } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
 import { parseDidKeyPair } from '../../service/base/did-key-pair';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -124,7 +125,7 @@ describe('commands with secrets in their settings', () => {
   }
 
   it('reveal no secret when they succeed, also with --verbose', async () => {
-    const since = Date.now();
+    const since = systemTime.now();
     for (const args of [['did'], ['signing-key', '--public-key-file', file('key.pem')]])
       expect((await run(askTdocInProcess, [...args, '--stack-traces'])).code, args[0]).to.equal(0);
     const { DID_KEY_PAIRS = '', SIGNING_PRIVATE_KEY = '' } = readSettings(settings).settings;
@@ -144,7 +145,7 @@ describe('commands with secrets in their settings', () => {
   });
 
   it('reveal no secret when the node refuses the transaction and repeats all that it was sent', async () => {
-    const since = Date.now();
+    const since = systemTime.now();
     const told = `refused: ${settings.RPC_URL} ${secret('password of the node')} ${wallet.privateKey}`;
     proxy.answer((method, params) =>
       /estimateGas|sendRawTransaction/.test(method)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+// eslint-disable-next-line no-restricted-syntax -- real time: the kill comes at some moment of the signing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { encodeBase58, parseEther, toQuantity } from 'ethers';

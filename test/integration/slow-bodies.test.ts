@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { eventually } from '../helpers/eventually';
@@ -10,6 +11,8 @@ import {
   type RunningHttpApp,
 } from '../helpers/processes/http-app';
 import { rawCreate, type RawRequest } from '../helpers/processes/raw-request';
+import { stopLater } from '../helpers/resources';
+import { VirtualTime } from '../helpers/virtual-time';
 
 /** The least progress of a body: fewer bytes, in a shorter time, than by default. */
 const LEAST = { bytes: 1_000, withinMs: 300 };
@@ -20,11 +23,21 @@ const MEDIUM_BYTES = 100 * 1024;
 describe('a body that arrives slowly', () => {
   let app: RunningHttpApp;
   let issued: number;
+  let time: VirtualTime;
+  /** The server's sides of the connections of requests, in the order of their heads. */
+  let arriving: Socket[];
+  const noteRequest = (message: unknown): void => void arriving.push((message as { socket: Socket }).socket);
+
+  before(() => {
+    subscribe('http.server.request.start', noteRequest);
+    stopLater('noting requests', () => unsubscribe('http.server.request.start', noteRequest));
+  });
 
   beforeEach(async () => {
-    issued = 0;
+    [issued, arriving, time] = [0, [], new VirtualTime()];
     const few = { permits: PLACES };
     app = await startHttpApp({
+      time,
       acceptDocument: accepting(async () => (issued++, mintedDocument())),
       bodyLimits: { large: few, medium: few, least: LEAST },
     });
@@ -32,6 +45,13 @@ describe('a body that arrives slowly', () => {
 
   const begin = (length: number, headers = {}): Promise<RawRequest> =>
     rawCreate(app.url, { 'Content-Length': length, ...headers });
+  /** Waits until the server has so many requests, and has taken all that was sent on these connections. */
+  const untilArrived = (requests: number, sent: readonly RawRequest[]): Promise<unknown> =>
+    eventually('it arrived', () => {
+      const taken = arriving.reduce((bytes, socket) => bytes + socket.bytesRead, 0);
+      const written = sent.reduce((bytes, { socket }) => bytes + socket.bytesWritten, 0);
+      return arriving.length >= requests && taken >= written;
+    });
 
   for (const [size, length] of [
     ['over 1 MB', LARGE_BYTES],
@@ -40,13 +60,17 @@ describe('a body that arrives slowly', () => {
     it(`is answered 408 and gives its permit to the next body (${size})`, async () => {
       const stalled = await Promise.all(Array.from({ length: PLACES }, () => begin(length)));
       for (const { socket } of stalled) socket.write('x');
-      await sleep(LEAST.withinMs / 4);
-      const answer = await fetch(`${app.url}/create/BILL_OF_LADING`, {
+      await untilArrived(PLACES, stalled);
+      await time.pass(LEAST.withinMs / 4);
+      const asked = fetch(`${app.url}/create/BILL_OF_LADING`, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: Buffer.alloc(length, ' '),
       });
-      expect(answer.status).to.equal(200);
+      await untilArrived(PLACES + 1, stalled);
+      expect(stalled.map((one) => one.answer())).to.deep.equal(Array(PLACES).fill(''));
+      await time.pass(LEAST.withinMs);
+      expect((await asked).status).to.equal(200);
       await Promise.all(stalled.map((one) => one.ended()));
       for (const one of stalled) {
         expect(one.answer())
@@ -65,6 +89,8 @@ describe('a body that arrives slowly', () => {
     const packed = gzipSync(Buffer.alloc(500 * LEAST.bytes));
     expect(packed.length).to.be.lessThan(LEAST.bytes);
     stalled.socket.write(packed.subarray(0, -1));
+    await untilArrived(1, [stalled]);
+    await time.pass(LEAST.withinMs);
     await stalled.ended();
     expect(stalled.answer()).to.match(/^HTTP\/1\.1 408 /);
   });
@@ -74,7 +100,8 @@ describe('a body that arrives slowly', () => {
     const pieces = 5;
     for (let piece = 0; piece < pieces; piece++) {
       slow.socket.write(Buffer.alloc(MEDIUM_BYTES / pieces, ' '));
-      await sleep(LEAST.withinMs / 2);
+      await untilArrived(1, [slow]);
+      await time.pass(LEAST.withinMs / 2);
     }
     await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 200 '));
     slow.socket.destroy();
@@ -83,14 +110,17 @@ describe('a body that arrives slowly', () => {
   it('must be complete in time when it is small, and may arrive in pieces within that time', async () => {
     const stalled = await begin(2);
     stalled.socket.write('{');
+    await untilArrived(1, [stalled]);
+    await time.pass(LEAST.withinMs);
     await stalled.ended();
     expect(stalled.answer())
       .to.match(/^HTTP\/1\.1 408 /)
       .and.contain('X-Error-Code: BODY_TOO_SLOW');
     expect(issued).to.equal(0);
     const slow = await begin(REQUEST.length);
+    await untilArrived(2, []);
     for (const piece of [REQUEST.slice(0, 1), REQUEST.slice(1)]) {
-      await sleep(LEAST.withinMs / 4);
+      await time.pass(LEAST.withinMs / 4);
       slow.socket.write(piece);
     }
     await eventually('it is answered', () => slow.answer().startsWith('HTTP/1.1 200 '));

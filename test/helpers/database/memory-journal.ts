@@ -29,8 +29,7 @@ export interface MemoryJournal extends MintProgress {
 type Change = 'keepTransactions' | 'submitted' | 'mined' | 'final' | 'unmined' | 'failed';
 
 /**
- * Longer than a call of the node, also in hastened suites: a transaction that is sent without waiting for the
- * journal is detected.
+ * Longer than a call of the node: a transaction that is sent without waiting for the journal is detected.
  */
 const CHANGE_MS = 32;
 
