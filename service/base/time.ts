@@ -15,12 +15,15 @@ export interface Time extends Clock {
   later(ms: number, work: () => void): () => void;
 }
 
-/** The machine's time. */
+/** Node.js waits one millisecond in place of a longer time. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** The machine's time. Work that is due after 24 days is done then. */
 export const systemTime: Time = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   later(ms, work) {
-    const timer = setTimeout(work, ms);
+    const timer = setTimeout(work, Math.min(ms, LONGEST_MS));
     return () => clearTimeout(timer);
   },
 };

@@ -1,9 +1,9 @@
-import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/waiting';
 import { stopLater } from '../helpers/resources';
+import { VirtualTime } from '../helpers/virtual-time';
 
 describe('waiting for a promise until a signal aborts', () => {
   const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -64,21 +64,35 @@ describe('a pause', () => {
   });
 });
 
+describe("the machine's time", () => {
+  // Node.js takes one millisecond for a time that it cannot count.
+  it('does nothing at once that is due in a month, or never', async () => {
+    const warnings: string[] = [];
+    const note = (warning: Error): void => void warnings.push(warning.name);
+    process.on('warning', note);
+    // eslint-disable-next-line no-restricted-syntax -- real time: it is what the test is about.
+    const cancels = [2 ** 31, Infinity].map((ms) => systemTime.later(ms, () => undefined));
+    await turn();
+    for (const cancel of cancels) cancel();
+    process.off('warning', note);
+    expect(warnings).to.deep.equal([]);
+  });
+});
+
 describe('work that may be slow', () => {
   it('is told of once after three seconds, and not if it is over by then', async () => {
-    mock.timers.enable({ apis: ['setTimeout'] });
-    stopLater('the time', () => mock.timers.reset());
+    const time = new VirtualTime();
     const [slow, fast] = [newDeferred<number>(), newDeferred<number>()];
     const told: string[] = [];
     const works = [
-      toldIfSlow(systemTime, slow.promise, () => told.push('slow')),
-      toldIfSlow(systemTime, fast.promise, () => told.push('fast')),
+      toldIfSlow(time, slow.promise, () => told.push('slow')),
+      toldIfSlow(time, fast.promise, () => told.push('fast')),
     ];
-    mock.timers.tick(2_999);
+    await time.pass(2_999);
     fast.resolve(1);
     expect(await works[1]).to.equal(1);
     expect(told).to.deep.equal([]);
-    mock.timers.tick(60_000);
+    await time.pass(60_000);
     expect(told).to.deep.equal(['slow']);
     slow.resolve(2);
     expect(await works[0]).to.equal(2);
