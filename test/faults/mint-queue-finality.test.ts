@@ -314,7 +314,7 @@ describe('a mint on a public network', () => {
       await untilLogged(DEFERRED);
       await expectToStay('submitted');
     });
-    await withMint({ journal }, async ({ untilState, untilLogged, expectToStay }) => {
+    await withMint({ journal }, async ({ outcome, untilState, untilLogged, expectToStay }) => {
       await untilLogged(DEFERRED);
       await expectToStay('submitted');
       await callRegistry('unpause');
@@ -323,6 +323,7 @@ describe('a mint on a public network', () => {
       await mine(1 + CONFIRMATIONS);
       await untilState('final');
       expect(journal.transactions).to.have.length(2);
+      expect(await outcome()).to.equal(journal.transactions[1]?.hash);
     });
   });
 
