@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { RegistryName } from './registry-name';
 
-/** What each happening tells. */
+/** Each happening, with what it tells. */
 export interface Happenings {
   /** The watcher looked at the chain of a registry, and stored what it saw. */
   looked: [registry: RegistryName];

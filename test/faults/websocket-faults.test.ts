@@ -4,7 +4,7 @@ import { freePort } from '../../devnet/place';
 import { messageOf } from '../../service/base/errors';
 import { newDeferred } from '../../service/base/waiting';
 import { headOf } from '../../service/chain/read-chain';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { broadcast } from '../../service/chain/transactions';
 import { simulationFailed } from '../../service/registry/simulate-mint';
@@ -120,15 +120,7 @@ describe('the service with a node over WebSocket', () => {
       const hanging = new Promise<never>(() => undefined);
       const proxy = await startRpcProxy(local.node.url, () => hanging);
       const front = await startSocketFront(proxy.url);
-      // They end by the node's words, not by the time.
-      const client = createRpcClient(
-        front.url,
-        findNetwork('31337') as Network,
-        systemTime,
-        'single',
-        2 ** 31 - 1,
-      );
-      stopLater('the client', () => client.destroy());
+      const client = patientClient(front.url);
       const open: Promise<unknown>[] = [
         client.send('eth_call', [{}, 'latest']).catch((thrown: unknown) => thrown),
         client.getBlockNumber().catch((thrown: unknown) => thrown),
@@ -152,14 +144,7 @@ describe('the service with a node over WebSocket', () => {
       const hanging = new Promise<never>(() => undefined);
       const proxy = await startRpcProxy(local.node.url, () => (isHanging ? hanging : 'none'));
       const front = await startSocketFront(proxy.url);
-      const client = createRpcClient(
-        front.url,
-        findNetwork('31337') as Network,
-        systemTime,
-        'single',
-        2 ** 31 - 1,
-      );
-      stopLater('the client', () => client.destroy());
+      const client = patientClient(front.url);
       const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
       const open = [client.send('eth_chainId', []), client.getBlockNumber()];
       await eventually('they are asked', () => proxy.calls.includes('eth_blockNumber'));
@@ -216,4 +201,11 @@ describe('the service with a node over WebSocket', () => {
 function widthOf(filter: unknown): number {
   const { fromBlock, toBlock } = (filter ?? {}) as { fromBlock?: string; toBlock?: string };
   return fromBlock === undefined ? 0 : Number(toBlock) - Number(fromBlock) + 1;
+}
+
+/** Its requests end by the node's words, not by the time. */
+function patientClient(url: string): RpcClient {
+  const client = createRpcClient(url, findNetwork('31337') as Network, systemTime, 'single', 2 ** 31 - 1);
+  stopLater('the client', () => client.destroy());
+  return client;
 }

@@ -131,7 +131,7 @@ async function* lost(): AsyncGenerator<Uint8Array> {
   yield await Promise.reject(new Error('disk I/O error'));
 }
 
-/** Whatever has to last long is over at once. */
+/** Every wait is over in the next turn. */
 const HASTY: Time = {
   ...systemTime,
   later(_, work) {

@@ -50,7 +50,7 @@ describe('bodies of POST /create', () => {
     fetch(`${app.url}/create/BILL_OF_LADING`, { method: 'POST', headers: { ...json, ...headers }, body });
   const atWork = (count: number): Promise<unknown> =>
     eventually(`${count} at work`, () => working.length === count, { everyMs: 2 });
-  /** What arrived before a small request is known to the server by then. */
+  /** By then the server knows all that arrived before these small requests. */
   const othersAreAnswered = async (): Promise<void> => {
     for (let times = 0; times < 3; times++) await (await fetch(app.url)).text();
   };

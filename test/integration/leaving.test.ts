@@ -32,7 +32,7 @@ describe('POST /create when its caller leaves', () => {
     };
   });
 
-  /** What the server does by itself, it has done when it has answered others. */
+  /** The server has done all that it does by itself when it has answered others. */
   const answerTwice = async (): Promise<void> => {
     for (let times = 0; times < 2; times++) await (await fetch(app.url)).text();
   };

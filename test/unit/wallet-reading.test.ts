@@ -26,7 +26,7 @@ describe("the wallet's balance", () => {
     fees = { type: 2, maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: 30n * GWEI };
   });
 
-  const start = (): ReturnType<typeof createWalletReading> => {
+  const start = () => {
     const read = createWalletReading({
       address,
       async readBalance() {
