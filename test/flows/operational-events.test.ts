@@ -68,8 +68,8 @@ describe('operational events', () => {
     time = VirtualTime.ofRequests();
     await start();
     await subscribe(operator, { types: OPERATIONAL_TYPES });
-    // A second attempt is the last one.
-    const retry = { initialDelayMs: 10 * MINUTE, maxDelayMs: 10 * MINUTE, giveUpAfterMs: 6 * MINUTE };
+    // A second attempt is the last one. Up to half of the delay is taken off at random: it comes after 15 minutes.
+    const retry = { initialDelayMs: 30 * MINUTE, maxDelayMs: 30 * MINUTE, giveUpAfterMs: 16 * MINUTE };
     subscription = await subscribe(subscriber, {
       types: ['com.service.etr.minted'],
       config: { retry },
@@ -209,7 +209,7 @@ describe('operational events', () => {
     await tells([`subscription_failing ${subject}`, 'wallet_low wallet', 'signer_away signer/wallet']);
     expect(await conditions()).to.have.members(['subscription_failing', 'wallet_low', 'signer_away']);
     expect((await shown()).failingSince).to.be.a('string');
-    await after(5 * MINUTE);
+    await after(12 * MINUTE);
     await client.send('anvil_setBalance', [DEPLOYER, balance]);
     await signer.accept();
     await tells([`dead_letter ${subject}`, 'wallet_filled wallet', 'signer_back signer/wallet']);
