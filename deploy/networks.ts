@@ -11,7 +11,8 @@ import {
   NETWORKS,
   type Network,
 } from '../service/chain/networks';
-import { createRpcClient, readChainId } from '../service/chain/rpc-client';
+import { readChainId } from '../service/chain/reach-node';
+import { createRpcClient } from '../service/chain/rpc-client';
 import { walletKeyOf } from '../service/config/key-settings';
 import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
 import type { TransactionSigner } from '../service/keys/transaction-signer';

@@ -5,7 +5,8 @@ import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/c
 import { nodeErrorOf } from '../../service/chain/node-errors';
 import { chainOrder, headNumberOf, headOf, logsOf, type ChainLog } from '../../service/chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../../service/chain/read-receipts';
-import { createChainCheck, type RpcClient } from '../../service/chain/rpc-client';
+import { createChainCheck } from '../../service/chain/reach-node';
+import type { RpcClient } from '../../service/chain/rpc-client';
 import type { TransactionSigner } from '../../service/keys/transaction-signer';
 import { refusesUnknownBlocks } from '../../service/watcher/read-range';
 import { maskSecrets } from '../errors';
@@ -62,7 +63,7 @@ export async function checkNode(
     ...(await found(subject, () => checkRanges(bulkClient, registries, (read) => void (logs = read)))),
     ...(await found(subject, () => checkNumbering(client, logs))),
     ...(await found(subject, () => checkUnknownBlocks(bulkClient))),
-    ...(await found(subject, () => checkBatches(client, url))),
+    ...(await found(subject, () => checkBatches(bulkClient, url))),
   ];
   return { findings, usable: node };
 }
@@ -214,10 +215,8 @@ async function checkUnknownBlocks(client: RpcClient): Promise<Statements> {
 /** Batches are used over HTTP only, and save requests: without them all works. */
 async function checkBatches(client: RpcClient, url: string): Promise<Statements> {
   if (/^wss?:/.test(url)) return [ok('calls go one by one over WebSocket')];
-  const ask = (id: number) => ({ jsonrpc: '2.0' as const, id, method: 'eth_chainId', params: [] });
-  const answers = await client._send([ask(1), ask(2)]).catch(() => []);
-  if (Array.isArray(answers) && answers.filter((one) => 'result' in one).length === 2)
-    return [ok('answers batches')];
+  await client.sendBatches?.('eth_chainId', [[], []]).catch(() => undefined);
+  if (client.learned?.answersBatches) return [ok('answers batches')];
   const remedy = 'Calls go one by one, which is slower while catching up.';
   return [{ status: 'warning', statement: 'does not answer batches', remedy }];
 }

@@ -1,18 +1,15 @@
-import { isError } from 'ethers';
 import type { Time } from '../base/time';
-import { ChainError, ServiceError } from '../base/errors';
+import { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { untilAborted, within } from '../base/waiting';
 import type { Network } from './networks';
-import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
-import { type RpcClient, wrongChain } from './rpc-client';
+import { isFailure, LATE_MS, NO_ANSWER, reasonOf, wrongChain } from './reach-node';
+import type { RpcClient } from './rpc-client';
 
 // The states of several nodes of one chain. A node is away if it refuses connections, does not answer within
 // three seconds, is of another chain, or is behind. A node that is away is not asked, except whether it is
 // back.
 
-/** The longest time of an answer. Queries for logs may take longer while the node answers others. */
-export const LATE_MS = 3_000;
 /** Pauses before a node that is away is asked whether it is back. */
 const FIRST_PROBE_MS = 500;
 const PROBE_EVERY_MS = 2_000;
@@ -66,33 +63,45 @@ export type Vote = { node: Node } & (
   { kind: 'value'; value: unknown } | { kind: 'refusal' | 'failure'; error: unknown }
 );
 
-/** The knowledge of a node; at first there is none. */
-class State {
-  isUp = false;
-  reason: string | undefined = NOT_ASKED;
-  /** All times below are by `elapsed()`. */
-  awaySince = -Infinity;
-  /** When it came back last. A question from before says nothing about it now. */
-  upSince = -Infinity;
-  /** When the last question that failed was asked. */
-  failedFrom = -Infinity;
-  probing: Promise<void> | undefined;
-  cancelProbe: () => void = () => undefined;
-  head: number | undefined;
-  headSince = 0;
-  behindSince: number | undefined;
-  isBehind = false;
+/**
+ * The state of a node. All times are by `elapsed()`.
+ *
+ * - `up`: it is asked. A question from before `since` says nothing about it.
+ * - `behind`: it is asked too, but after the others: its head is behind.
+ * - `away`: it is asked only whether it is back. `since` is -Infinity if it was not asked yet. `failedFrom`:
+ *   when the last question that failed was asked. `isBehind`: it must come near to the others.
+ */
+type State =
+  | { kind: 'up'; since: number }
+  | { kind: 'behind'; since: number; behindSince: number }
+  | { kind: 'away'; since: number; failedFrom: number; reason: string; isBehind: boolean };
+
+/** What is known about a node. */
+class Known {
+  state: State = {
+    kind: 'away',
+    since: -Infinity,
+    failedFrom: -Infinity,
+    reason: NOT_ASKED,
+    isBehind: false,
+  };
+  /** Its newest block, and when that was another one last. */
+  head = { number: undefined as number | undefined, since: 0 };
+  /** When it was late, or differed from two others, by `elapsed()`. */
   troubledAt = -Infinity;
   chainId: number | undefined;
   differences = 0;
   lastDifference: Difference | undefined;
+  probing: Promise<void> | undefined;
+  cancelProbe = (): void => undefined;
 
-  constructor(public since: number) {}
+  /** @param reportedSince start of the state in a report, in epoch milliseconds. */
+  constructor(public reportedSince: number) {}
 }
 
 /** Tracks which of the nodes answer, and which of them are odd. */
 export class NodeStates {
-  readonly #states: Map<Node, State>;
+  readonly #known: Map<Node, Known>;
   readonly #listeners = new Set<() => void>();
   /** When a single node was left, by `elapsed()`. Undefined: more or fewer are up. */
   #aloneSince: number | undefined;
@@ -106,20 +115,20 @@ export class NodeStates {
     readonly time: Time,
     private readonly logger?: Logger,
   ) {
-    this.#states = new Map(nodes.map((node) => [node, new State(time.now())]));
+    this.#known = new Map(nodes.map((node) => [node, new Known(time.now())]));
   }
 
   report(): NodeReport[] {
     const now = this.time.now();
     return this.nodes.map((node) => {
-      const { isUp, since, reason, head, differences, lastDifference } = this.#of(node);
+      const { state, reportedSince, head, differences, lastDifference } = this.#of(node);
       const isRecent = lastDifference !== undefined && now - lastDifference.at < DIFFERENCE_SHOWN_MS;
       return {
         url: node.name,
-        state: isUp ? 'up' : 'away',
-        since,
-        reason: isUp ? undefined : reason,
-        headBlock: head,
+        state: state.kind === 'away' ? 'away' : 'up',
+        since: reportedSince,
+        reason: state.kind === 'away' ? state.reason : undefined,
+        headBlock: head.number,
         differences,
         lastDifference: isRecent ? lastDifference : undefined,
       };
@@ -139,28 +148,33 @@ export class NodeStates {
    * @throws ChainError RPC_UNREACHABLE (retryable) if there is none.
    */
   async usable(): Promise<Node[]> {
-    if (this.nodes.some((node) => this.#of(node).failedFrom === -Infinity && !this.isUp(node)))
+    if (this.nodes.some((node) => this.#isAway(node, ({ failedFrom }) => failedFrom === -Infinity)))
       await this.#firstAnswers();
     if (this.up().length === 0) await this.#probeAll(this.nodes);
     while (this.#aloneSince !== undefined) {
       const aloneSince = this.#aloneSince;
-      const unsure = this.nodes.filter((node) => {
-        const { isUp, awaySince, failedFrom } = this.#of(node);
-        return !isUp && awaySince !== aloneSince && failedFrom < aloneSince;
-      });
+      const unsure = this.nodes.filter((node) =>
+        this.#isAway(node, ({ since, failedFrom }) => since !== aloneSince && failedFrom < aloneSince),
+      );
       if (unsure.length === 0) break;
       await this.#probeAll(unsure);
     }
     const up = this.up();
     if (up.length > 0) return up;
-    const reasons = this.nodes.map((node) => `${node.name}: ${this.#of(node).reason}`);
+    const reasons = this.report().map(({ url, reason }) => `${url}: ${reason}`);
     throw new ChainError('RPC_UNREACHABLE', `No node of RPC_URL answers (${reasons.join('; ')}).`, {
       retryable: true,
     });
   }
 
   isUp(node: Node): boolean {
-    return this.#of(node).isUp;
+    return this.#of(node).state.kind !== 'away';
+  }
+
+  /** Whether a node is away in this manner. */
+  #isAway(node: Node, isSo: (state: State & { kind: 'away' }) => boolean): boolean {
+    const { state } = this.#of(node);
+    return state.kind === 'away' && isSo(state);
   }
 
   /**
@@ -195,9 +209,9 @@ export class NodeStates {
   ): void {
     const askedAt = this.time.elapsed();
     const cancel = this.time.later(LATE_MS, () => {
-      const state = this.#of(node);
-      state.troubledAt = this.time.elapsed();
-      const mayAnswer = isLong && state.isUp && state.upSince <= askedAt;
+      const known = this.#of(node);
+      known.troubledAt = this.time.elapsed();
+      const mayAnswer = isLong && this.isUp(node) && known.state.since <= askedAt;
       if (!isLong) this.#setAway(node, NO_ANSWER, askedAt);
       onLate(!mayAnswer);
       if (mayAnswer) void this.#probe(node).then(() => this.isUp(node) || onLate(true));
@@ -223,9 +237,8 @@ export class NodeStates {
   noteHeads(heads: readonly { node: Node; number: number }[], agreed: number | undefined): void {
     const now = this.time.elapsed();
     for (const { node, number } of heads) {
-      const state = this.#of(node);
-      if (state.head !== number) state.headSince = now;
-      state.head = number;
+      const known = this.#of(node);
+      if (known.head.number !== number) known.head = { number, since: now };
     }
     const numbers = heads.map(({ number }) => number).sort((one, other) => other - one);
     const [highest = 0, second = highest] = numbers;
@@ -233,13 +246,15 @@ export class NodeStates {
     const best = this.nodes.length > 2 ? second : highest;
     this.#best = Math.max(best, agreed ?? 0);
     for (const { node, number } of heads) {
-      const state = this.#of(node);
-      const isBehind = number + MOST_BEHIND < best || this.#standsStill(state, heads.length, highest);
-      state.behindSince = isBehind ? (state.behindSince ?? now) : undefined;
-      if (state.behindSince === undefined || now - state.behindSince < BEHIND_MS) continue;
-      state.isBehind = true;
+      const known = this.#of(node);
+      if (known.state.kind === 'away') continue;
+      const isBehind = number + MOST_BEHIND < best || this.#standsStill(known, heads.length, highest);
+      const { since } = known.state;
+      const behindSince = known.state.kind === 'behind' ? known.state.behindSince : now;
+      known.state = isBehind ? { kind: 'behind', since, behindSince } : { kind: 'up', since };
+      if (!isBehind || now - behindSince < BEHIND_MS) continue;
       this.#best = number + MOST_BEHIND < best ? best : highest;
-      this.#setAway(node, `it is ${this.#best - number} blocks behind`, now);
+      this.#setAway(node, `it is ${this.#best - number} blocks behind`, now, true);
     }
   }
 
@@ -247,24 +262,24 @@ export class NodeStates {
    * Whether a node stands still while another one goes on, and the others are away. With three nodes or more,
    * this alone shows that it is behind: the one that is ahead may be wrong.
    */
-  #standsStill({ head = 0, headSince }: State, heads: number, highest: number): boolean {
+  #standsStill({ head: { number = 0, since } }: Known, heads: number, highest: number): boolean {
     const { blockTimeMs } = this.network;
     if (heads !== 2 || blockTimeMs === 0) return false;
-    return head + MOST_BEHIND < highest && this.time.elapsed() - headSince >= STILL_BLOCKS * blockTimeMs;
+    return number + MOST_BEHIND < highest && this.time.elapsed() - since >= STILL_BLOCKS * blockTimeMs;
   }
 
   /** Whether a node is behind, but not yet for so long that it is away. */
   get isAnyBehind(): boolean {
-    return this.nodes.some((node) => this.isUp(node) && this.#of(node).behindSince !== undefined);
+    return this.nodes.some((node) => this.#of(node).state.kind === 'behind');
   }
 
   /** Notes that a node gave another answer than two others. */
   noteDifference(node: Node, block: string | undefined, difference: string): void {
-    const state = this.#of(node);
-    const isNew = this.time.elapsed() - state.troubledAt >= TROUBLED_MS;
-    state.troubledAt = this.time.elapsed();
-    state.differences++;
-    state.lastDifference = { at: this.time.now(), block, difference };
+    const known = this.#of(node);
+    const isNew = this.time.elapsed() - known.troubledAt >= TROUBLED_MS;
+    known.troubledAt = this.time.elapsed();
+    known.differences++;
+    known.lastDifference = { at: this.time.now(), block, difference };
     if (isNew)
       this.logger?.warn(
         { node: node.name, block, difference },
@@ -274,22 +289,22 @@ export class NodeStates {
 
   close(): void {
     this.#isClosed = true;
-    for (const { cancelProbe } of this.#states.values()) cancelProbe();
+    for (const { cancelProbe } of this.#known.values()) cancelProbe();
     for (const { client } of this.nodes) client.destroy();
   }
 
-  #of(node: Node): State {
-    const state = this.#states.get(node);
-    if (state === undefined) throw new Error(`${node.name} is not one of the nodes`);
-    return state;
+  #of(node: Node): Known {
+    const known = this.#known.get(node);
+    if (known === undefined) throw new Error(`${node.name} is not one of the nodes`);
+    return known;
   }
 
   /** The nodes that are up. One that gave no reason to doubt it is first, in the order of the setting. */
   up(): Node[] {
     const now = this.time.elapsed();
     const doubtOf = (node: Node): number => {
-      const { troubledAt, behindSince } = this.#of(node);
-      return (now - troubledAt < TROUBLED_MS ? 2 : 0) + (behindSince === undefined ? 0 : 1);
+      const { troubledAt, state } = this.#of(node);
+      return (now - troubledAt < TROUBLED_MS ? 2 : 0) + (state.kind === 'behind' ? 1 : 0);
     };
     return this.nodes.filter((node) => this.isUp(node)).sort((one, other) => doubtOf(one) - doubtOf(other));
   }
@@ -317,22 +332,22 @@ export class NodeStates {
   }
 
   #probe(node: Node): Promise<void> {
-    const state = this.#of(node);
-    state.probing ??= this.#askWhetherBack(node).finally(() => (state.probing = undefined));
-    return state.probing;
+    const known = this.#of(node);
+    known.probing ??= this.#askWhetherBack(node).finally(() => (known.probing = undefined));
+    return known.probing;
   }
 
   async #askWhetherBack(node: Node): Promise<void> {
-    const state = this.#of(node);
+    const known = this.#of(node);
     const askedAt = this.time.elapsed();
-    state.cancelProbe();
+    known.cancelProbe();
     try {
-      state.chainId = Number(await this.#inTime(node.client.send('eth_chainId', [])));
-      if (state.chainId !== this.network.chainId) {
-        this.#setAway(node, `it is of chain id ${state.chainId}`, askedAt);
+      known.chainId = Number(await this.#inTime(node.client.send('eth_chainId', [])));
+      if (known.chainId !== this.network.chainId) {
+        this.#setAway(node, `it is of chain id ${known.chainId}`, askedAt);
         return;
       }
-      if (state.isBehind) {
+      if (this.#isAway(node, ({ isBehind }) => isBehind)) {
         const head = Number(await this.#inTime(node.client.send('eth_blockNumber', [])));
         if (!(head + MOST_BEHIND >= this.#best)) {
           this.#setAway(node, `it is ${this.#best - head} blocks behind`, askedAt);
@@ -350,59 +365,47 @@ export class NodeStates {
   }
 
   #setUp(node: Node): void {
-    const state = this.#of(node);
-    if (state.isUp || this.#isClosed) return;
-    if (state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
-    const now = this.time.elapsed();
-    Object.assign(state, { isUp: true, since: this.time.now(), upSince: now, reason: undefined });
-    Object.assign(state, { isBehind: false, behindSince: undefined, headSince: now });
-    this.#changed(now);
+    const known = this.#of(node);
+    if (known.state.kind !== 'away' || this.#isClosed) return;
+    if (known.state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
+    const since = this.time.elapsed();
+    known.state = { kind: 'up', since };
+    known.reportedSince = this.time.now();
+    known.head.since = since;
+    this.#changed(since);
   }
 
-  #setAway(node: Node, reason: string, failedFrom: number): void {
-    const state = this.#of(node);
-    if (this.#isClosed || (state.isUp && failedFrom < state.upSince)) return;
-    state.failedFrom = Math.max(state.failedFrom, failedFrom);
-    const isNew = state.isUp || state.awaySince === -Infinity;
+  /** @param failedFrom when the question that failed was asked. */
+  #setAway(node: Node, reason: string, failedFrom: number, isBehind = false): void {
+    const known = this.#of(node);
+    const before = known.state;
+    const isAway = before.kind === 'away';
+    if (this.#isClosed || (!isAway && failedFrom < before.since)) return;
+    const isNew = !isAway || before.since === -Infinity;
+    known.state = {
+      kind: 'away',
+      since: isNew ? this.time.elapsed() : before.since,
+      failedFrom: isAway ? Math.max(before.failedFrom, failedFrom) : failedFrom,
+      reason,
+      isBehind: isBehind || (isAway && before.isBehind),
+    };
     if (isNew) {
       this.logger?.warn({ node: node.name, reason }, 'a node is away: it is left out');
-      const now = this.time.elapsed();
-      Object.assign(state, { isUp: false, since: this.time.now(), awaySince: now });
-      this.#changed(now);
+      known.reportedSince = this.time.now();
+      this.#changed(known.state.since);
     }
-    state.reason = reason;
-    state.cancelProbe();
+    known.cancelProbe();
     const pauseMs = isNew ? FIRST_PROBE_MS : PROBE_EVERY_MS;
-    state.cancelProbe = this.time.later(pauseMs, () => void this.#probe(node));
+    known.cancelProbe = this.time.later(pauseMs, () => void this.#probe(node));
   }
 
   #changed(now: number): void {
     const up = this.up();
     this.#aloneSince = up.length === 1 ? now : undefined;
     const [left] = up;
-    const wasAskedAll = this.nodes.every((node) => this.#of(node).awaySince > -Infinity || this.isUp(node));
-    if (up.length === 1 && wasAskedAll)
+    const wereAllAsked = !this.nodes.some((node) => this.#isAway(node, ({ since }) => since === -Infinity));
+    if (up.length === 1 && wereAllAsked)
       this.logger?.warn({ node: left?.name }, 'one node is left: it is asked for logs twice');
     for (const listener of this.#listeners) listener();
   }
-}
-
-const NO_ANSWER = `no answer within ${LATE_MS / 1_000} s`;
-
-/** Whether a node could not be reached, as opposed to an answer that is a refusal. */
-function isFailure(error: unknown): boolean {
-  if (isRangeRefused(error) || isThrottled(error)) return false;
-  if (isError(error, 'SERVER_ERROR') || isError(error, 'TIMEOUT')) return true;
-  if (error instanceof ServiceError || nodeErrorOf(error) !== undefined) return false;
-  return !isError(error, 'CALL_EXCEPTION') && !isError(error, 'UNSUPPORTED_OPERATION');
-}
-
-/** Why a node cannot be reached. Messages of libraries may contain its URL, so they are not quoted. */
-function reasonOf(error: unknown): string {
-  const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
-  if (status === 401 || status === 403) return `it refuses the key (status ${status})`;
-  if (status !== undefined) return `it answers ${status}`;
-  if (nodeErrorOf(error) !== undefined) return 'it answers with an error';
-  if (isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER)) return NO_ANSWER;
-  return 'it cannot be reached';
 }

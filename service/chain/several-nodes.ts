@@ -35,10 +35,11 @@ import {
   valueOf,
 } from './gather-votes';
 import { isRangeRefused } from './node-errors';
-import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
+import { type Node, type NodeReport, NodeStates, type Vote } from './node-states';
 import { blockOf, type ChainBlock, type Reading } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
-import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
+import { createChainCheck, LATE_MS } from './reach-node';
+import { createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
 // it. A third is asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md

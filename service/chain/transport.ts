@@ -28,6 +28,8 @@ export interface Transport {
    *   ANSWER_MALFORMED and AnswerTooLargeError (both retryable); any error of the connection.
    */
   send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<(JsonRpcResult | JsonRpcError)[]>;
+  /** Calls the listener with each new block that the node reports, on the current and later connections. */
+  onNewHead(listener: (head: unknown) => void): () => void;
   /** Ends the requests under way. */
   close(): void;
 }
@@ -133,6 +135,8 @@ export function createHttpTransport(
         throw isUnreadable(cause) ? malformed([payload].flat()[0]?.method ?? '') : cause;
       }
     },
+    // Over HTTP a node reports nothing by itself.
+    onNewHead: () => () => undefined,
     close: () => void dispatcher.destroy(),
   };
 }
@@ -172,17 +176,11 @@ export function noAnswer(what: string, error: { message?: unknown }, status?: nu
   return makeError(`${what}: ${cut(String(error.message))}`, 'SERVER_ERROR', about);
 }
 
-/** A transport over WebSocket. */
-export interface SocketTransport extends Transport {
-  /** Calls the listener with each new block that the node reports, on the current and later connections. */
-  onNewHead(listener: (head: unknown) => void): () => void;
-}
-
 /**
  * Creates a transport over WebSocket that reconnects. It connects for the first request, and again after the
  * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
  */
-export function createSocketTransport(url: string, time: Time, timeoutMs: number): SocketTransport {
+export function createSocketTransport(url: string, time: Time, timeoutMs: number): Transport {
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
   let isClosed = false;

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import timersPromises from 'node:timers/promises';
 import { systemTime, type Time } from '../../service/base/time';
 import type { RpcClient } from '../../service/chain/rpc-client';
-import type { Transport } from '../../service/chain/transport';
+import type { RpcNode } from '../../service/chain/node';
 import type { Database } from '../../service/database/database';
 import { stopLater } from './resources';
 import type { SeededRandom } from './seeded-random';
@@ -280,7 +280,7 @@ function standStillForRequests(time: VirtualTime): () => void {
 
 /** Stops virtual time while a request of the client is running. */
 export function tellOfRequests(client: RpcClient, time: VirtualTime): void {
-  const { transport } = client as RpcClient & { transport: Transport };
+  const { transport } = (client as RpcClient & { node: RpcNode }).node;
   const send = transport.send.bind(transport);
   transport.send = (payload) => time.real(send(payload));
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
-import { createRpcClient, readChainId } from '../../service/chain/rpc-client';
+import { readChainId } from '../../service/chain/reach-node';
+import { createRpcClient } from '../../service/chain/rpc-client';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlsOf } from '../../service/config/settings';
 import { errorOf } from '../helpers/error-of';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createRequestPace } from '../../service/chain/rpc-client';
+import { createRequestPace } from '../../service/chain/throttling';
 import { VirtualTime } from '../helpers/virtual-time';
 
 type Pace = ReturnType<typeof createRequestPace>;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { makeError } from 'ethers';
 import { createFinalBlockReading, type FinalBlockReading } from '../../service/chain/finality';
-import { LATE_MS } from '../../service/chain/node-states';
+import { LATE_MS } from '../../service/chain/reach-node';
 import { blocksAt } from '../../service/chain/read-chain';
 import { connectClients } from '../../service/chain/several-nodes';
 import { AMOY, type FakeNode, type TagAnswer, withFakeNodes } from '../helpers/chain/fake-nodes';
