@@ -12,7 +12,7 @@ import {
   type Network,
 } from '../service/chain/networks';
 import { readChainId } from '../service/chain/reach-node';
-import { createRpcClient } from '../service/chain/rpc-client';
+import { connectNode } from '../service/chain/chain';
 import { walletKeyOf } from '../service/config/key-settings';
 import { NODE_CHAIN_ID, rpcUrlsOf, settingOf, type Settings } from '../service/config/settings';
 import type { TransactionSigner } from '../service/keys/transaction-signer';
@@ -105,7 +105,7 @@ export function walletOf(network: Network, settings: Settings): TransactionSigne
 export async function checkNode(network: Network, settings: Settings): Promise<void> {
   const { name, local } = network;
   const url = httpRpcUrlOf(network, settings);
-  const client = createRpcClient(url, network, systemTime, 'bulk');
+  const client = connectNode(url, systemTime, 'bulk');
   try {
     const chainId = await readChainId(client, url, network);
     if (chainId === network.chainId) return;
@@ -124,6 +124,6 @@ export async function checkNode(network: Network, settings: Settings): Promise<v
     const message = `${messageOf(cause)} (network ${name})`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
   } finally {
-    client.destroy();
+    client.close();
   }
 }

@@ -7,14 +7,16 @@ import { type Network } from '../../service/chain/networks';
 import { classifyRefusal, isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
 import { existingBlock, headNumberOf, logsOf } from '../../service/chain/read-chain';
 import { receiptLogsOf } from '../../service/chain/read-receipts';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../service/chain/chain';
 import {
   broadcast,
   highestGasPrice,
   LEAST_FEE_REMEDY,
   namedTip,
   withLeastTip,
+  estimateFees,
 } from '../../service/chain/transactions';
+import { balanceOf, runnerOf, transactionCountOf } from '../../service/chain/read-state';
 import type { Settings } from '../../service/config/settings';
 import { openWallet } from '../../service/keys/wallet';
 import { costOfMint } from '../../service/observability/issuing-report';
@@ -45,9 +47,9 @@ export async function checkChain(
   now: number,
 ): Promise<Finding[]> {
   const nodes = checked.map((node): OpenNode => {
-    const { network, url } = node;
-    const client = createRpcClient(url, network, systemTime, 'single', ANSWER_WITHIN_MS);
-    const bulkClient = createRpcClient(url, network, systemTime, 'bulk', ANSWER_WITHIN_MS);
+    const { url } = node;
+    const client = connectNode(url, systemTime, 'single', ANSWER_WITHIN_MS);
+    const bulkClient = connectNode(url, systemTime, 'bulk', ANSWER_WITHIN_MS);
     return { ...node, name: printableUrl(url), client, bulkClient };
   });
   try {
@@ -62,8 +64,8 @@ export async function checkChain(
     ];
   } finally {
     for (const { client, bulkClient } of nodes) {
-      client.destroy();
-      bulkClient.destroy();
+      client.close();
+      bulkClient.close();
     }
   }
 }
@@ -174,7 +176,7 @@ async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Pro
   const { client, network, issuing } = node;
   const registry = await createRegistryFinder(client, address)();
   const { genesisBlock, contracts, origin } = registry;
-  const isPaused = await TradeTrustTokenStandard__factory.connect(address, client).paused();
+  const isPaused = await TradeTrustTokenStandard__factory.connect(address, runnerOf(client)).paused();
   const flags =
     issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
   return [
@@ -247,10 +249,10 @@ async function checkHistory(
 }
 
 async function checkMinter(
-  client: RpcClient,
+  client: Chain,
   { wallet: { address }, registryAddress }: NonNullable<CheckedNode['issuing']>,
 ): Promise<Statements[number]> {
-  const registry = TradeTrustTokenStandard__factory.connect(registryAddress, client);
+  const registry = TradeTrustTokenStandard__factory.connect(registryAddress, runnerOf(client));
   const isMinter = await registry.hasRole(ROLES.get('minter') ?? '', address).catch((cause: unknown) => {
     if (isNotImplemented(cause)) return undefined;
     throw cause;
@@ -274,15 +276,15 @@ async function checkMinter(
 }
 
 async function checkFunds(
-  client: RpcClient,
+  client: Chain,
   address: string,
   network: Network,
   settings: Settings,
 ): Promise<Statements[number]> {
-  const fees = await readNetworkFees(client.time, network, settings, () => client.getFeeData());
+  const fees = await readNetworkFees(client.time, network, settings, () => estimateFees(client));
   const cost = costOfMint(fees);
   if (cost === 0n) return ok('needs no balance: gas is free');
-  const balance = await client.getBalance(address);
+  const balance = await balanceOf(client, address);
   const mints = balance / cost;
   const statement = `has ${amount(balance, network)}, enough for ${mints} mints at the fees of now`;
   if (mints >= FEW_MINTS) return ok(statement);
@@ -294,8 +296,8 @@ async function checkFunds(
  * Finds a node that asks for more than the fees of now. It is given a transaction of a wallet that is empty
  * and forgotten at once, which can never be mined: nodes look at the fee before they look at the balance.
  */
-async function checkFees(client: RpcClient, network: Network, settings: Settings): Promise<Statements> {
-  const fees = await readNetworkFees(client.time, network, settings, () => client.getFeeData());
+async function checkFees(client: Chain, network: Network, settings: Settings): Promise<Statements> {
+  const fees = await readNetworkFees(client.time, network, settings, () => estimateFees(client));
   if (highestGasPrice(fees) === 0n) return [];
   const { chainId } = network;
   const stranger = openWallet(systemTime, { privateKey: hexlify(randomBytes(32)) });
@@ -313,10 +315,10 @@ async function checkFees(client: RpcClient, network: Network, settings: Settings
   return [{ status: 'warning', statement, remedy }];
 }
 
-async function checkNonces(client: RpcClient, address: string): Promise<Statements[number]> {
+async function checkNonces(client: Chain, address: string): Promise<Statements[number]> {
   const [mined, all] = await Promise.all([
-    client.getTransactionCount(address, 'latest'),
-    client.getTransactionCount(address, 'pending'),
+    transactionCountOf(client, address, 'latest'),
+    transactionCountOf(client, address, 'pending'),
   ]);
   const waiting = Math.max(0, all - mined);
   return ok(

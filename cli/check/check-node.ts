@@ -6,7 +6,7 @@ import { nodeErrorOf } from '../../service/chain/node-errors';
 import { chainOrder, headNumberOf, headOf, logsOf, type ChainLog } from '../../service/chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../../service/chain/read-receipts';
 import { createChainCheck } from '../../service/chain/reach-node';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
 import type { TransactionSigner } from '../../service/keys/transaction-signer';
 import { refusesUnknownBlocks } from '../../service/watcher/read-range';
 import { maskSecrets } from '../errors';
@@ -41,8 +41,8 @@ const OLD_BLOCKS = 10;
 export interface OpenNode extends CheckedNode {
   /** Without its secrets. */
   name: string;
-  client: RpcClient;
-  bulkClient: RpcClient;
+  client: Chain;
+  bulkClient: Chain;
 }
 
 /** `usable`: the node, unless it does not answer or is of another chain. Nothing else is asked of it then. */
@@ -110,7 +110,7 @@ async function checkIdentity({ client, network, url }: OpenNode): Promise<Statem
 }
 
 /** A block's timestamp says nothing on a local chain, which mines on demand. */
-async function checkHead(client: RpcClient, network: Network, now: number): Promise<Statements> {
+async function checkHead(client: Chain, network: Network, now: number): Promise<Statements> {
   const head = await headOf(client);
   if (network.local) return [ok(`newest block ${head.number}`)];
   const ageMs = Math.max(0, now - head.timestamp * 1000);
@@ -125,7 +125,7 @@ async function checkHead(client: RpcClient, network: Network, now: number): Prom
  *
  * @throws ConfigurationError FINALITY_UNSUPPORTED if a registry has a tag that the node does not know.
  */
-async function checkTags(client: RpcClient, { network, confirmations }: CheckedNode): Promise<Statements> {
+async function checkTags(client: Chain, { network, confirmations }: CheckedNode): Promise<Statements> {
   const head = await headNumberOf(client);
   for (const one of confirmations) await createFinalBlockReading(client, network, one)(head);
   const tags = await Promise.all(
@@ -147,7 +147,7 @@ const WIDTHS = [2_000, 1_000, 500, 250, 100, 50, 10, 1];
 
 /** `take` receives the newest logs of the registries. */
 async function checkRanges(
-  client: RpcClient,
+  client: Chain,
   registries: readonly string[],
   take: (logs: ChainLog[]) => void,
 ): Promise<Statements> {
@@ -176,7 +176,7 @@ async function checkRanges(
  * Whether the node counts logs through the block: nothing is said without a block in which several
  * transactions have logs.
  */
-async function checkNumbering(client: RpcClient, logs: readonly ChainLog[]): Promise<Statements> {
+async function checkNumbering(client: Chain, logs: readonly ChainLog[]): Promise<Statements> {
   const [second, first] =
     logs.flatMap((log, at) => {
       const before = logs[at - 1];
@@ -203,7 +203,7 @@ async function checkNumbering(client: RpcClient, logs: readonly ChainLog[]): Pro
 }
 
 /** Behind one name, a node that is behind others must not answer like one whose block has no logs. */
-async function checkUnknownBlocks(client: RpcClient): Promise<Statements> {
+async function checkUnknownBlocks(client: Chain): Promise<Statements> {
   if (await refusesUnknownBlocks(client)) return [ok('refuses the logs of a block that it does not have')];
   const statement = 'gives no logs, and no error, for a block that it does not have';
   const remedy =
@@ -213,10 +213,10 @@ async function checkUnknownBlocks(client: RpcClient): Promise<Statements> {
 }
 
 /** Batches are used over HTTP only, and save requests: without them all works. */
-async function checkBatches(client: RpcClient, url: string): Promise<Statements> {
+async function checkBatches(client: Chain, url: string): Promise<Statements> {
   if (/^wss?:/.test(url)) return [ok('calls go one by one over WebSocket')];
-  await client.sendBatches?.('eth_chainId', [[], []]).catch(() => undefined);
-  if (client.learned?.answersBatches) return [ok('answers batches')];
+  await client.sendBatch('eth_chainId', [[], []]).catch(() => undefined);
+  if (client.learned.answersBatches) return [ok('answers batches')];
   const remedy = 'Calls go one by one, which is slower while catching up.';
   return [{ status: 'warning', statement: 'does not answer batches', remedy }];
 }

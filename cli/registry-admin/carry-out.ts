@@ -1,19 +1,20 @@
-import {
-  dataLength,
-  getAddress,
-  keccak256,
-  type Interface,
-  type TransactionReceipt,
-  type TransactionRequest,
-} from 'ethers';
+import { dataLength, getAddress, keccak256, type Interface } from 'ethers';
 import type { Time } from '../../service/base/time';
 import { pause } from '../../service/base/waiting';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
-import { broadcast, notAccepted, type TransactionFees } from '../../service/chain/transactions';
+import { broadcast, notAccepted, type TransactionFees, estimateFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';
-import type { Network } from '../../service/chain/networks';
+import { pollingMsOf, type Network } from '../../service/chain/networks';
 import { readAgainWhileItMayPass } from '../../service/chain/read-chain';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
+import {
+  balanceOf,
+  callContract,
+  estimateGas,
+  runnerOf,
+  transactionCountOf,
+  type Call,
+} from '../../service/chain/read-state';
 import { readSettings } from '../../service/config/config';
 import { walletKeyOf } from '../../service/config/key-settings';
 import { settingOf } from '../../service/config/settings';
@@ -73,7 +74,7 @@ export async function asAdmin<T>(
   return withRegistry(time, place, async (reached) => {
     const wallet = openWallet(time, key);
     refusePublishedKey(reached.network, wallet.address);
-    const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
+    const contract = TradeTrustTokenStandard__factory.connect(place.registry, runnerOf(reached.client));
     const address = getAddress(place.registry);
     return act({ ...reached, wallet, contract, address, flags: flagsOf(address, reached.network) });
   });
@@ -207,19 +208,15 @@ const PAUSE_MS = 200;
  *   TRANSACTION_REJECTED, TRANSACTION_REVERTED, or TRANSACTION_NOT_CONFIRMED, the only one after which the
  *   transaction may still be mined.
  */
-async function send<State>(
-  admin: RegistryAdmin,
-  action: AdminAction<State>,
-  say: Say,
-): Promise<TransactionReceipt> {
+async function send<State>(admin: RegistryAdmin, action: AdminAction<State>, say: Say): Promise<Mined> {
   const { client, wallet, network, settings, address } = admin;
   const data = REGISTRY.encodeFunctionData(action.method, action.args);
   const transaction = { from: wallet.address, to: address, data };
   await simulate(admin, action, transaction);
   const [gas, fees, balance] = await Promise.all([
-    client.estimateGas(transaction),
-    readNetworkFees(client.time, network, settings, () => client.getFeeData()),
-    client.getBalance(wallet.address),
+    estimateGas(client, transaction),
+    readNetworkFees(client.time, network, settings, () => estimateFees(client)),
+    balanceOf(client, wallet.address),
   ]);
   const cost = { account: wallet.address, balance, gas, fees };
   if (!network.local) for (const line of costLines(cost, network)) say(line);
@@ -229,16 +226,16 @@ async function send<State>(
   const call = { to: address, data, chainId, gasLimit: gasLimitFor(gas) };
   const hash = await submit(admin, call, cost);
   say(`sent     ${hash}`);
-  return awaitReceipt(client, hash);
+  return awaitReceipt(client, hash, pollingMsOf(network));
 }
 
 async function simulate<State>(
   { client, contract, flags }: RegistryAdmin,
   { doing, remark, tokenState }: AdminAction<State>,
-  transaction: TransactionRequest,
+  transaction: Call,
 ): Promise<void> {
   try {
-    await client.call(transaction);
+    await callContract(client, transaction);
   } catch (cause) {
     if (!isReverted(cause)) throw cause;
     const error = parseRevert(cause.data);
@@ -264,7 +261,7 @@ async function submit(
 ): Promise<string> {
   let { fees } = cost;
   for (let attempt = 1; ; attempt++) {
-    const nonce = await client.getTransactionCount(wallet.address, 'pending');
+    const nonce = await transactionCountOf(client, wallet.address, 'pending');
     const raw = await wallet.sign({ ...call, ...fees, nonce });
     const outcome = await broadcast(client, raw);
     if (outcome.state === 'taken') return keccak256(raw);
@@ -285,7 +282,7 @@ async function submit(
  * The node may have the transaction. Sending the same bytes again is safe; a new transaction could be mined
  * in addition.
  */
-async function submitAgain(client: RpcClient, raw: string): Promise<string> {
+async function submitAgain(client: Chain, raw: string): Promise<string> {
   const hash = keccak256(raw);
   for (let attempt = 2; ; attempt++) {
     await pause(client.time, PAUSE_MS);
@@ -295,26 +292,30 @@ async function submitAgain(client: RpcClient, raw: string): Promise<string> {
   }
 }
 
-/**
- * Polls until the transaction is mined. A failed poll is repeated. (ethers' `wait` would turn it into an
- * unhandled rejection.)
- */
-async function awaitReceipt(client: RpcClient, hash: string): Promise<TransactionReceipt> {
+/** A transaction that was mined, and its block. */
+interface Mined {
+  hash: string;
+  blockNumber: number;
+}
+
+/** Polls until the transaction is mined. A failed poll is repeated. */
+async function awaitReceipt(client: Chain, hash: string, pollMs: number): Promise<Mined> {
   const deadline = client.time.elapsed() + LONGEST_WAIT_MS;
   let failure: unknown = new Error(`not mined within ${LONGEST_WAIT_MS / 60_000} minutes`);
   for (;;) {
-    const receipt = await client.getTransactionReceipt(hash).catch((cause: unknown) => {
+    const receipt = await client.send('eth_getTransactionReceipt', [hash]).catch((cause: unknown) => {
       failure = cause;
       return null;
     });
-    if (receipt?.status === 1) return receipt;
     if (receipt) {
+      const { status, blockNumber } = receipt as { status: string; blockNumber: string };
+      if (Number(status) === 1) return { hash, blockNumber: Number(blockNumber) };
       const remedy = 'The registry changed after the simulation: run the command again.';
       const message = `Transaction ${hash} was mined, but reverted. ${remedy}`;
       throw new ChainError('TRANSACTION_REVERTED', message, { remedy });
     }
     if (client.time.elapsed() >= deadline) throw notConfirmed(hash, failure);
-    await pause(client.time, client.pollingInterval);
+    await pause(client.time, pollMs);
   }
 }
 

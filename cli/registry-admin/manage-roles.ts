@@ -1,3 +1,4 @@
+import { runnerOf } from '../../service/chain/read-state';
 import { ZeroAddress, getAddress } from 'ethers';
 import type { Time } from '../../service/base/time';
 import { readSettings } from '../../service/config/config';
@@ -29,7 +30,7 @@ export async function listRoles(time: Time, options: ListRolesOptions): Promise<
   const key = walletKeyOf(readSettings().settings);
   const wallet = key && openWallet(time, key).address;
   return withRegistry(time, place, async (reached) => {
-    const contract = TradeTrustTokenStandard__factory.connect(place.registry, reached.client);
+    const contract = TradeTrustTokenStandard__factory.connect(place.registry, runnerOf(reached.client));
     const also = [...new Set([account, wallet])].flatMap((address) => address ?? []);
     const roles = await readRoles({ ...reached, contract }, also);
     const { block } = roles;

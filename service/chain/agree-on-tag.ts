@@ -1,9 +1,10 @@
 import { toQuantity } from 'ethers';
 import { pause } from '../base/waiting';
-import { differing, GET_BLOCK, isDeepAlike, isNone, type Params } from './compare-answers';
+import { differing, GET_BLOCK, isDeepAlike, isNone } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
+import type { Node, Params } from './node';
 import { isBlockAbsent, isParameterRefused } from './node-errors';
-import { MOST_BEHIND, type Node, type NodeStates, type Vote } from './node-states';
+import { MOST_BEHIND, type NodeStates, type Vote } from './node-states';
 import { blockOf, type ChainBlock } from './read-chain';
 import { malformed } from './transport';
 

@@ -1,5 +1,6 @@
 import { ChainError, cut, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import type { Params } from './node';
 import type { Vote } from './node-states';
 import {
   blockOf,
@@ -14,8 +15,6 @@ import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
 import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
-
-export type Params = readonly unknown[];
 
 export const GET_BLOCK = 'eth_getBlockByNumber';
 export const GET_LOGS = 'eth_getLogs';

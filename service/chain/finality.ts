@@ -1,8 +1,8 @@
 import { ChainError, ConfigurationError } from '../base/errors';
 import type { Confirmations, FinalityTag, Network } from './networks';
+import type { Rpc } from './node';
 import { isParameterRefused } from './node-errors';
 import { blockIfThere } from './read-chain';
-import type { RpcClient } from './rpc-client';
 
 /**
  * The number of the highest final block, given the number of the newest block. Negative if no block is final
@@ -20,7 +20,7 @@ type NamedNetwork = Pick<Network, 'name' | 'confirmations'>;
  *   ChainError FINALITY_MISSING (retryable) if it has no such block; any error of the node.
  */
 export function createFinalBlockReading(
-  client: RpcClient,
+  client: Rpc,
   network: NamedNetwork,
   confirmations: Confirmations,
 ): FinalBlockReading {

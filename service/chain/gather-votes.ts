@@ -1,7 +1,7 @@
 import { ChainError } from '../base/errors';
-import { checked, GET_LOGS, READ, type Params } from './compare-answers';
-import type { Node, NodeStates, Vote } from './node-states';
-import { sendEach } from './read-chain';
+import { checked, GET_LOGS, READ } from './compare-answers';
+import type { Node, Params } from './node';
+import type { NodeStates, Vote } from './node-states';
 import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
 
 // Asks several nodes the same, until there are enough answers. Which answer counts is decided elsewhere.
@@ -45,10 +45,10 @@ export function gather(
   { isLong, ...gathering }: Gathering,
 ): Promise<Vote[]> {
   const isReading = [READ, GET_LOGS, GET_BLOCK_RECEIPTS].includes(method);
-  const ask = ({ client }: Node): Promise<unknown> =>
+  const ask = (node: Node): Promise<unknown> =>
     method === GET_BLOCK_RECEIPTS
-      ? blockReceiptsOf(client, String(params[0]), (receipts) => receipts)
-      : client.send(method, [...params]);
+      ? blockReceiptsOf(node, String(params[0]), (receipts) => receipts)
+      : node.send(method, params);
   const mayJoin = isReading && nodes.length > 1;
   return gatherWith(states, nodes, gathering.ask ?? ask, {
     ...gathering,
@@ -80,12 +80,7 @@ export async function gatherTogether(
   method: string,
   questionsOf: (node: Node) => readonly Params[],
 ): Promise<ReadonlyMap<Node, readonly unknown[]>> {
-  const ask = (node: Node): Promise<unknown> =>
-    sendEach(
-      node.client,
-      method,
-      questionsOf(node).map((params) => [...params]),
-    );
+  const ask = (node: Node): Promise<unknown> => node.sendBatch(method, questionsOf(node));
   const isLong = nodes.some((node) => questionsOf(node).length > 1);
   const mayJoin = nodes.length > 1;
   const votes = await gatherWith(states, nodes, ask, { isLong, mayJoin, wanted: enough(2) });

@@ -117,6 +117,14 @@ export const NETWORKS: readonly Network[] = [
   astron(21002, 'astrontestnet', 'dev-', 'query'),
 ];
 
+/** The pause between two looks for what the next block may bring. */
+export function pollingMsOf({ blockTimeMs }: Network): number {
+  return Math.min(Math.max(blockTimeMs, SHORTEST_POLLING_MS), LONGEST_POLLING_MS);
+}
+
+const SHORTEST_POLLING_MS = 200;
+const LONGEST_POLLING_MS = 4_000;
+
 /** Used when NET is not set: the Amoy test network (docs/specification.md 1.4). */
 export const DEFAULT_NETWORK = 'amoy';
 

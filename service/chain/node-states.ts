@@ -3,12 +3,11 @@ import { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { untilAborted, within } from '../base/waiting';
 import type { Network } from './networks';
+import type { Node } from './node';
 import { isFailure, LATE_MS, NO_ANSWER, reasonOf, wrongChain } from './reach-node';
-import type { RpcClient } from './rpc-client';
 
-// The states of several nodes of one chain. A node is away if it refuses connections, does not answer within
-// three seconds, is of another chain, or is behind. A node that is away is not asked, except whether it is
-// back.
+// A node is away if it refuses connections, does not answer within three seconds, is of another chain, or is
+// behind. It is not asked then, except whether it is back.
 
 /** Pauses before a node that is away is asked whether it is back. */
 const FIRST_PROBE_MS = 500;
@@ -49,13 +48,6 @@ export interface NodeReport {
   differences: number;
   /** The last of them within ten minutes. */
   lastDifference: Difference | undefined;
-}
-
-/** One of several nodes. */
-export interface Node {
-  /** Its URL without its secrets. */
-  readonly name: string;
-  readonly client: RpcClient;
 }
 
 /** The answer of a node: a value, its refusal, or a failure to reach it. */
@@ -290,7 +282,7 @@ export class NodeStates {
   close(): void {
     this.#isClosed = true;
     for (const { cancelProbe } of this.#known.values()) cancelProbe();
-    for (const { client } of this.nodes) client.destroy();
+    for (const node of this.nodes) node.close();
   }
 
   #of(node: Node): Known {
@@ -342,17 +334,13 @@ export class NodeStates {
     const askedAt = this.time.elapsed();
     known.cancelProbe();
     try {
-      known.chainId = Number(await this.#inTime(node.client.send('eth_chainId', [])));
-      if (known.chainId !== this.network.chainId) {
-        this.#setAway(node, `it is of chain id ${known.chainId}`, askedAt);
-        return;
-      }
+      known.chainId = Number(await this.#inTime(node.send('eth_chainId', [])));
+      if (known.chainId !== this.network.chainId)
+        return this.#setAway(node, `it is of chain id ${known.chainId}`, askedAt);
       if (this.#isAway(node, ({ isBehind }) => isBehind)) {
-        const head = Number(await this.#inTime(node.client.send('eth_blockNumber', [])));
-        if (!(head + MOST_BEHIND >= this.#best)) {
-          this.#setAway(node, `it is ${this.#best - head} blocks behind`, askedAt);
-          return;
-        }
+        const head = Number(await this.#inTime(node.send('eth_blockNumber', [])));
+        if (!(head + MOST_BEHIND >= this.#best))
+          return this.#setAway(node, `it is ${this.#best - head} blocks behind`, askedAt);
       }
       this.#setUp(node);
     } catch (error) {
@@ -360,7 +348,7 @@ export class NodeStates {
     }
   }
 
-  async #inTime<T>(answer: Promise<T>): Promise<T> {
+  #inTime<T>(answer: Promise<T>): Promise<T> {
     return within(this.time, LATE_MS, (late) => untilAborted(late, answer), new Error(NO_ANSWER));
   }
 

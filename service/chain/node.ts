@@ -36,11 +36,9 @@ export interface Rpc {
 export interface Node extends Rpc {
   /** Its URL without its secrets. */
   readonly name: string;
-  /** Whether it reports new blocks: over WebSocket. */
-  readonly reportsHeads: boolean;
 }
 
-/** What the answers of a node have shown. */
+/** What a node has shown. */
 export interface Learned {
   /** Whether it answers batches; undefined while that is not known. */
   answersBatches: boolean | undefined;
@@ -48,10 +46,13 @@ export interface Learned {
   blocksWithoutReceipts: number;
   /** Whether it refuses to give the logs of a block that it does not have; undefined while not known. */
   refusesUnknownBlocks: boolean | undefined;
+  /** Whether it reports new blocks, and the newest until somebody takes it; undefined if it reported none. */
+  heads: { newest: unknown } | undefined;
 }
 
-export function nothingLearned(answersBatches?: boolean): Learned {
-  return { answersBatches, blocksWithoutReceipts: 0, refusesUnknownBlocks: undefined };
+/** @param answersBatches false: it is asked for none. */
+export function nothingLearned(answersBatches?: false): Learned {
+  return { answersBatches, blocksWithoutReceipts: 0, refusesUnknownBlocks: undefined, heads: undefined };
 }
 
 /**
@@ -76,15 +77,14 @@ export function createNode(
   use: Use = 'single',
   timeoutMs = REQUEST_TIMEOUT_MS,
 ): RpcNode {
-  const name = printableUrl(url);
-  if (/^wss?:/.test(url)) {
-    const transport = createSocketTransport(url, time, timeoutMs);
-    return new RpcNode(name, time, transport, createPacing(time), { reportsHeads: true, mayBatch: true });
-  }
-  const isBulk = use === 'bulk';
-  const transport = createHttpTransport(url, time, timeoutMs, isBulk ? CONNECTIONS : null);
+  const isSocket = /^wss?:/.test(url);
+  const isBulk = isSocket || use === 'bulk';
+  const transport = isSocket
+    ? createSocketTransport(url, time, timeoutMs)
+    : createHttpTransport(url, time, timeoutMs, isBulk ? CONNECTIONS : null);
   const throttling = isBulk ? createPacing(time) : createPatience(time);
-  return new RpcNode(name, time, transport, throttling, { reportsHeads: false, mayBatch: isBulk });
+  const learned = nothingLearned(isBulk ? undefined : false);
+  return new RpcNode(printableUrl(url), time, transport, throttling, learned);
 }
 
 /** Attempts of a request whose connection fails, or whose error may tell of a rate. */
@@ -99,8 +99,6 @@ const CONCURRENT_REQUESTS = 8;
 
 /** A node that is reached through a transport. */
 export class RpcNode implements Node {
-  readonly learned: Learned;
-  readonly reportsHeads: boolean;
   readonly #suspicion: RateSuspicion;
   #lastId = 0;
   #isClosed = false;
@@ -111,11 +109,9 @@ export class RpcNode implements Node {
     readonly time: Time,
     readonly transport: Transport,
     private readonly throttling: Throttling,
-    { reportsHeads, mayBatch }: { reportsHeads: boolean; mayBatch: boolean },
+    readonly learned: Learned,
   ) {
-    this.reportsHeads = reportsHeads;
     this.#suspicion = new RateSuspicion(time);
-    this.learned = nothingLearned(mayBatch ? undefined : false);
   }
 
   /** @throws the errors of ethers for a node's refusal; all errors of the transport. */
@@ -140,7 +136,10 @@ export class RpcNode implements Node {
   }
 
   subscribe(listener: (head: unknown) => void): () => void {
-    return this.transport.onNewHead(listener);
+    return this.transport.onNewHead((newest) => {
+      this.learned.heads = { newest };
+      listener(newest);
+    });
   }
 
   close(): void {

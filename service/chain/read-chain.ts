@@ -1,10 +1,10 @@
 import { isError, toQuantity } from 'ethers';
-import pMap from 'p-map';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
-import type { RpcClient } from './rpc-client';
+import type { Chain } from './chain';
+import type { Rpc } from './node';
 import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
@@ -44,27 +44,27 @@ export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: s
 );
 
 const GET_BLOCK = 'eth_getBlockByNumber';
-/** Concurrent requests when the client does not support batches. */
-const CONCURRENT_CALLS = 8;
 
 // These functions parse the raw answers: ethers' own blocks and logs check and copy fields that are not
 // needed here.
 
 /** The number of the newest block. */
-export async function headNumberOf(client: RpcClient): Promise<number> {
+export async function headNumberOf(client: Rpc): Promise<number> {
   return numberOf('eth_blockNumber', await client.send('eth_blockNumber', []));
 }
 
 /** The newest block. A node that has just reported one is not asked for it. */
-export async function headOf(client: RpcClient): Promise<ChainBlock> {
-  const head = orUndefined(() => blockOf(client.takeReportedHead?.())) ?? (await blockAt(client, 'latest'));
+export async function headOf(client: Rpc): Promise<ChainBlock> {
+  const { newest } = client.learned.heads ?? {};
+  if (client.learned.heads) client.learned.heads.newest = undefined;
+  const head = orUndefined(() => blockOf(newest)) ?? (await blockAt(client, 'latest'));
   if (head) return head;
   throw malformed(GET_BLOCK);
 }
 
 /** A block by its number or its tag; undefined when the node does not have it. */
 export async function blockAt(
-  client: RpcClient,
+  client: Rpc,
   block: number | 'latest' | 'finalized' | 'safe',
 ): Promise<ChainBlock | undefined> {
   return blockOf(
@@ -77,7 +77,7 @@ export async function blockAt(
  * Undefined if it does not have it, whether it says so with null or an error: for a number, in any words.
  */
 export async function blockIfThere(
-  client: RpcClient,
+  client: Rpc,
   block: number | 'finalized' | 'safe',
 ): Promise<ChainBlock | undefined> {
   return blockAt(client, block).catch((cause: unknown) => {
@@ -89,12 +89,9 @@ export async function blockIfThere(
 }
 
 /** Blocks by their numbers, in the same order; undefined where the node does not have one. */
-export async function blocksAt(
-  client: RpcClient,
-  numbers: readonly number[],
-): Promise<(ChainBlock | undefined)[]> {
+export async function blocksAt(client: Rpc, numbers: readonly number[]): Promise<(ChainBlock | undefined)[]> {
   const params = numbers.map((number) => [toQuantity(number), false]);
-  return (await sendEach(client, GET_BLOCK, params)).map(blockOf);
+  return (await client.sendBatch(GET_BLOCK, params)).map(blockOf);
 }
 
 /** Parses a block; undefined for null. @throws ChainError ANSWER_MALFORMED (retryable). */
@@ -110,23 +107,13 @@ export function blockOf(answer: unknown): ChainBlock | undefined {
   };
 }
 
-/** Calls a method once for each entry, and returns the results in the same order. */
-export async function sendEach(
-  client: RpcClient,
-  method: string,
-  params: readonly unknown[][],
-): Promise<unknown[]> {
-  if (client.sendBatches) return client.sendBatches(method, params);
-  return pMap(params, (one): Promise<unknown> => client.send(method, one), { concurrency: CONCURRENT_CALLS });
-}
-
 /**
  * A block that should exist. Behind a load balancer, a node may not have the block that another one has just
  * reported.
  *
  * @throws ChainError BLOCK_MISSING (retryable).
  */
-export async function existingBlock(client: RpcClient, number: number): Promise<ChainBlock> {
+export async function existingBlock(client: Rpc, number: number): Promise<ChainBlock> {
   return existing(number, await blockAt(client, number));
 }
 
@@ -136,16 +123,13 @@ export async function existingBlock(client: RpcClient, number: number): Promise<
  *
  * @throws ChainError BLOCK_MISSING (retryable).
  */
-export async function unconfirmedBlock(client: RpcClient, number: number): Promise<ChainBlock> {
-  const params = [toQuantity(number), false];
-  const answer: unknown = await (client.sendUnconfirmed?.(GET_BLOCK, params) ??
-    client.send(GET_BLOCK, params));
-  return existing(number, blockOf(answer));
+export async function unconfirmedBlock(client: Chain, number: number): Promise<ChainBlock> {
+  return existing(number, blockOf(await client.sendUnconfirmed(GET_BLOCK, [toQuantity(number), false])));
 }
 
 /** Whether an answer of the client is the answer of two nodes. */
-export function isOfSeveralNodes(client: RpcClient): boolean {
-  return client.sendUnconfirmed !== undefined;
+export function isOfSeveralNodes(client: Chain): boolean {
+  return client.isOfSeveral;
 }
 
 function existing(number: number, block: ChainBlock | undefined): ChainBlock {
@@ -159,7 +143,7 @@ function existing(number: number, block: ChainBlock | undefined): ChainBlock {
  *
  * @throws ChainError BLOCK_CHANGED, BLOCK_MISSING (both retryable).
  */
-export async function readUpToHead<T>(client: RpcClient, read: (head: ChainBlock) => Promise<T>): Promise<T> {
+export async function readUpToHead<T>(client: Rpc, read: (head: ChainBlock) => Promise<T>): Promise<T> {
   const head = await existingBlock(client, await headNumberOf(client));
   const found = await read(head);
   const { hash } = await existingBlock(client, head.number);
@@ -188,20 +172,14 @@ export interface Reading<T> {
  * @throws ChainError ANSWERS_DIFFER, NODES_DIFFER (both retryable); any error of `read`.
  */
 export async function readAlike<T>(
-  client: RpcClient,
+  client: Chain,
   blocks: object,
-  read: (node: RpcClient) => Promise<Reading<T>>,
+  read: (node: Rpc) => Promise<Reading<T>>,
 ): Promise<T> {
-  if (client.agree) return client.agree(blocks, read);
-  for (let reading = 1; reading <= READINGS; reading++) {
-    const [one, other] = await Promise.all([read(client), read(client)]);
-    if (one.content === other.content) return one.found;
-  }
-  const message = 'The node gives different logs each time it is asked for the same blocks.';
-  throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+  return client.agree(blocks, read);
 }
 
-/** Readings of a chain that changes, or of a node that differs from itself. */
+/** Readings of a chain that changes. */
 const READINGS = 3;
 /** Pause before the next reading. A node that is a block behind has caught up by then. */
 const PAUSE_MS = 1_000;
@@ -225,13 +203,13 @@ function mayPass(error: unknown): boolean {
 }
 
 /** The matching logs, in chain order. */
-export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
+export async function logsOf(client: Rpc, filter: LogFilter): Promise<ChainLog[]> {
   const { topics, address, fourthTopic } = filter;
   const blocks =
     'blockHash' in filter
       ? { blockHash: filter.blockHash }
       : { fromBlock: toQuantity(filter.fromBlock), toBlock: toQuantity(filter.toBlock) };
-  const answer: unknown = await client.send('eth_getLogs', [
+  const answer = await client.send('eth_getLogs', [
     {
       ...blocks,
       ...(address && { address }),
@@ -285,38 +263,8 @@ export function nameLogs(logs: readonly ChainLog[]): { log: ChainLog; name: stri
   });
 }
 
-/**
- * The sender of a transaction, in lower case. The transaction must be in the block. Nodes find by hash only
- * the transactions of about the last year (geth's `--history.transactions`); older ones are found by their
- * position in the block.
- */
-export async function senderOf(
-  client: RpcClient,
-  transactionHash: string,
-  blockHash: string,
-): Promise<string> {
-  const method = 'eth_getTransactionByHash';
-  const transaction =
-    ((await client.send(method, [transactionHash])) as unknown) ??
-    (await transactionInBlock(client, transactionHash, blockHash));
-  const { blockHash: found, from } = (transaction ?? {}) as Record<string, unknown>;
-  if (found !== blockHash) throw malformed(method);
-  return textOf(method, from).toLowerCase();
-}
-
-async function transactionInBlock(
-  client: RpcClient,
-  transactionHash: string,
-  blockHash: string,
-): Promise<unknown> {
-  const index = (await transactionsOf(client, blockHash)).indexOf(transactionHash);
-  return index < 0
-    ? undefined
-    : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(index)]);
-}
-
 /** The hashes of a block's transactions. */
-export async function transactionsOf(client: RpcClient, blockHash: string): Promise<string[]> {
+export async function transactionsOf(client: Rpc, blockHash: string): Promise<string[]> {
   const method = 'eth_getBlockByHash';
   const block = (await client.send(method, [blockHash, false])) as { transactions?: unknown } | null;
   if (!Array.isArray(block?.transactions)) throw malformed(method);

@@ -1,7 +1,8 @@
+import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import { parseLogs, sendEach, textOf, type ChainLog, type TransactionInBlock } from './read-chain';
-import type { RpcClient } from './rpc-client';
+import { parseLogs, textOf, transactionsOf, type ChainLog, type TransactionInBlock } from './read-chain';
+import type { Rpc } from './node';
 import { malformed } from './transport';
 
 /** Names a transaction in a block. */
@@ -17,7 +18,7 @@ export function transactionIn({ transactionHash, blockHash }: TransactionInBlock
  * @throws ChainError BLOCK_CHANGED (retryable) when a transaction moved to another block.
  */
 export async function receiptLogsOf(
-  client: RpcClient,
+  client: Rpc,
   transactions: readonly TransactionInBlock[],
 ): Promise<ReadonlyMap<string, ChainLog[]>> {
   const found = new Map<string, ChainLog[]>();
@@ -32,7 +33,7 @@ export async function receiptLogsOf(
   const left = transactions.filter((one) => !found.has(transactionIn(one)));
   const method = 'eth_getTransactionReceipt';
   const params = left.map(({ transactionHash }) => [transactionHash]);
-  const receipts = await sendEach(client, method, params);
+  const receipts = await client.sendBatch(method, params);
   for (const [index, one] of left.entries()) {
     const receipt = receipts[index] ?? undefined;
     if (receipt !== undefined) found.set(transactionIn(one), logsOfReceipt(receipt, one, method));
@@ -88,28 +89,47 @@ const CONCURRENT_BLOCKS = 4;
 /** A node that gave no receipts of so many blocks in a row is not asked for those of others. */
 const MOST_WITHOUT_RECEIPTS = 3;
 
-/** The blocks in a row of which a node gave no receipts. */
-const withoutReceipts = new WeakMap<RpcClient, number>();
-
 /**
  * Reads the receipts of all transactions of a block. Null if the node does not give them, or not as they
  * should be: nodes and providers that lack the method say so in many ways, and every receipt can also be
  * requested by its transaction.
  */
 export async function blockReceiptsOf<T>(
-  client: RpcClient,
+  client: Rpc,
   blockHash: string,
   read: (receipts: unknown[]) => T,
 ): Promise<T | null> {
-  if ((withoutReceipts.get(client) ?? 0) >= MOST_WITHOUT_RECEIPTS) return null;
+  if (client.learned.blocksWithoutReceipts >= MOST_WITHOUT_RECEIPTS) return null;
   try {
-    const answer: unknown = await client.send(GET_BLOCK_RECEIPTS, [blockHash]);
+    const answer = await client.send(GET_BLOCK_RECEIPTS, [blockHash]);
     if (!Array.isArray(answer)) throw malformed(GET_BLOCK_RECEIPTS);
     const receipts = read(answer);
-    withoutReceipts.delete(client);
+    client.learned.blocksWithoutReceipts = 0;
     return receipts;
   } catch {
-    withoutReceipts.set(client, (withoutReceipts.get(client) ?? 0) + 1);
+    client.learned.blocksWithoutReceipts++;
     return null;
   }
+}
+
+/**
+ * The sender of a transaction, in lower case. The transaction must be in the block. Nodes find by hash only
+ * the transactions of about the last year (geth's `--history.transactions`); older ones are found by their
+ * position in the block.
+ */
+export async function senderOf(client: Rpc, transactionHash: string, blockHash: string): Promise<string> {
+  const method = 'eth_getTransactionByHash';
+  const transaction =
+    (await client.send(method, [transactionHash])) ??
+    (await transactionInBlock(client, transactionHash, blockHash));
+  const { blockHash: found, from } = (transaction ?? {}) as Record<string, unknown>;
+  if (found !== blockHash) throw malformed(method);
+  return textOf(method, from).toLowerCase();
+}
+
+async function transactionInBlock(client: Rpc, transactionHash: string, blockHash: string): Promise<unknown> {
+  const index = (await transactionsOf(client, blockHash)).indexOf(transactionHash);
+  return index < 0
+    ? undefined
+    : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(index)]);
 }

@@ -1,12 +1,10 @@
-import { JsonRpcProvider, toQuantity } from 'ethers';
+import { toQuantity } from 'ethers';
 import pMap from 'p-map';
-import type { Logger } from '../base/logger';
 import { ChainError } from '../base/errors';
-import { printableUrl } from '../base/mask-secrets';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import type { Network } from './networks';
 import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
+import type { Chain } from './chain';
 import {
   blockIn,
   commonRefusal,
@@ -21,7 +19,6 @@ import {
   isNumber,
   largestGroup,
   READ,
-  type Params,
 } from './compare-answers';
 import {
   askOne,
@@ -34,63 +31,12 @@ import {
   READINGS,
   valueOf,
 } from './gather-votes';
+import { nothingLearned, type Node, type Params, type Rpc } from './node';
 import { isRangeRefused } from './node-errors';
-import { type Node, type NodeReport, NodeStates, type Vote } from './node-states';
+import type { NodeStates, Vote } from './node-states';
+import { LATE_MS } from './reach-node';
 import { blockOf, type ChainBlock, type Reading } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
-import { createChainCheck, LATE_MS } from './reach-node';
-import { createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
-
-// Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
-// it. A third is asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md
-
-/** The nodes of a chain. */
-export interface ConnectedNodes {
-  client: RpcClient;
-  /** Rejects if a node is of another chain, or none answers. */
-  checkChain: () => Promise<void>;
-  /** The states of the nodes; undefined if there is only one. */
-  report: () => NodeReport[] | undefined;
-}
-
-/** Connects to the nodes of a chain. With one URL, this is `createRpcClient` and nothing else. */
-export function connectNodes(
-  urls: readonly string[],
-  network: Network,
-  time: Time,
-  use: 'single' | 'bulk' = 'single',
-  logger?: Logger,
-): ConnectedNodes {
-  const [url = ''] = urls;
-  if (urls.length < 2) {
-    const client = createRpcClient(url, network, time, use);
-    return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };
-  }
-  const nodes = urls.map((one) => ({
-    name: printableUrl(one),
-    client: createRpcClient(one, network, time, use),
-  }));
-  return connectClients(nodes, network, time, logger);
-}
-
-/** Connects to two nodes or more by their clients. */
-export function connectClients(
-  nodes: readonly Node[],
-  network: Network,
-  time: Time,
-  logger?: Logger,
-): ConnectedNodes {
-  const states = new NodeStates(nodes, network, time, logger);
-  let isChecked = false;
-  return {
-    client: new SeveralNodesClient(states, network),
-    async checkChain() {
-      if (!isChecked) await states.checkChains();
-      isChecked = true;
-    },
-    report: () => states.report(),
-  };
-}
 
 /** Questions to which nodes may give different right answers. The first that answers is believed. */
 const ESTIMATES = [
@@ -112,29 +58,32 @@ const MOST_HEADERS = 128;
 /** Before nodes that may be behind are compared again, although nobody asks for the head. */
 const COMPARE_AGAIN_MS = 5_000;
 
-class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
+/**
+ * Several nodes of one chain. No single node is believed: an answer counts when two nodes give it. A third is
+ * asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md
+ */
+export class SeveralNodes implements Chain {
+  readonly isOfSeveral = true;
+  readonly unanimous: Chain;
   readonly time: Time;
-  /** The same nodes. An answer counts only if all that are not away give it. */
-  readonly unanimous: RpcClient;
+  readonly learned = nothingLearned();
   /** Headers that two nodes gave, by hash, the oldest first. A hash commits to its header. */
   readonly #headers = new Map<string, FoundBlock>();
   #head: { block: ChainBlock; at: number } | undefined;
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
   #cancelComparing: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(
     private readonly states: NodeStates,
-    network: Network,
     private readonly quorum: 'two' | 'all' = 'two',
   ) {
-    const options = ethersOptionsOf(network);
-    super(undefined, options.staticNetwork, options);
     this.time = states.time;
-    this.unanimous = quorum === 'all' ? this : new SeveralNodesClient(states, network, 'all');
+    this.unanimous = quorum === 'all' ? this : new SeveralNodes(states, 'all');
   }
 
-  override send(method: string, params: Params): Promise<unknown> {
+  send(method: string, params: Params): Promise<unknown> {
     const [first, second] = params;
     if (method === 'eth_sendRawTransaction') return this.#sendToAll(String(first));
     if (method === 'eth_blockNumber')
@@ -147,7 +96,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     return this.#agreeOn(method, params);
   }
 
-  async sendBatches(method: string, params: readonly Params[]): Promise<unknown[]> {
+  async sendBatch(method: string, params: readonly Params[]): Promise<unknown[]> {
     const nodes = await this.states.usable();
     const given = params.map((one) => this.#takeUnconfirmed(method, one, nodes));
     const earlier = given.map(([vote]) => vote?.node);
@@ -168,9 +117,6 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     });
   }
 
-  /**
-   * Asks one node only. The next time that the same question is asked, another node must confirm the answer.
-   */
   async sendUnconfirmed(method: string, params: Params): Promise<unknown> {
     const vote = await this.#firstVote(method, params);
     if (vote?.kind === 'value')
@@ -178,23 +124,22 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     return valueOf(vote, method);
   }
 
-  async agree<T>(blocks: object, read: (node: RpcClient) => Promise<Reading<T>>): Promise<T> {
-    const ask = ({ client }: Node): Promise<unknown> => read(client);
-    return ((await this.#agreeOn(READ, [blocks], [], ask)) as Reading<T>).found;
+  async agree<T>(blocks: object, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
+    return ((await this.#agreeOn(READ, [blocks], [], read)) as Reading<T>).found;
   }
 
-  /** Calls the listener when a node reports a block, and when a node goes away or comes back. */
-  onNewHead(listener: () => void): () => void {
-    const ends = this.states.nodes.map(({ client }) => client.onNewHead?.(listener));
-    const end = this.states.onChange(listener);
-    return () => [...ends, end].forEach((one) => one?.());
+  /** Calls the listener also when a node goes away or comes back. */
+  subscribe(listener: (head: unknown) => void): () => void {
+    const ends = this.states.nodes.map((node) => node.subscribe(listener));
+    const end = this.states.onChange(() => listener(undefined));
+    return () => [...ends, end].forEach((one) => one());
   }
 
-  override destroy(): void {
+  close(): void {
+    this.#isClosed = true;
     this.#cancelComparing?.();
     this.states.close();
-    if (this.quorum === 'two') this.unanimous.destroy();
-    super.destroy();
+    if (this.quorum === 'two') this.unanimous.close();
   }
 
   /** The answer that two nodes give, or all that are not away. */
@@ -298,7 +243,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
 
   /** Looks at the heads again soon if a node may be behind, so that it is left out in time. */
   #compareAgain(): void {
-    if (!this.states.isAnyBehind || this.#cancelComparing !== undefined || this.destroyed) return;
+    if (!this.states.isAnyBehind || this.#cancelComparing !== undefined || this.#isClosed) return;
     this.#cancelComparing = this.time.later(COMPARE_AGAIN_MS, () => {
       this.#cancelComparing = undefined;
       this.#agreeOnTag('latest').catch(() => undefined);
@@ -344,8 +289,8 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   async #sendToAll(raw: string): Promise<unknown> {
     const method = 'eth_sendRawTransaction';
     const nodes = await this.states.usable();
-    for (const { client } of this.states.nodes.filter((node) => !nodes.includes(node)))
-      client.send(method, [raw]).catch(() => undefined);
+    for (const node of this.states.nodes.filter((one) => !nodes.includes(one)))
+      node.send(method, [raw]).catch(() => undefined);
     const isDone = (votes: readonly Vote[]): boolean => votes.some(({ kind }) => kind === 'value');
     const wanted = (all: readonly Vote[]): number => (isDone(all) ? 0 : nodes.length);
     const votes = await gather(this.states, nodes, method, [raw], { wanted, isLong: true });

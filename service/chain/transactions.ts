@@ -6,8 +6,8 @@ import { readBounded } from '../base/read-bounded';
 import type { Time } from '../base/time';
 import { within } from '../base/waiting';
 import type { GasPricing } from './networks';
+import type { Rpc } from './node';
 import { ALREADY_KNOWN, classifyRefusal, nodeErrorOf } from './node-errors';
-import type { RpcClient } from './rpc-client';
 
 /**
  * The gas price of a transaction in wei, in the fields of ethers and JSON-RPC. `type` is the transaction type
@@ -23,8 +23,8 @@ export interface FeeReading {
   leastGwei: number | undefined;
   /** The network's gas station, if it has one. */
   readStation: FeeSource | undefined;
-  /** The node's estimate: ethers' `getFeeData`. */
-  readNode: () => Promise<FeeData>;
+  /** The node's estimate: `estimateFees`. */
+  readNode: () => Promise<FeeEstimate>;
   /** Called when the gas station fails and the node's estimate is used. */
   warn: (message: string, cause: unknown) => void;
 }
@@ -94,8 +94,36 @@ export function notAccepted(reason: string, cause: unknown, retryable = false): 
   return new ChainError('TRANSACTION_REJECTED', message, { cause, remedy, retryable });
 }
 
+/** A node's gas prices in wei; null if it has none. */
+export type FeeEstimate = Pick<FeeData, 'gasPrice' | 'maxFeePerGas' | 'maxPriorityFeePerGas'>;
+
+/** The priority fee in wei if a node does not suggest one. */
+const USUAL_TIP = 1_000_000_000n;
+
+/** Asks a node for its gas prices. The highest fee leaves room for a base fee that doubles. */
+export async function estimateFees(client: Rpc): Promise<FeeEstimate> {
+  const priceOf = (method: string): Promise<bigint | null> =>
+    client.send(method, []).then(
+      (price) => BigInt(String(price)),
+      () => null,
+    );
+  const [block, gasPrice, tip] = await Promise.all([
+    client.send('eth_getBlockByNumber', ['latest', false]),
+    priceOf('eth_gasPrice'),
+    priceOf('eth_maxPriorityFeePerGas'),
+  ]);
+  const { baseFeePerGas } = (block ?? {}) as { baseFeePerGas?: string };
+  if (!Number(baseFeePerGas ?? 0)) return { gasPrice, maxFeePerGas: null, maxPriorityFeePerGas: null };
+  const maxPriorityFeePerGas = tip ?? USUAL_TIP;
+  return {
+    gasPrice,
+    maxFeePerGas: BigInt(String(baseFeePerGas)) * 2n + maxPriorityFeePerGas,
+    maxPriorityFeePerGas,
+  };
+}
+
 /** A node without a base fee uses a legacy gas price, whatever the network table says. */
-function estimatedFees(gasPricing: GasPricing, estimate: FeeData): TransactionFees {
+function estimatedFees(gasPricing: GasPricing, estimate: FeeEstimate): TransactionFees {
   const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = estimate;
   const hasBaseFee = maxFeePerGas !== null && maxPriorityFeePerGas !== null;
   if (gasPricing === 'eip-1559' && hasBaseFee) return { type: 2, maxFeePerGas, maxPriorityFeePerGas };
@@ -176,7 +204,7 @@ const TIME_OVER = /timed? ?out|deadline exceeded/i;
  * they cannot be mined twice. A node that mines at once answers with an error when a transaction was mined
  * and reverted; a transaction that the node knows therefore counts as taken.
  */
-export async function broadcast(client: RpcClient, raw: string): Promise<Broadcast> {
+export async function broadcast(client: Rpc, raw: string): Promise<Broadcast> {
   try {
     await client.send('eth_sendRawTransaction', [raw]);
     return { state: 'taken' };
@@ -190,8 +218,8 @@ export async function broadcast(client: RpcClient, raw: string): Promise<Broadca
 }
 
 /** Whether a node has a transaction, pending or mined. Rejects when the node cannot be asked. */
-export async function knows(client: RpcClient, hash: string): Promise<boolean> {
-  return ((await client.send('eth_getTransactionByHash', [hash])) as unknown) !== null;
+export async function knows(client: Rpc, hash: string): Promise<boolean> {
+  return (await client.send('eth_getTransactionByHash', [hash])) !== null;
 }
 
 /** Whether the node itself refused this transaction, as opposed to a connection that failed. */

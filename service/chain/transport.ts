@@ -37,8 +37,7 @@ export interface Transport {
 /**
  * Maximum bytes of an answer, after decoding. The largest answer that cannot be requested in parts is the
  * receipt of a transaction that fills its block with logs. A log costs 765 gas at least, and is then about
- * 400 bytes of JSON: a block of 60 million gas, as on Ethereum and Polygon, gives 32 MB. Logs of 64 MB take
- * 230 MB of memory while they are parsed.
+ * 400 bytes of JSON: a block of 60 million gas gives 32 MB. Parsing logs of 64 MB takes 230 MB of memory.
  */
 export const LARGEST_ANSWER_BYTES = 64_000_000;
 
@@ -67,9 +66,8 @@ const LARGE_BYTES = 1_000_000;
 const LARGE_AT_ONCE = 2;
 
 /**
- * Creates a transport over HTTP. ethers' own copies an answer for each chunk and decodes it byte by byte,
- * which took 15 times as long for a range with 12,000 logs. It also has no limit of an answer's size, waits
- * for ever for an answer that arrives byte by byte, and leaves its connection open.
+ * Creates a transport over HTTP. Those of ethers and viem do not limit an answer's size, and wait for ever
+ * for one that arrives byte by byte.
  *
  * @param timeoutMs covers the whole answer.
  * @param connections the most that are open at once; null: no limit.
@@ -146,14 +144,14 @@ function mostOf(status: number): number {
 }
 
 /** Undefined if it is longer than `most` bytes. */
-async function unzipped(zipped: Buffer, most: number): Promise<Buffer | undefined> {
+function unzipped(zipped: Buffer, most: number): Promise<Buffer | undefined> {
   return promisify(gunzip)(zipped, { maxOutputLength: most }).catch((cause: unknown) => {
     if (codeOf(cause) !== 'ERR_BUFFER_TOO_LARGE') throw cause;
     return undefined;
   });
 }
 
-/** Whether an answer is not JSON, or not gzip as it says. */
+/** Whether an answer is not JSON, or not gzip. */
 function isUnreadable(cause: unknown): boolean {
   return cause instanceof SyntaxError || codeOf(cause)?.startsWith('Z_') === true;
 }
@@ -177,8 +175,8 @@ export function noAnswer(what: string, error: { message?: unknown }, status?: nu
 }
 
 /**
- * Creates a transport over WebSocket that reconnects. It connects for the first request, and again after the
- * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
+ * Creates a transport over WebSocket. It connects for the first request, and again after the connection was
+ * lost.
  */
 export function createSocketTransport(url: string, time: Time, timeoutMs: number): Transport {
   const listeners = new Set<(head: unknown) => void>();

@@ -9,7 +9,7 @@ import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
 import { repeat, toldIfSlow } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
-import { connectNodes } from '../chain/several-nodes';
+import { connectNodes } from '../chain/chain';
 import type { Config } from '../config/config';
 import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
@@ -54,7 +54,7 @@ export async function startApp(
   const node = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
   const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
   // Parts are closed in reverse order, at a stop and when the start fails.
-  const open: (() => unknown)[] = [() => client.destroy()];
+  const open: (() => unknown)[] = [() => client.close()];
   const close = async (): Promise<void> => {
     for (const one of open.splice(0).reverse()) await one();
   };

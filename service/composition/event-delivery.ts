@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createFinalBlockReading } from '../chain/finality';
-import { connectNodes } from '../chain/several-nodes';
+import { connectNodes } from '../chain/chain';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -255,7 +255,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     readAgain: (block: number): void => follower.readAgain(block),
     async stop(): Promise<void> {
       await Promise.all([follower.stop(), delivery.stop()]);
-      client.destroy();
+      client.close();
     },
   };
 }

@@ -4,10 +4,11 @@ import { codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { shared } from '../base/shared-answers';
-import { createGasStation, readFees, type FeeReading } from '../chain/transactions';
+import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
 import type { Confirmations } from '../chain/networks';
 import type { NodeReport } from '../chain/node-states';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
+import { balanceOf } from '../chain/read-state';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import { missingForIssuing } from '../config/warnings';
@@ -42,7 +43,7 @@ const CHECK_SIGNER_MS = 10_000;
 export async function startIssuing(
   config: Config,
   parts: {
-    client: RpcClient;
+    client: Chain;
     checkChain: () => Promise<void>;
     /** The states of the nodes, if there are several. */
     nodes?: () => NodeReport[] | undefined;
@@ -140,7 +141,7 @@ export async function startIssuing(
       signers: signerReadingOf(time, [wallet.remote, issuerSigner]),
       wallet: createWalletReading({
         address: walletAddress,
-        readBalance: () => client.getBalance(walletAddress),
+        readBalance: () => balanceOf(client, walletAddress),
         // The wallet is read so often that logging each warning would fill the log.
         readFees: () => readFees({ ...fees, warn: () => undefined }),
         keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
@@ -197,13 +198,13 @@ export function confirmationsOf(config: Config): Confirmations {
   return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 
-function feeReadingOf(config: Config, client: RpcClient, time: Time, logger: Logger): FeeReading {
+function feeReadingOf(config: Config, client: Chain, time: Time, logger: Logger): FeeReading {
   const { network, gasStationUrl, leastPriorityFeeGwei: leastGwei } = config;
   return {
     gasPricing: network.gasPricing,
     leastGwei: leastGwei ?? network.leastPriorityFeeGwei,
     readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl, time),
-    readNode: () => client.getFeeData(),
+    readNode: () => estimateFees(client),
     warn: (message, error) => logger.warn({ error }, message),
   };
 }

@@ -4,7 +4,7 @@ import { createCheckingPool } from '../answers/checking-pool';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import type { Config } from '../config/config';
 import { factsOf } from '../console/facts';
 import { createOverview, startSamples } from '../console/overview';
@@ -44,7 +44,7 @@ export function createAnswering(
 
 /** The parts of the service that the console shows. */
 export interface ConsoleParts {
-  client: RpcClient;
+  client: Chain;
   database: Database;
   issuing: Issuing;
   eventDelivery: EventDelivery;

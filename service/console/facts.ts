@@ -2,7 +2,7 @@ import { getAddress } from 'ethers';
 import { readPackage } from '../base/project-root';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
 import type { Confirmations } from '../chain/networks';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import type { Config } from '../config/config';
 import type { Facts } from './views';
 
@@ -12,7 +12,7 @@ const MOST_ACCOUNTS = 100;
 /** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
   config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'issuerKey'>,
-  parts: { confirmations: Confirmations; canIssue: boolean; client: Pick<RpcClient, 'send'> },
+  parts: { confirmations: Confirmations; canIssue: boolean; client: Pick<Chain, 'send'> },
 ): Promise<Facts> {
   const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
   const { confirmations, canIssue, client } = parts;
@@ -29,7 +29,7 @@ export async function factsOf(
 }
 
 /** Empty if the node does not answer: the form works without them. */
-async function accountsOf(client: Pick<RpcClient, 'send'>): Promise<string[]> {
+async function accountsOf(client: Pick<Chain, 'send'>): Promise<string[]> {
   try {
     const accounts: unknown = await client.send('eth_accounts', []);
     return Array.isArray(accounts)

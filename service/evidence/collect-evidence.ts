@@ -12,11 +12,11 @@ import {
   nameLogs,
   readAgainWhileItMayPass,
   readBackwards,
-  sendEach,
   type ChainLog,
 } from '../chain/read-chain';
 import { blockReceiptsOf, logsOfReceipt } from '../chain/read-receipts';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
+import { codeAt } from '../chain/read-state';
 import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
 import { registryInterface, type ReachedRegistry } from '../registry/registry-contracts';
@@ -160,7 +160,7 @@ async function frameOf(
   number: number,
 ): Promise<Frame> {
   const { contracts } = registry;
-  const registryCode = await client.getCode(contracts.registry, number);
+  const registryCode = await codeAt(client, contracts.registry, number);
   const { name, version } = readPackage();
   const frame: Frame = {
     format: FORMAT,
@@ -181,7 +181,7 @@ async function frameOf(
   const addresses = [...new Set(Object.values(contractsOf(frame)))];
   frame.codes = await pMap(addresses, async (address) => ({
     address,
-    code: await client.getCode(address, number),
+    code: await codeAt(client, address, number),
   }));
   return frame;
 }
@@ -222,7 +222,7 @@ function tooLarge(mostBytes: number): RequestError {
 }
 
 async function blockWith(
-  client: RpcClient,
+  client: Chain,
   hash: string,
   wanted: ReadonlySet<string>,
 ): Promise<{ block: EvidenceBlock; receipts: [string, Answer][]; bytes: number }> {
@@ -290,14 +290,14 @@ async function trieOf(
 
 /** The receipts of the transactions of a block. Undefined where the node gives none. */
 async function receiptsOf(
-  client: RpcClient,
+  client: Chain,
   blockHash: string,
   transactions: readonly Answer[],
 ): Promise<(Answer | undefined)[]> {
   const hashes = transactions.map(({ hash }) => [hash]);
   const receipts =
     (await blockReceiptsOf(client, blockHash, (all) => all as (Answer | null)[])) ??
-    ((await sendEach(client, 'eth_getTransactionReceipt', hashes)) as (Answer | null)[]);
+    ((await client.sendBatch('eth_getTransactionReceipt', hashes)) as (Answer | null)[]);
   const byHash = new Map(receipts.map((receipt) => [receipt?.transactionHash, receipt ?? undefined]));
   return transactions.map(({ hash }) => {
     const receipt = byHash.get(hash);
@@ -328,7 +328,7 @@ function eventOf(
  * header.
  */
 async function provenState(
-  client: RpcClient,
+  client: Chain,
   frame: Frame,
   state: MintedState,
   block: EvidenceBlock | undefined,
@@ -372,7 +372,7 @@ interface ProofAnswer {
 }
 
 async function stateProof(
-  client: RpcClient,
+  client: Chain,
   frame: Frame,
   number: number,
 ): Promise<{ accountNodes: string[]; storageNodes: string[] }> {

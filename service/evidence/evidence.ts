@@ -5,7 +5,7 @@ import { printableUrl } from '../base/mask-secrets';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import { networkOfChain } from '../chain/networks';
 import { blocksAt } from '../chain/read-chain';
-import { createRpcClient } from '../chain/rpc-client';
+import { connectNode } from '../chain/chain';
 import { createFetching } from '../did/fetch-json';
 import type { JsonObject } from '../issuance/credential';
 import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
@@ -77,8 +77,8 @@ export async function check(
   return { file, report: await checkEvidence(file, { knownContexts: contextsFor(file), answers }) };
 }
 
-async function askHashes(url: string, { chainId, blocks }: EvidenceFile): Promise<NodeAnswer> {
-  const client = createRpcClient(url, networkOfChain(chainId), systemTime, 'bulk');
+async function askHashes(url: string, { blocks }: EvidenceFile): Promise<NodeAnswer> {
+  const client = connectNode(url, systemTime, 'bulk');
   const node = printableUrl(url);
   const numbers = blocks.map(({ number }) => number);
   try {
@@ -87,7 +87,7 @@ async function askHashes(url: string, { chainId, blocks }: EvidenceFile): Promis
   } catch (thrown) {
     return { node, hashes: new Map(), problem: messageOf(thrown) };
   } finally {
-    client.destroy();
+    client.close();
   }
 }
 

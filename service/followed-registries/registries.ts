@@ -9,7 +9,8 @@ import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
-import { connectNodes, type ConnectedNodes } from '../chain/several-nodes';
+import { connectNodes, type ConnectedNodes } from '../chain/chain';
+import { runnerOf } from '../chain/read-state';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -233,7 +234,7 @@ async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<vo
     const message = `The node at ${printed(rpcUrls)} does not answer as it should. Try again later.`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
   } finally {
-    nodes.client.destroy();
+    nodes.client.close();
   }
 }
 
@@ -261,7 +262,7 @@ async function check({ client, checkChain }: ConnectedNodes, registry: FollowedR
     }
     throw codeOf(cause) === 'REGISTRY_INVALID' ? notARegistry(cause) : cause;
   });
-  const contract = TradeTrustTokenStandard__factory.connect(address, client);
+  const contract = TradeTrustTokenStandard__factory.connect(address, runnerOf(client));
   const isVersion5 = await contract.supportsInterface(MINT_OF_VERSION_5).catch((cause: unknown) => {
     throw isNotImplemented(cause) ? notARegistry(cause) : cause;
   });

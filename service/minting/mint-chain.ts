@@ -1,9 +1,17 @@
-import { getAddress, type Log, zeroPadValue, ZeroAddress } from 'ethers';
+import { toQuantity, zeroPadValue, ZeroAddress } from 'ethers';
 import type { FinalBlockReading } from '../chain/finality';
-import { blockAt, blockIfThere, headNumberOf, readBackwards } from '../chain/read-chain';
+import {
+  blockAt,
+  blockIfThere,
+  headNumberOf,
+  parseLogs,
+  readBackwards,
+  type ChainLog,
+} from '../chain/read-chain';
+import { callContract, transactionCountOf } from '../chain/read-state';
 import { isReverted } from '../chain/node-errors';
 import { registryInterface } from '../registry/registry-contracts';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import { ChainError } from '../base/errors';
 import type { MinedMint } from '../journal/issuance';
 import type { Mint, SignedMint } from './mint';
@@ -40,14 +48,14 @@ const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
  */
 export class MintChain {
   constructor(
-    private readonly client: RpcClient,
+    private readonly client: Chain,
     private readonly registry: string,
     private readonly readFinalBlock: FinalBlockReading,
   ) {}
 
   /** The same chain. A reading counts only if all nodes agree that are not away. */
   ofAllNodes(): MintChain {
-    return new MintChain(this.client.unanimous ?? this.client, this.registry, this.readFinalBlock);
+    return new MintChain(this.client.unanimous, this.registry, this.readFinalBlock);
   }
 
   head(): Promise<number> {
@@ -74,7 +82,7 @@ export class MintChain {
    * up to that block.
    */
   count(wallet: string, at: 'latest' | 'pending' | number): Promise<number> {
-    return this.client.getTransactionCount(wallet, at);
+    return transactionCountOf(this.client, wallet, at);
   }
 
   /** Judges the given transactions of a mint. Receipts that the node does not have are left out. */
@@ -124,7 +132,7 @@ export class MintChain {
   async existsAt(tokenId: string, block: number | 'latest'): Promise<boolean> {
     const data = registryInterface.encodeFunctionData('ownerOf', [`0x${tokenId}`]);
     try {
-      return (await this.client.call({ to: this.registry, data, blockTag: block })) !== '0x';
+      return (await callContract(this.client, { to: this.registry, data }, block)) !== '0x';
     } catch (cause) {
       if (isReverted(cause)) return false;
       throw cause;
@@ -146,17 +154,17 @@ export class MintChain {
     return mined;
   }
 
-  async #mintLogs(fromBlock: number, toBlock: number, tokenIds: readonly string[]): Promise<Log[]> {
+  async #mintLogs(fromBlock: number, toBlock: number, tokenIds: readonly string[]): Promise<ChainLog[]> {
     const topics = [TRANSFER, FROM_NOBODY, null, tokenIds.map((tokenId) => `0x${tokenId}`)];
-    const filter = { address: getAddress(this.registry), topics, fromBlock, toBlock };
-    // Some nodes also give the logs of blocks that a reorganisation removed.
-    return (await this.client.getLogs(filter)).filter(({ removed }) => !removed);
+    const blocks = { fromBlock: toQuantity(fromBlock), toBlock: toQuantity(toBlock) };
+    const filter = { address: this.registry.toLowerCase(), topics, ...blocks };
+    return parseLogs('eth_getLogs', await this.client.send('eth_getLogs', [filter]));
   }
 
   /** The registry's first block. */
   async #genesis(): Promise<number> {
     const data = registryInterface.encodeFunctionData('genesis');
-    return Number(await this.client.call({ to: this.registry, data }));
+    return Number(await callContract(this.client, { to: this.registry, data }));
   }
 }
 
@@ -185,6 +193,6 @@ export function mintTopics(tokenId: string): string[] {
   return [TRANSFER, FROM_NOBODY, `0x${tokenId}`];
 }
 
-function minedBy(log: Pick<Log, 'transactionHash' | 'blockNumber' | 'blockHash'>): MinedMint {
+function minedBy(log: Pick<ChainLog, 'transactionHash' | 'blockNumber' | 'blockHash'>): MinedMint {
   return { txHash: log.transactionHash, block: { number: log.blockNumber, hash: log.blockHash } };
 }

@@ -7,7 +7,7 @@ import { newDeferred, type Deferred } from '../base/waiting';
 import type { Refusal } from '../chain/node-errors';
 import type { TransactionFees } from '../chain/transactions';
 import type { Confirmations, Network } from '../chain/networks';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
 import type { TransactionSigner } from '../keys/transaction-signer';
@@ -134,7 +134,7 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
 
 /** Everything that a queue needs. */
 export interface MintQueueOptions {
-  client: RpcClient;
+  client: Chain;
   network: Network;
   /** When a mint's block is final. */
   confirmations: Confirmations;

@@ -1,7 +1,6 @@
 import type { Time } from '../base/time';
 import { createFinalBlockReading } from '../chain/finality';
-import type { Network } from '../chain/networks';
-import type { RpcClient } from '../chain/rpc-client';
+import { pollingMsOf, type Network } from '../chain/networks';
 import type { MintQueueOptions, MintTiming } from './mint';
 import { MintChain } from './mint-chain';
 import { MintStates } from './mint-states';
@@ -25,7 +24,7 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
     recorder: new MintRecorder({ ...options, states, stopping }),
     terms: new TransactionTerms(options),
     width: new BroadcastWidth(network.local, time),
-    timing: timingFor(client, network),
+    timing: timingFor(network),
   };
 }
 
@@ -33,9 +32,10 @@ export function createQueueParts(options: MintQueueOptions, stopping: AbortSigna
 const LOCAL_POLL_MS = 50;
 
 /** The times for a network. A local node is never behind; others may be behind by a few blocks. */
-function timingFor(client: RpcClient, { blockTimeMs, local }: Network): MintTiming {
+function timingFor(network: Network): MintTiming {
+  const { blockTimeMs, local } = network;
   return {
-    pollMs: local ? LOCAL_POLL_MS : client.pollingInterval,
+    pollMs: local ? LOCAL_POLL_MS : pollingMsOf(network),
     patienceMs: local ? 1_000 : Math.max(3 * blockTimeMs, 15_000),
     presenceMs: local ? 1_000 : Math.max(2 * blockTimeMs, 10_000),
     replaceAfterMs: Math.max(5 * blockTimeMs, 60_000),

@@ -1,5 +1,6 @@
 import { keccak256 } from 'ethers';
 import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
+import { codeAt, estimateGas } from '../chain/read-state';
 import type { Time } from '../base/time';
 import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
@@ -202,9 +203,9 @@ export class TransactionTerms {
   async #estimate(issuance: Issuance): Promise<bigint> {
     const { client, registryAddress, wallet } = this.options;
     // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
-    if ((await client.getCode(registryAddress)) === '0x') throw registryMissing(registryAddress);
+    if ((await codeAt(client, registryAddress)) === '0x') throw registryMissing(registryAddress);
     const call = { from: wallet.address, to: registryAddress, data: mintData(issuance) };
-    const gas = await client.estimateGas(call);
+    const gas = await estimateGas(client, call);
     return (gas * MARGIN) / 100n;
   }
 }

@@ -1,7 +1,8 @@
 import { ZeroAddress, getAddress, isError } from 'ethers';
 import { TitleEscrow__factory, TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { headNumberOf } from '../chain/read-chain';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
+import { runnerOf } from '../chain/read-state';
 import { ChainError } from '../base/errors';
 import { BURN_ADDRESS } from './decode-log';
 import { titleEscrowAddress, type RegistryContracts } from './registry-contracts';
@@ -39,13 +40,13 @@ export interface EscrowState {
  *   error of the node.
  */
 export async function readTokenState(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   tokenId: bigint,
   atBlock?: number,
 ): Promise<TokenState> {
   const block = atBlock ?? (await headNumberOf(client));
-  const registry = TradeTrustTokenStandard__factory.connect(contracts.registry, client);
+  const registry = TradeTrustTokenStandard__factory.connect(contracts.registry, runnerOf(client));
   const owner = await registry.ownerOf(tokenId, { blockTag: block }).catch((cause: unknown) => {
     if (isError(cause, 'CALL_EXCEPTION') && cause.reason === NO_SUCH_TOKEN) return undefined;
     throw cause;
@@ -69,8 +70,8 @@ function stateOf(
   throw new ChainError('TOKEN_OWNER_UNEXPECTED', message);
 }
 
-async function readEscrow(client: RpcClient, address: string, blockTag: number): Promise<EscrowState> {
-  const escrow = TitleEscrow__factory.connect(address, client);
+async function readEscrow(client: Chain, address: string, blockTag: number): Promise<EscrowState> {
+  const escrow = TitleEscrow__factory.connect(address, runnerOf(client));
   const at = { blockTag };
   const [beneficiary, holder, nominee, previousBeneficiary, previousHolder] = await Promise.all([
     escrow.beneficiary(at).then(someone),

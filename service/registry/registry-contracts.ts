@@ -10,8 +10,9 @@ import type { Time } from '../base/time';
 import type { Network } from '../chain/networks';
 import { blockIfThere, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
-import type { RpcClient } from '../chain/rpc-client';
-import { connectNodes } from '../chain/several-nodes';
+import type { Chain } from '../chain/chain';
+import { connectNodes } from '../chain/chain';
+import { codeAt, runnerOf } from '../chain/read-state';
 
 /** The contracts' interfaces, generated from their ABIs. */
 export const registryInterface = TradeTrustTokenStandard__factory.createInterface();
@@ -79,7 +80,7 @@ export type ChainOrigin = Pick<ChainBlock, 'number' | 'hash'>;
  * after a failure, only check that the chain is still the same. A faulty node therefore cannot make the
  * registry look invalid.
  */
-export function createRegistryFinder(client: RpcClient, address: string): () => Promise<RegistryOnChain> {
+export function createRegistryFinder(client: Chain, address: string): () => Promise<RegistryOnChain> {
   let found: RegistryOnChain | undefined;
   return async () => {
     const { number, hash } = found?.origin ?? { number: 0, hash: undefined };
@@ -98,20 +99,21 @@ export function createRegistryFinder(client: RpcClient, address: string): () => 
  * @throws ChainError REGISTRY_INVALID if the contract is not a registry; REGISTRY_MISSING (retryable) if
  *   there is no contract at the address, since it may still be deployed.
  */
-async function findRegistry(client: RpcClient, address: string): Promise<Omit<RegistryOnChain, 'origin'>> {
+async function findRegistry(client: Chain, address: string): Promise<Omit<RegistryOnChain, 'origin'>> {
   // All at one block: a node that lags behind has none, and answers with an error instead of an empty result.
   const at = { blockTag: await headNumberOf(client) };
-  if ((await client.getCode(address, at.blockTag)) === '0x') {
+  if ((await codeAt(client, address, at.blockTag)) === '0x') {
     const remedy = 'Deploy one with `npx hardhat deploy`, or correct TOKEN_REGISTRY_ADDRESS or NET.';
     throw new ChainError('REGISTRY_MISSING', `There is no contract at ${address}. ${remedy}`, {
       remedy,
       retryable: true,
     });
   }
-  const registry = TradeTrustTokenStandard__factory.connect(address, client);
+  const runner = runnerOf(client);
+  const registry = TradeTrustTokenStandard__factory.connect(address, runner);
   const read = async () => {
     const titleEscrowFactory = await registry.titleEscrowFactory(at);
-    const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, client);
+    const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, runner);
     const [implementation, genesis] = await Promise.all([factory.implementation(at), registry.genesis(at)]);
     return { titleEscrowFactory, implementation, genesis };
   };
@@ -137,9 +139,9 @@ function notARegistry(address: string, cause: unknown): ChainError {
 /** A registry and the clients of its chain. */
 export interface ReachedRegistry {
   network: Network;
-  client: RpcClient;
+  client: Chain;
   /** For queries over ranges of logs. */
-  bulkClient: RpcClient;
+  bulkClient: Chain;
   registry: RegistryOnChain;
 }
 
@@ -172,8 +174,8 @@ export async function reachRegistry<T>(
     const isOfLibrary = !(thrown instanceof ServiceError) && codeOf(thrown) !== undefined;
     throw isOfLibrary ? nodeFailed(thrown, urls) : thrown;
   } finally {
-    client.destroy();
-    bulkClient.destroy();
+    client.close();
+    bulkClient.close();
   }
 }
 

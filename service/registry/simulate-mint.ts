@@ -1,6 +1,6 @@
 import { dataLength, dataSlice, isError, makeError } from 'ethers';
 import { isThrottled } from '../chain/node-errors';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import { ChainError } from '../base/errors';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';
 import { registryInterface } from './registry-contracts';
@@ -35,7 +35,7 @@ export function mintData({ beneficiary, holder, tokenId, remark }: MintArguments
  *   reason; RPC_UNREACHABLE when the node cannot be asked.
  */
 export function createMintSimulation(
-  client: RpcClient,
+  client: Chain,
   { registryAddress, walletAddress }: { registryAddress: string; walletAddress: string },
 ): (mint: MintArguments) => Promise<void> {
   return async (mint) => {

@@ -7,11 +7,12 @@ import {
   readAgainWhileItMayPass,
   readBackwards,
   readUpToHead,
-  senderOf,
   type ChainLog,
   type LogRange,
 } from '../chain/read-chain';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
+import { senderOf } from '../chain/read-receipts';
+import { codeAt } from '../chain/read-state';
 import {
   titleEscrowAddress,
   type RegistryContracts,
@@ -55,7 +56,7 @@ export interface TokenHistory {
  */
 export interface HistoryOptions {
   fromBlock?: number;
-  bulkClient?: RpcClient;
+  bulkClient?: Chain;
   onProgress?: (block: number, range: { fromBlock: number; toBlock: number }) => void;
 }
 
@@ -71,7 +72,7 @@ const DELEGATION_BYTES = 23;
  *   node.
  */
 export async function readTokenHistory(
-  client: RpcClient,
+  client: Chain,
   registry: RegistryOnChain,
   tokenId: bigint,
   options: HistoryOptions = {},
@@ -80,7 +81,7 @@ export async function readTokenHistory(
 }
 
 async function readOnce(
-  client: RpcClient,
+  client: Chain,
   { contracts, genesisBlock }: RegistryOnChain,
   tokenId: bigint,
   { fromBlock = genesisBlock, bulkClient = client, onProgress }: HistoryOptions,
@@ -106,7 +107,7 @@ async function readOnce(
 }
 
 async function accountsWithCode(
-  client: RpcClient,
+  client: Chain,
   state: TokenState,
   endorsements: readonly DatedEndorsement[],
 ): Promise<AccountWithCode[]> {
@@ -116,7 +117,7 @@ async function accountsWithCode(
   const found = await pMap(
     accounts,
     async (address): Promise<AccountWithCode | undefined> => {
-      const code = await client.getCode(address);
+      const code = await codeAt(client, address);
       const isDelegation = dataLength(code) === DELEGATION_BYTES && code.startsWith(DELEGATION);
       const delegate = isDelegation ? getAddress(dataSlice(code, 3)) : undefined;
       return code === '0x' ? undefined : { address, delegate };
@@ -126,7 +127,7 @@ async function accountsWithCode(
   return found.filter((one) => one !== undefined);
 }
 
-async function date(client: RpcClient, endorsements: readonly Endorsement[]): Promise<DatedEndorsement[]> {
+async function date(client: Chain, endorsements: readonly Endorsement[]): Promise<DatedEndorsement[]> {
   return pMap(
     endorsements,
     async (endorsement) => {
@@ -157,7 +158,7 @@ export interface TokenLogs {
  * @throws any error of the node for a single block, and when it cannot be reached.
  */
 export async function readTokenLogs(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   tokenId: bigint,
   range: LogRange,
@@ -179,7 +180,7 @@ export async function readTokenLogs(
  * registry's and the factory's events.
  */
 async function logsOfRange(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   tokenId: bigint,
   fromBlock: number,

@@ -13,7 +13,7 @@ import {
   type ChainBlock,
 } from '../chain/read-chain';
 import { isRangeRefused, isThrottled } from '../chain/node-errors';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { ChainOrigin, RegistryContracts } from '../registry/registry-contracts';
@@ -54,7 +54,7 @@ export type Sighting = Tip & { nextBlock: number } & (
 
 /** Options of `followChain`. */
 export interface ChainFollowing {
-  client: RpcClient;
+  client: Chain;
   contracts: RegistryContracts;
   cursor: FeedCursor;
   /** When the feed began. It distinguishes a restarted chain from a node that lags behind. */
@@ -95,7 +95,7 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       cursor = { nextBlock: sighting.nextBlock, kept: keepRead(cursor.kept, sighting.blocks, finalityDepth) };
       // The next blocks are read while the caller stores these. A node that reports new blocks is not asked
       // whether there is one after its newest.
-      const isToldOfMore = client.takeReportedHead !== undefined && sighting.toBlock === sighting.headBlock;
+      const isToldOfMore = client.learned.heads !== undefined && sighting.toBlock === sighting.headBlock;
       const before = isToldOfMore ? alarm.wait(signal) : undefined;
       next = Promise.resolve(before).then(() => nextSighting(options, cursor, false));
       // Its error is thrown when it is awaited, unless the caller fails before that.
@@ -268,7 +268,7 @@ async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean>
  * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
  *   blocks.
  */
-async function findAncestor(client: RpcClient, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
+async function findAncestor(client: Chain, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
   const candidates = kept.filter(({ number }) => number <= head);
   let gone = candidates.length;
   let onChain = -1;
@@ -292,7 +292,7 @@ async function findAncestor(client: RpcClient, kept: readonly KeptBlock[], head:
 }
 
 /** @throws ChainError BLOCK_MISSING (retryable) if the node does not have the block. */
-async function isOnChain(client: RpcClient, { number, hash }: KeptBlock): Promise<boolean> {
+async function isOnChain(client: Chain, { number, hash }: KeptBlock): Promise<boolean> {
   if (hash === undefined) return true;
   return (await existingBlock(client, number)).hash === hash;
 }
@@ -324,10 +324,10 @@ const GROWTH = 1.5;
  * blocks (`newHeads`), but subscriptions can fail silently, so the chain is polled as well. Providers limit
  * calls per day and most registries are idle most of the time: the pause grows as long as nothing happens.
  */
-export function createBlockAlarm(time: Time, client: RpcClient, { shortest, longest }: Pauses) {
+export function createBlockAlarm(time: Time, client: Chain, { shortest, longest }: Pauses) {
   const sleeper = createWakeableSleep(time);
   let pauseMs = shortest;
-  const unsubscribe = client.onNewHead?.(sleeper.wake);
+  const unsubscribe = client.subscribe(sleeper.wake);
   return {
     /**
      * Resolves when the node has reported a block since the last call, when the pause is over, or when the
@@ -344,6 +344,6 @@ export function createBlockAlarm(time: Time, client: RpcClient, { shortest, long
     quicken: () => void (pauseMs = shortest),
     /** Ends the pause, or the next one. */
     wake: sleeper.wake,
-    stop: () => unsubscribe?.(),
+    stop: () => unsubscribe(),
   };
 }

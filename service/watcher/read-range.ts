@@ -14,7 +14,7 @@ import {
   type TransactionInBlock,
 } from '../chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
-import type { RpcClient } from '../chain/rpc-client';
+import type { Chain } from '../chain/chain';
 import { ChainError, codeOf } from '../base/errors';
 import { isBlockAbsent, isParameterRefused, isThrottled, nodeErrorOf } from '../chain/node-errors';
 import { type RegistryContracts } from '../registry/registry-contracts';
@@ -61,7 +61,7 @@ const UNKNOWN_BLOCK = `0x${'0'.repeat(63)}1`;
  *   event that the logs of its block lack.
  */
 export async function readRange(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   first: ChainBlock,
   last: ChainBlock,
@@ -87,7 +87,7 @@ export async function readRange(
 
 /** `lacking`: an event that a receipt has, and the answer to `eth_getLogs` does not. */
 async function readLogs(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   first: ChainBlock,
   last: ChainBlock,
@@ -120,7 +120,7 @@ async function readLogs(
  * @throws ChainError RECEIPT_MISSING (retryable)
  */
 export async function readByReceipts(
-  client: RpcClient,
+  client: Chain,
   contracts: RegistryContracts,
   block: ChainBlock,
 ): Promise<RangeRead> {
@@ -142,7 +142,7 @@ function missing({ transactionHash }: TransactionInBlock): never {
  * Reads the matching logs twice and compares the answers. Providers behind a load balancer sometimes omit
  * logs, and an omitted log would never be read. With several nodes, the second answer is another node's.
  */
-async function readTwice(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
+async function readTwice(client: Chain, filter: LogFilter): Promise<ChainLog[]> {
   if (isOfSeveralNodes(client)) return logsOf(client, filter);
   for (let reading = 1; reading <= READINGS; reading++) {
     const [logs, again] = await Promise.all([logsOf(client, filter), logsOf(client, filter)]);
@@ -183,33 +183,30 @@ function isInBloom(bloom: Buffer, word: string): boolean {
   });
 }
 
-/** Whether the node of a client refuses to give the logs of a block that it does not have. */
-const refusing = new WeakMap<RpcClient, boolean>();
-
 /**
  * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
  * until its answer is clear. If a node does not refuse, an answer without logs may mean that it is behind.
  */
-export async function refusesUnknownBlocks(client: RpcClient): Promise<boolean> {
-  const known = refusing.get(client);
-  if (known !== undefined) return known;
+export async function refusesUnknownBlocks(client: Chain): Promise<boolean> {
+  const { learned } = client;
+  if (learned.refusesUnknownBlocks !== undefined) return learned.refusesUnknownBlocks;
   try {
     await logsOf(client, { blockHash: UNKNOWN_BLOCK, topics: ESCROW_TOPICS });
-    refusing.set(client, false);
+    learned.refusesUnknownBlocks = false;
     return false;
   } catch (error) {
     const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
     if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
     // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
     if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
-      refusing.set(client, true);
+      learned.refusesUnknownBlocks = true;
     return true;
   }
 }
 
 const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
 
-async function transactionsIn(client: RpcClient, blockHash: string): Promise<TransactionInBlock[]> {
+async function transactionsIn(client: Chain, blockHash: string): Promise<TransactionInBlock[]> {
   const hashes = await transactionsOf(client, blockHash);
   return hashes.map((transactionHash) => ({ transactionHash, blockHash }));
 }
@@ -221,10 +218,7 @@ async function transactionsIn(client: RpcClient, blockHash: string): Promise<Tra
  * Nodes index transactions by hash for about a year only (geth's `--history.transactions`). For a transaction
  * that the node does not find, all logs of its block are read.
  */
-async function logsOfTransactions(
-  client: RpcClient,
-  wanted: readonly TransactionInBlock[],
-): Promise<ChainLog[]> {
+async function logsOfTransactions(client: Chain, wanted: readonly TransactionInBlock[]): Promise<ChainLog[]> {
   const transactions = [...new Map(wanted.map((one) => [transactionIn(one), one])).values()];
   const receipts = await receiptLogsOf(client, transactions);
   const unknown = transactions.filter((one) => !receipts.has(transactionIn(one)));
@@ -266,7 +260,7 @@ function leftOut({ index, blockNumber, transactionHash }: ChainLog): ChainError 
  * @param logs all logs of every transaction with a decoded log, in order within each transaction.
  */
 async function eventsOf(
-  client: RpcClient,
+  client: Chain,
   decoded: readonly DecodedLog[],
   blocks: readonly ChainBlock[],
   logs: readonly ChainLog[],
@@ -297,7 +291,7 @@ async function eventsOf(
 }
 
 /** The place in its block of each log of a block, by its name, from all receipts. */
-async function countLogs(client: RpcClient, blockHash: string): Promise<ReadonlyMap<string, number>> {
+async function countLogs(client: Chain, blockHash: string): Promise<ReadonlyMap<string, number>> {
   const transactions = await transactionsIn(client, blockHash);
   const logs = await logsOfTransactions(client, transactions);
   const inOrder = transactions.flatMap(({ transactionHash: of }) =>
@@ -329,7 +323,7 @@ function withoutPlace({ transactionHash }: TransactionInBlock): never {
  * changed since the logs were read. Ascending.
  */
 async function blocksOf(
-  client: RpcClient,
+  client: Chain,
   decoded: readonly DecodedLog[],
   first: ChainBlock,
   last: ChainBlock,

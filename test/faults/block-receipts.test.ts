@@ -10,9 +10,8 @@ import {
 } from '../helpers/chain/rpc-proxy';
 import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { whileFollowing, whileFollowingThroughProxy } from '../helpers/processes/followed-registry';
-import { findNetwork, type Network } from '../../service/chain/networks';
 import { receiptLogsOf } from '../../service/chain/read-receipts';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { connectNode } from '../../service/chain/chain';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 
 const OF_BLOCK = 'eth_getBlockReceipts';
@@ -30,8 +29,6 @@ interface Receipt {
   transactionHash: string;
   logs: { data: string; topics: string[] }[];
 }
-
-const NETWORK = findNetwork('31337') as Network;
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -147,7 +144,7 @@ describe('the receipts of a block with many mints', () => {
     async function logsThrough(answerer: Answerer, socketUrl?: string) {
       const proxy = await startRpcProxy(local.node.url, answerer);
       const time = new VirtualTime();
-      const client = createRpcClient(socketUrl ?? proxy.url, NETWORK, time, 'bulk');
+      const client = connectNode(socketUrl ?? proxy.url, time, 'bulk');
       tellOfRequests(client, time);
       const logs: unknown[] = [];
       try {
@@ -162,7 +159,7 @@ describe('the receipts of a block with many mints', () => {
         );
         return { logs, asked: new Set(asked).size };
       } finally {
-        client.destroy();
+        client.close();
         await proxy.close();
       }
     }

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
-import { createRpcClient } from '../../service/chain/rpc-client';
-import { findNetwork, type Network } from '../../service/chain/networks';
+import { connectNode } from '../../service/chain/chain';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
@@ -37,9 +36,9 @@ describe('a node without block 0', () => {
   const local = localSetupOfSuite();
   let firstBlock: number;
   before(async () => {
-    const client = createRpcClient(local.node.url, findNetwork('31337') as Network, systemTime);
+    const client = connectNode(local.node.url, systemTime);
     firstBlock = (await createRegistryFinder(client, local.registryAddress)()).genesisBlock;
-    client.destroy();
+    client.close();
   });
 
   /** Mints, and waits for the events. */

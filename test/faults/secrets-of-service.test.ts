@@ -5,8 +5,7 @@ import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { freePort } from '../../devnet/place';
-import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { connectNode } from '../../service/chain/chain';
 import { messageOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import { secretMasker } from '../../service/base/mask-secrets';
@@ -197,14 +196,13 @@ describe('the service with secrets in its settings', () => {
   ] as const)
     it(`reveals no secret when ${what}`, async () => {
       echo.fail(mode);
-      const [network] = NETWORKS;
       const time = VirtualTime.ofRequests();
       for (const use of ['single', 'bulk'] as const) {
-        const client = createRpcClient(nodeUrl(echo.port), network as Network, time, use);
+        const client = connectNode(nodeUrl(echo.port), time, use);
         const error: unknown = await time.settled(
           client.send('eth_chainId', []).catch((thrown: unknown) => thrown),
         );
-        client.destroy();
+        client.close();
         expect(String(error)).to.contain(`server response ${status}`).and.to.contain('/v3/[secret]');
         expect(tracesOf(secrets, inspect(error, { depth: null }))).to.deep.equal([]);
       }

@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { networkOfChain } from '../../service/chain/networks';
 import { existingBlock } from '../../service/chain/read-chain';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
-import { connectClients } from '../../service/chain/several-nodes';
+import { connectNode, type Chain } from '../../service/chain/chain';
+import { connectSeveral } from '../../service/chain/chain';
 import { eventIdOf } from '../../service/events/cloud-event';
 import { createRegistryFinder, type RegistryContracts } from '../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { readByReceipts, readRange } from '../../service/watcher/read-range';
 import { BatchAccount__factory, TitleEscrow__factory } from '../../typechain-types';
+import { createNode } from '../../service/chain/node';
 import {
   EVENTS_OF_A_MINT,
   historyOf,
@@ -36,7 +37,7 @@ const OPERATIONS = 30;
 
 describe('the logs of a node that counts them in its own way', () => {
   const local = localSetupOfSuite();
-  let direct: RpcClient;
+  let direct: Chain;
   let contracts: RegistryContracts;
   let first = 0;
   let last = 0;
@@ -44,7 +45,7 @@ describe('the logs of a node that counts them in its own way', () => {
   let batch: { address: string; tokens: MintedToken[] };
 
   before(async () => {
-    direct = createRpcClient(local.node.url, NETWORK, systemTime, 'bulk');
+    direct = connectNode(local.node.url, systemTime, 'bulk');
     ({ contracts } = await createRegistryFinder(direct, local.registryAddress)());
     first = (await local.client.getBlockNumber()) + 1;
     const deployed = await new BatchAccount__factory(await local.client.getSigner(0)).deploy();
@@ -56,7 +57,7 @@ describe('the logs of a node that counts them in its own way', () => {
     last = await local.client.getBlockNumber();
   });
 
-  after(() => direct.destroy());
+  after(() => direct.close());
 
   /** Two transactions of one block. Each has the same two logs three times. */
   async function nominateAgainAndAgain(): Promise<void> {
@@ -80,7 +81,7 @@ describe('the logs of a node that counts them in its own way', () => {
       renumber(method, await forward(), { logs, receipts }, asking(local.node.url));
 
   /** The events of all blocks, read at once, block by block, and from receipts alone. */
-  async function readEachWay(client: RpcClient): Promise<RegistryEvent[][]> {
+  async function readEachWay(client: Chain): Promise<RegistryEvent[][]> {
     const at = (number: number) => existingBlock(client, number);
     const whole = await readRange(client, contracts, await at(first), await at(last));
     const single: RegistryEvent[] = [];
@@ -101,7 +102,7 @@ describe('the logs of a node that counts them in its own way', () => {
       for (const receipts of ['block', 'transaction'] as const) {
         if (logs === 'none') continue;
         await using proxy = await startRpcProxy(local.node.url, counting(logs, receipts));
-        const client = createRpcClient(proxy.url, NETWORK, systemTime, 'bulk');
+        const client = connectNode(proxy.url, systemTime, 'bulk');
         for (const events of await readEachWay(client)) {
           // The index of a block's only transaction cannot be checked, and nothing depends on it.
           const ordered = logs === 'answer' ? events.map(withoutIndex) : events;
@@ -110,7 +111,7 @@ describe('the logs of a node that counts them in its own way', () => {
           const places = events.map(({ blockNumber, blockLogIndex }) => `${blockNumber}/${blockLogIndex}`);
           expect(new Set(places).size).to.equal(events.length);
         }
-        client.destroy();
+        client.close();
       }
   });
 
@@ -122,13 +123,10 @@ describe('the logs of a node that counts them in its own way', () => {
       [proxy.url, local.node.url],
       [proxy.url, other.url],
     ]) {
-      const nodes = urls.map((name) => ({
-        name,
-        client: createRpcClient(name, NETWORK, systemTime, 'bulk'),
-      }));
-      const { client } = connectClients(nodes, NETWORK, systemTime);
+      const nodes = urls.map((url) => createNode(url, systemTime, 'bulk'));
+      const { client } = connectSeveral(nodes, NETWORK, systemTime);
       for (const events of await readEachWay(client)) expect(events).to.deep.equal(expected);
-      client.destroy();
+      client.close();
     }
   });
 

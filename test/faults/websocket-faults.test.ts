@@ -4,8 +4,8 @@ import { freePort } from '../../devnet/place';
 import { messageOf } from '../../service/base/errors';
 import { newDeferred } from '../../service/base/waiting';
 import { headOf } from '../../service/chain/read-chain';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
-import { findNetwork, type Network } from '../../service/chain/networks';
+import { connectNode, type Chain } from '../../service/chain/chain';
+import { headNumberOf } from '../../service/chain/read-chain';
 import { broadcast } from '../../service/chain/transactions';
 import { simulationFailed } from '../../service/registry/simulate-mint';
 import { eventually } from '../helpers/eventually';
@@ -99,11 +99,11 @@ describe('the service with a node over WebSocket', () => {
 
   it('shares one connection between requests that come while it opens', () =>
     throughTcp(async (proxy, url) => {
-      const client = createRpcClient(url, findNetwork('31337') as Network, systemTime);
-      stopLater('the client', () => client.destroy());
-      await Promise.all(Array.from({ length: 5 }, () => client.getBlockNumber()));
+      const client = connectNode(url, systemTime);
+      stopLater('the client', () => client.close());
+      await Promise.all(Array.from({ length: 5 }, () => headNumberOf(client)));
       expect(proxy.cut()).to.equal(1);
-      await eventually('a new connection', () => client.getBlockNumber().then(Boolean, () => false));
+      await eventually('a new connection', () => headNumberOf(client).then(Boolean, () => false));
       expect(proxy.cut()).to.equal(1);
     }));
 
@@ -123,7 +123,7 @@ describe('the service with a node over WebSocket', () => {
       const client = patientClient(front.url);
       const open: Promise<unknown>[] = [
         client.send('eth_call', [{}, 'latest']).catch((thrown: unknown) => thrown),
-        client.getBlockNumber().catch((thrown: unknown) => thrown),
+        headNumberOf(client).catch((thrown: unknown) => thrown),
         broadcast(client, '0x02').then((outcome) => 'cause' in outcome && outcome),
       ];
       let ended = 0;
@@ -145,8 +145,8 @@ describe('the service with a node over WebSocket', () => {
       const proxy = await startRpcProxy(local.node.url, () => (isHanging ? hanging : 'none'));
       const front = await startSocketFront(proxy.url);
       const client = patientClient(front.url);
-      const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
-      const open = [client.send('eth_chainId', []), client.getBlockNumber()];
+      const told = new Promise<void>((resolve) => client.subscribe(() => resolve()));
+      const open = [client.send('eth_chainId', []), headNumberOf(client)];
       await eventually('they are asked', () => proxy.calls.includes('eth_blockNumber'));
       isHanging = false;
       front.say({ jsonrpc: '2.0', id, error });
@@ -160,9 +160,9 @@ describe('the service with a node over WebSocket', () => {
     const answered = newDeferred<'none'>();
     const proxy = await startRpcProxy(local.node.url, () => answered.promise);
     const front = await startSocketFront(proxy.url);
-    const client = createRpcClient(front.url, findNetwork('31337') as Network, systemTime);
-    stopLater('the client', () => client.destroy());
-    const head = client.getBlockNumber();
+    const client = connectNode(front.url, systemTime);
+    stopLater('the client', () => client.close());
+    const head = headNumberOf(client);
     await eventually('it is asked', () => proxy.calls.includes('eth_blockNumber'));
     front.say({ jsonrpc: '2.0', id: 2 ** 31 - 1, error: { code: -32601, message: 'no subscriptions' } });
     answered.resolve('none');
@@ -173,11 +173,11 @@ describe('the service with a node over WebSocket', () => {
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);
     const front = await startSocketFront(proxy.url);
-    const client = createRpcClient(front.url, findNetwork('31337') as Network, systemTime);
-    stopLater('the client', () => client.destroy());
+    const client = connectNode(front.url, systemTime);
+    stopLater('the client', () => client.close());
     const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
     const reported = async (head: unknown) => {
-      const told = new Promise<void>((resolve) => client.onNewHead?.(resolve));
+      const told = new Promise<void>((resolve) => client.subscribe(() => resolve()));
       front.report(head);
       await told;
     };
@@ -204,8 +204,8 @@ function widthOf(filter: unknown): number {
 }
 
 /** Its requests end by the node's words, not by the time. */
-function patientClient(url: string): RpcClient {
-  const client = createRpcClient(url, findNetwork('31337') as Network, systemTime, 'single', 2 ** 31 - 1);
-  stopLater('the client', () => client.destroy());
+function patientClient(url: string): Chain {
+  const client = connectNode(url, systemTime, 'single', 2 ** 31 - 1);
+  stopLater('the client', () => client.close());
   return client;
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { id as keccakOfText } from 'ethers';
 import { systemTime } from '../../service/base/time';
-import { createRpcClient } from '../../service/chain/rpc-client';
-import { NETWORKS, type Network } from '../../service/chain/networks';
+import { connectNode } from '../../service/chain/chain';
+import { runnerOf } from '../../service/chain/read-state';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { ADMIN_ROLE, readRoles, type RolesSource } from '../../cli/registry-admin/roles';
 import { codeOf } from '../../service/base/errors';
@@ -14,7 +14,6 @@ import { stopLater } from '../helpers/resources';
 import { VirtualTime } from '../helpers/virtual-time';
 import { createLocalSetup, DEPLOYER, type LocalSetup } from '../helpers/chain/local-setup';
 
-const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const KEY = 'c0ffee00c0ffee00c0ffee00c0ffee00';
 const SUBMISSION = 'eth_sendRawTransaction';
 
@@ -23,7 +22,7 @@ describe('a registry admin command, when calls fail', () => {
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
   let url: string;
-  let client: ReturnType<typeof createRpcClient>;
+  let client: ReturnType<typeof connectNode>;
   let source: RolesSource;
   let time: VirtualTime;
   const accounts: string[] = [];
@@ -36,13 +35,13 @@ describe('a registry admin command, when calls fail', () => {
     registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, signer);
     proxy = await startRpcProxy(local.node.url);
     url = `${proxy.url}/v3/${KEY}`;
-    client = createRpcClient(proxy.url, LOCAL, systemTime);
-    stopLater('the client', () => client.destroy());
+    client = connectNode(proxy.url, systemTime);
+    stopLater('the client', () => client.close());
     source = {
       client,
       bulkClient: client,
       registry: await createRegistryFinder(client, local.registryAddress)(),
-      contract: TradeTrustTokenStandard__factory.connect(local.registryAddress, client),
+      contract: TradeTrustTokenStandard__factory.connect(local.registryAddress, runnerOf(client)),
     };
   });
 

@@ -1,9 +1,16 @@
 import type { HardhatEthersSigner } from '@nomicfoundation/hardhat-ethers/signers';
 import { takeSnapshot, type SnapshotRestorer } from '@nomicfoundation/hardhat-toolbox/network-helpers';
 import { expect } from 'chai';
-import { ZeroAddress, hexlify, type JsonRpcProvider, type TransactionReceipt } from 'ethers';
+import {
+  ZeroAddress,
+  hexlify,
+  type BlockTag,
+  type JsonRpcProvider,
+  type TransactionReceipt,
+  type TransactionRequest,
+} from 'ethers';
 import { installContracts } from '../../devnet/local-chain';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
 import { possibleOperations } from '../../service/token/possible-operations';
 import { readTokenState } from '../../service/registry/read-token-state';
 import { decodeLog } from '../../service/registry/decode-log';
@@ -15,6 +22,7 @@ import {
   type TitleEscrowFactory,
   type TradeTrustTokenStandard,
 } from '../../typechain-types';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { hre } from '../helpers/chain/in-process-chain';
 import { callOf, callOfPause } from '../helpers/chain/random-lifecycles';
 import {
@@ -59,7 +67,7 @@ describe('docs/states.md', function () {
   let registry: TradeTrustTokenStandard;
   let factory: TitleEscrowFactory;
   let contracts: RegistryContracts;
-  let client: RpcClient;
+  let client: Chain;
   let persons: string[];
   /** Keyed by address, or by the role of the registry that is the account's only one. */
   let signers: Map<string, HardhatEthersSigner>;
@@ -69,12 +77,17 @@ describe('docs/states.md', function () {
   before(async () => {
     snapshot = await takeSnapshot();
     await deploy();
+    const { provider } = hre.ethers;
     contracts = {
       registry: (await registry.getAddress()).toLowerCase(),
       titleEscrowFactory: (await factory.getAddress()).toLowerCase(),
       titleEscrowImplementation: (await factory.implementation()).toLowerCase(),
     };
-    client = registry.runner?.provider as RpcClient;
+    client = chainOf((method, params) => {
+      if (method !== 'eth_call') return provider.send(method, [...params]);
+      const [call, blockTag] = params as [TransactionRequest, BlockTag];
+      return provider.call({ ...call, blockTag });
+    });
     reached = exploreStates(persons);
   });
 

@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { NETWORKS, type Network } from '../../service/chain/networks';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../service/chain/chain';
 import { encryptRemark } from '../../service/issuance/remarks';
 import { endorsementsOf } from '../../service/token/endorsement-chain';
 import { readTokenHistory, readTokenLogs, type TokenHistory } from '../../service/token/read-token-history';
@@ -20,7 +19,6 @@ import { stopLater } from '../helpers/resources';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { VirtualTime } from '../helpers/virtual-time';
 
-const LOCAL = NETWORKS.find(({ chainId }) => chainId === 31337) as Network;
 const REMARK = 'shipped on board, Ünïcödé 提单';
 
 /** How a provider refuses a range. */
@@ -34,7 +32,7 @@ describe('the endorsement chain of a token', () => {
   let file: string;
   let tokenId: bigint;
   let life: Operation[];
-  let client: RpcClient;
+  let client: Chain;
   let proxy: RpcProxy;
   let registry: RegistryOnChain;
   const accounts: string[] = [];
@@ -58,8 +56,8 @@ describe('the endorsement chain of a token', () => {
     life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
     proxy = await startRpcProxy(local.node.url);
     time = VirtualTime.ofRequests();
-    client = createRpcClient(proxy.url, LOCAL, time);
-    stopLater('the client', () => client.destroy());
+    client = connectNode(proxy.url, time);
+    stopLater('the client', () => client.close());
     registry = await createRegistryFinder(client, local.registryAddress)();
   });
 
@@ -207,14 +205,14 @@ describe('the endorsement chain of a token', () => {
   });
 
   describe('read from a faulty provider', () => {
-    let bulkClient: RpcClient;
+    let bulkClient: Chain;
     let transferred: MintedToken;
 
     const newToken = (): Promise<MintedToken> => mintDirectly(local, accounts[1]!);
 
     before(async () => {
-      bulkClient = createRpcClient(proxy.url, LOCAL, time, 'bulk');
-      stopLater('the client for many calls', () => bulkClient.destroy());
+      bulkClient = connectNode(proxy.url, time, 'bulk');
+      stopLater('the client for many calls', () => bulkClient.close());
       transferred = await newToken();
       await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });
       await transferHolder(local, transferred, { from: accounts[2]!, to: accounts[3]! });

@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import timersPromises from 'node:timers/promises';
 import { systemTime, type Time } from '../../service/base/time';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
 import type { RpcNode } from '../../service/chain/node';
 import type { Database } from '../../service/database/database';
 import { stopLater } from './resources';
@@ -279,8 +279,8 @@ function standStillForRequests(time: VirtualTime): () => void {
 }
 
 /** Stops virtual time while a request of the client is running. */
-export function tellOfRequests(client: RpcClient, time: VirtualTime): void {
-  const { transport } = (client as RpcClient & { node: RpcNode }).node;
+export function tellOfRequests(client: Chain, time: VirtualTime): void {
+  const { transport } = (client as Chain & { node: RpcNode }).node;
   const send = transport.send.bind(transport);
   transport.send = (payload) => time.real(send(payload));
 }

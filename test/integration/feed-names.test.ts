@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
 import { openFeed } from '../../service/outbox/feeds';
 import { nameFeed } from '../../service/watcher/follow-registry';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { describeOnEngines } from '../helpers/database/engines';
 import { hashOf, record, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
@@ -10,7 +11,7 @@ const GENESIS = 3;
 const CONTRACTS = { registry: '0x', titleEscrowFactory: '0x', titleEscrowImplementation: '0x' };
 
 /** A node of a branch, with the blocks of a range. */
-function nodeOf(branch: string, oldest: number, head: number): RpcClient {
+function nodeOf(branch: string, oldest: number, head: number): Chain {
   const send = async (method: string, [block]: readonly unknown[]): Promise<unknown> => {
     if (method === 'eth_blockNumber') return toQuantity(head);
     const number = block === 'latest' ? head : Number(block);
@@ -19,7 +20,7 @@ function nodeOf(branch: string, oldest: number, head: number): RpcClient {
     const parentHash = hashOf(number - 1, branch);
     return { number: toQuantity(number), hash, parentHash, timestamp: '0x1', logsBloom: '0x' };
   };
-  return { send } as Partial<RpcClient> as RpcClient;
+  return chainOf(send);
 }
 
 describeOnEngines('the feed of a registry', (on) => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import type { Chain } from '../../service/chain/chain';
 import { createBlockAlarm } from '../../service/watcher/follow-chain';
 import { VirtualTime } from '../helpers/virtual-time';
 import { seededRandom } from '../helpers/seeded-random';
@@ -14,7 +14,7 @@ describe('the block alarm', () => {
     return time.during(seededRandom(1), play);
   };
   const alarmOf = (client: object, pauses: typeof LONG) =>
-    createBlockAlarm(time, client as RpcClient, pauses);
+    createBlockAlarm(time, { subscribe: () => () => undefined, ...client } as unknown as Chain, pauses);
 
   async function pauseOf(
     alarm: ReturnType<typeof createBlockAlarm>,
@@ -40,7 +40,7 @@ describe('the block alarm', () => {
     during(async () => {
       let tell = (): void => undefined;
       const alarm = alarmOf(
-        { onNewHead: (listener: () => void) => ((tell = listener), () => undefined) },
+        { subscribe: (listener: () => void) => ((tell = listener), () => undefined) },
         LONG,
       );
       tell();

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { findNetwork, type Network } from '../../service/chain/networks';
 import { isThrottled, nodeErrorOf } from '../../service/chain/node-errors';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../service/chain/chain';
 import { serve } from '../helpers/http-server';
 import { tellOfRequests, VirtualTime } from '../helpers/virtual-time';
 import { owned } from '../helpers/resources';
@@ -11,12 +10,12 @@ import { owned } from '../helpers/resources';
 /** Asks a provider that answers so. In virtual time: after a refusal, the pace is one request a second. */
 async function withClient<T>(
   listener: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  ask: (client: RpcClient) => Promise<T>,
+  ask: (client: Chain) => Promise<T>,
 ): Promise<T> {
   await using server = await serve((request, response) => void listener(request, response));
   const time = new VirtualTime();
-  const made = createRpcClient(server.url, findNetwork('amoy') as Network, time, 'bulk');
-  await using client = owned('client', made, 'destroy');
+  const made = connectNode(server.url, time, 'bulk');
+  await using client = owned('client', made, 'close');
   tellOfRequests(client, time);
   return await time.settled(ask(client));
 }
@@ -68,7 +67,7 @@ describe('calls in batches', () => {
       const results: unknown[] = [];
       for (let time = 0; time < times; time++) {
         const params = numbers.map((number) => [number]);
-        results.push(...((await client.sendBatches?.('double', params)) ?? []));
+        results.push(...(await client.sendBatch('double', params)));
       }
       return results;
     });

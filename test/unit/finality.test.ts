@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash } from 'ethers';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { readConfirmations, type Confirmations } from '../../service/chain/networks';
-import type { RpcClient } from '../../service/chain/rpc-client';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { errorOf } from '../helpers/error-of';
 
 const AMOY = { name: 'amoy', confirmations: 32 };
@@ -13,14 +13,14 @@ type Answer = number | null | Error;
 /** Reads the final block of a node that gives these answers, and counts the calls. */
 function reading(confirmations: Confirmations, answers: Answer[]) {
   const asked: unknown[] = [];
-  const send = async (_method: string, [block]: unknown[]): Promise<unknown> => {
+  const send = async (_method: string, [block]: readonly unknown[]): Promise<unknown> => {
     asked.push(block);
     const answer = answers.shift() ?? null;
     if (answer instanceof Error) throw answer;
     if (answer === null) return null;
     return { number: toQuantity(answer), hash: ZeroHash, parentHash: ZeroHash, timestamp: '0x1' };
   };
-  return { asked, read: createFinalBlockReading({ send } as unknown as RpcClient, AMOY, confirmations) };
+  return { asked, read: createFinalBlockReading(chainOf(send), AMOY, confirmations) };
 }
 
 function nodeError(code: number, message: string): Error {

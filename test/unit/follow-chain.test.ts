@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
-import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { eventually } from '../helpers/eventually';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;
@@ -53,7 +53,7 @@ function sightings(
   signal: AbortSignal,
 ): AsyncGenerator<Sighting> {
   return followChain({
-    client: { send } as unknown as RpcClient,
+    client: chainOf(send),
     contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
     cursor: { nextBlock: 1, kept: [] },
     origin: { number: 0, hash: ZeroHash },

@@ -6,8 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { isError } from 'ethers';
 import { systemTime, type Time } from '../../service/base/time';
-import { findNetwork, type Network } from '../../service/chain/networks';
-import { createRpcClient, type RpcClient } from '../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../service/chain/chain';
 import { isRangeRefused, nodeErrorOf } from '../../service/chain/node-errors';
 import { LARGEST_ANSWER_BYTES } from '../../service/chain/transport';
 import { eventually } from '../helpers/eventually';
@@ -23,7 +22,7 @@ const LONG_MS = 60_000;
 describe('the RPC client over HTTP', () => {
   let server: TestServer;
   let open: Set<Socket>;
-  let client: RpcClient;
+  let client: Chain;
 
   async function serve(
     listener: RequestListener,
@@ -40,10 +39,10 @@ describe('the RPC client over HTTP', () => {
     client = clientOf('/v3?key=1', timeoutMs, time);
   }
 
-  function clientOf(path: string, timeoutMs: number, time: Time = systemTime): RpcClient {
+  function clientOf(path: string, timeoutMs: number, time: Time = systemTime): Chain {
     const url = `${server.url.replace('//', '//user:key@')}${path}`;
-    const made = createRpcClient(url, findNetwork('31337') as Network, time, 'single', timeoutMs);
-    return owned(`client of ${path}`, made, 'destroy');
+    const made = connectNode(url, time, 'single', timeoutMs);
+    return owned(`client of ${path}`, made, 'close');
   }
 
   const asked = (method = 'eth_chainId'): Promise<unknown> =>

@@ -1,9 +1,9 @@
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { makeError } from 'ethers';
 import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { broadcast } from '../../service/chain/transactions';
-import type { RpcClient } from '../../service/chain/rpc-client';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
 import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
@@ -132,7 +132,7 @@ describe('the decisions of the mint queue', () => {
             if (method !== 'eth_sendRawTransaction') return known;
             throw error;
           };
-          expect(await broadcast({ send } as unknown as RpcClient, '0x02')).to.include({ state });
+          expect(await broadcast(chainOf(send), '0x02')).to.include({ state });
         }
     });
 

@@ -2,11 +2,9 @@ import { devNull } from 'node:os';
 import { constants } from '@tradetrust-tt/token-registry';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
-import { systemTime } from '../../service/base/time';
 import { addressLink, transactionLink } from '../../cli/transactions';
 import { checkNode, hardhatNetworks, networkOf } from '../../deploy/networks';
 import { publishedContractsOf } from '../../deploy/published-contracts';
-import { createRpcClient } from '../../service/chain/rpc-client';
 import { NETWORKS, findNetwork, type Network } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config/config';
 import { gasStationUrlOf, rpcUrlsOf } from '../../service/config/settings';
@@ -30,14 +28,6 @@ describe('networks', () => {
     const { Deployer, TitleEscrowFactory, TokenImplementation } = constants.contractAddress;
     for (const chainId of [Deployer, TitleEscrowFactory, TokenImplementation].flatMap(Object.keys)) {
       expect(findNetwork(chainId), chainId).not.to.equal(undefined);
-    }
-  });
-
-  it('have their fees estimated by the node, not by a plugin of ethers', () => {
-    for (const network of NETWORKS) {
-      const client = createRpcClient('http://127.0.0.1:9', network, systemTime);
-      expect(client._network.plugins, network.name).to.deep.equal([]);
-      client.destroy();
     }
   });
 

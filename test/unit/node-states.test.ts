@@ -45,7 +45,7 @@ const withStates = (count: number, act: (held: Held) => Promise<void>): Promise<
 /** Asks a node. The result grows with its vote, and with whether it is given up when it is late. */
 function ask({ states }: Held, node: FakeNode | undefined, method = 'eth_gasPrice'): unknown[] {
   const told: unknown[] = [];
-  states.ask(node!, () => node!.client.send(method, []), {
+  states.ask(node!, () => node!.send(method, []), {
     isLong: method === 'eth_getLogs',
     onVote: ({ kind }: Vote) => told.push(kind),
     onLate: (isGivenUp) => told.push(isGivenUp ? 'given up' : 'late'),

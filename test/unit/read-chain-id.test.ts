@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findNetwork, type Network } from '../../service/chain/networks';
 import { readChainId } from '../../service/chain/reach-node';
-import { createRpcClient } from '../../service/chain/rpc-client';
+import { connectNode } from '../../service/chain/chain';
 import type { ServiceError } from '../../service/base/errors';
 import { rpcUrlsOf } from '../../service/config/settings';
 import { errorOf } from '../helpers/error-of';
@@ -19,7 +19,7 @@ describe('reading the chain id of a node', () => {
     await using server = await serve((_request, response) => response.writeHead(status).end(body));
     // After a refusal, the pace is one request a second.
     const time = new VirtualTime();
-    await using client = owned('client', createRpcClient(server.url, network, time, 'bulk'), 'destroy');
+    await using client = owned('client', connectNode(server.url, time, 'bulk'), 'close');
     tellOfRequests(client, time);
     return await time.settled(errorOf(readChainId(client, url, network)));
   }

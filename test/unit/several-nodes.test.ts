@@ -3,7 +3,7 @@ import { makeError } from 'ethers';
 import { createFinalBlockReading, type FinalBlockReading } from '../../service/chain/finality';
 import { LATE_MS } from '../../service/chain/reach-node';
 import { blocksAt } from '../../service/chain/read-chain';
-import { connectClients } from '../../service/chain/several-nodes';
+import { connectSeveral } from '../../service/chain/chain';
 import { AMOY, type FakeNode, type TagAnswer, withFakeNodes } from '../helpers/chain/fake-nodes';
 
 function nodeError(code: number, message: string): Error {
@@ -23,10 +23,10 @@ function withAnswers(
 ): Promise<void> {
   return withFakeNodes(answers.length, async (nodes, time) => {
     give(nodes, answers);
-    const { client, checkChain } = connectClients(nodes, AMOY, time);
+    const { client, checkChain } = connectSeveral(nodes, AMOY, time);
     await checkChain();
     await act(createFinalBlockReading(client, AMOY, 'finalized'), nodes, () => time.now());
-    client.destroy();
+    client.close();
   });
 }
 
@@ -138,23 +138,23 @@ describe('the final block of several nodes', () => {
 describe('the newest block of several nodes', () => {
   it('is that of a slow third node if one of the two others is far behind', () =>
     withFakeNodes(3, async (nodes, time) => {
-      const { client, checkChain } = connectClients(nodes, AMOY, time);
+      const { client, checkChain } = connectSeveral(nodes, AMOY, time);
       await checkChain();
       nodes[0]!.head = 50;
       nodes[2]!.latencyMs = 1_500;
       expect(await client.send('eth_blockNumber', [])).to.equal('0x64');
       nodes[0]!.head = 98;
       expect(await client.send('eth_blockNumber', [])).to.equal('0x62');
-      client.destroy();
+      client.close();
     }));
 
   it('is not compared again once the client is closed', () =>
     withFakeNodes(3, async (nodes, time) => {
-      const { client, checkChain } = connectClients(nodes, AMOY, time);
+      const { client, checkChain } = connectSeveral(nodes, AMOY, time);
       await checkChain();
       nodes[0]!.head = 50;
       const asking = client.send('eth_blockNumber', []);
-      client.destroy();
+      client.close();
       await asking;
       const asked = nodes.map((node) => node.asked.length);
       await time.sleep(60_000);
@@ -171,13 +171,13 @@ function described(answers: readonly TagAnswer[]): string {
 describe('several questions to several nodes', () => {
   it('go to a third node when one is late, although it answers others', () =>
     withFakeNodes(3, async (nodes, time) => {
-      const { client, checkChain } = connectClients(nodes, AMOY, time);
+      const { client, checkChain } = connectSeveral(nodes, AMOY, time);
       await checkChain();
       Object.assign(nodes[0]!, { hangs: ['eth_getBlockByNumber'] });
       const startedAt = time.now();
       const blocks = await blocksAt(client, [10, 11, 12]);
       expect(blocks.map((block) => block?.number)).to.deep.equal([10, 11, 12]);
       expect(time.now() - startedAt).to.be.below(LATE_MS + 1_000);
-      client.destroy();
+      client.close();
     }));
 });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { systemTime } from '../../../service/base/time';
-import { networkOfChain } from '../../../service/chain/networks';
-import { createRpcClient } from '../../../service/chain/rpc-client';
+import { connectNode } from '../../../service/chain/chain';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { readTokenHistory, type TokenHistory } from '../../../service/token/read-token-history';
 import {
@@ -80,10 +79,10 @@ export async function historyOf(
   { node, registryAddress }: Pick<LocalSetup, 'node' | 'registryAddress'>,
   tokenId: bigint,
 ): Promise<TokenHistory> {
-  const client = createRpcClient(node.url, networkOfChain(31337), systemTime);
+  const client = connectNode(node.url, systemTime);
   try {
     return await readTokenHistory(client, await createRegistryFinder(client, registryAddress)(), tokenId);
   } finally {
-    client.destroy();
+    client.close();
   }
 }

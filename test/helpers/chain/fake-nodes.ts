@@ -1,7 +1,8 @@
 import { makeError, toQuantity } from 'ethers';
+import type { Time } from '../../../service/base/time';
+import { chainOfOne, type Chain } from '../../../service/chain/chain';
 import { findNetwork, type Network } from '../../../service/chain/networks';
-import type { Node } from '../../../service/chain/node-states';
-import type { RpcClient } from '../../../service/chain/rpc-client';
+import { nothingLearned, type Node } from '../../../service/chain/node';
 import { VirtualTime } from '../virtual-time';
 
 /** A network with a block every two seconds. */
@@ -23,25 +24,28 @@ export class FakeNode implements Node {
   absence: 'refused' | 'hanging' | undefined;
   /** Methods that hang while the node answers others. */
   hangs: readonly string[] = [];
+  readonly learned = nothingLearned();
   /** Methods that it was asked, in order. */
   readonly asked: string[] = [];
 
   constructor(
     readonly name: string,
-    private readonly time: VirtualTime,
+    readonly time: VirtualTime,
   ) {}
 
-  get client(): RpcClient {
-    const client: Pick<RpcClient, 'send' | 'sendBatches' | 'destroy'> = {
-      send: (method: string, params: readonly unknown[]) => this.#answer(method, params),
-      sendBatches: (method: string, params: readonly (readonly unknown[])[]) =>
-        Promise.all(params.map((one) => this.#answer(method, one))),
-      destroy: () => undefined,
-    };
-    return client as RpcClient;
+  sendBatch(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]> {
+    return Promise.all(params.map((one) => this.send(method, one)));
   }
 
-  async #answer(method: string, [block]: readonly unknown[]): Promise<unknown> {
+  subscribe(): () => void {
+    return () => undefined;
+  }
+
+  close(): void {
+    // Nothing is open.
+  }
+
+  async send(method: string, [block]: readonly unknown[]): Promise<unknown> {
     this.asked.push(method);
     const isHanging = this.absence === 'hanging' || this.hangs.includes(method);
     await this.time.sleep(isHanging ? HANGS_MS : this.latencyMs);
@@ -76,4 +80,18 @@ export async function withFakeNodes(
   const time = new VirtualTime();
   const nodes = Array.from({ length: count }, (_, index) => new FakeNode(`http://node-${index + 1}`, time));
   await time.settled(act(nodes, time));
+}
+
+/** A chain of one node that answers by `send`. */
+export function chainOf(send: Node['send'], time: Time = new VirtualTime()): Chain {
+  const node: Node = {
+    name: 'http://node',
+    time,
+    learned: nothingLearned(),
+    send,
+    sendBatch: (method, params) => Promise.all(params.map((one) => send(method, one))),
+    subscribe: () => () => undefined,
+    close: () => undefined,
+  };
+  return chainOfOne(node);
 }

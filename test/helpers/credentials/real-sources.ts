@@ -1,4 +1,4 @@
-import { createRpcClient } from '../../../service/chain/rpc-client';
+import { connectNode } from '../../../service/chain/chain';
 import { NETWORKS } from '../../../service/chain/networks';
 import { systemTime } from '../../../service/base/time';
 import { fetchJson, type FetchJson } from '../../../service/did/fetch-json';
@@ -23,12 +23,12 @@ export function realSources(local: LocalSetup, nodeUrl = local.node.url): Verifi
     async readToken({ chainId, registry, tokenId }) {
       const network = NETWORKS.find((known) => known.chainId === chainId);
       if (!network) throw new Error(`chain ${chainId}`);
-      const client = createRpcClient(nodeUrl, network, systemTime);
+      const client = connectNode(nodeUrl, systemTime);
       try {
         const { contracts } = await createRegistryFinder(client, registry)();
         return await readTokenState(client, contracts, tokenId);
       } finally {
-        client.destroy();
+        client.close();
       }
     },
   };

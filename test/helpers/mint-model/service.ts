@@ -1,4 +1,4 @@
-import { createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../../service/chain/chain';
 import type { Network } from '../../../service/chain/networks';
 import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
@@ -99,7 +99,7 @@ export class ServiceLife implements Mortal {
   readonly journal: Journal;
   private readonly parts: ScenarioParts;
   isDead = false;
-  readonly #client: RpcClient;
+  readonly #client: Chain;
   readonly #queue: MintQueue;
   /** Rejects when the process ends. */
   readonly #ended: Promise<never>;
@@ -124,7 +124,7 @@ export class ServiceLife implements Mortal {
     this.#ended = new Promise<never>((_, reject) => (this.#end = reject));
     // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
-    this.#client = createRpcClient(proxy.url, network, parts.time);
+    this.#client = connectNode(proxy.url, parts.time);
     tellOfRequests(this.#client, parts.time);
     this.journal = mortalJournal(journal, parts, random, this);
     this.#queue = createMintQueue({
@@ -168,7 +168,7 @@ export class ServiceLife implements Mortal {
 
   /** Closes its client and its proxy. */
   async close(): Promise<void> {
-    this.#client.destroy();
+    this.#client.close();
     await this.proxy.close();
   }
 

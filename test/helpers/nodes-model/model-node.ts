@@ -1,13 +1,11 @@
-import { AbiCoder, keccak256, makeError } from 'ethers';
-import { ethersOptionsOf, type RpcClient } from '../../../service/chain/rpc-client';
+import { AbiCoder, JsonRpcApiProvider, keccak256, makeError } from 'ethers';
+import { nothingLearned, type Node } from '../../../service/chain/node';
 import { mintTopics } from '../../../service/minting/mint-chain';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import { answerAs, type NodeProgram } from '../chain/other-nodes';
 import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { ofRemovedBlock, renumber, type Counting } from '../chain/unusual-logs';
 import { answerUpTo } from '../mint-model/lying-provider';
-import { NETWORK } from '../mint-model/mint-model';
-import { ClientInProcess } from '../mint-model/place';
 import { hex, type UnsteadyChain } from '../mint-model/unsteady-chain';
 import type { VirtualTime } from '../virtual-time';
 import type { SeededRandom } from '../seeded-random';
@@ -66,7 +64,7 @@ const ABSURD_COUNTS = [0, 1_000_000, 2 ** 40];
 const UNKNOWN_BLOCK: RpcAnswer = { error: { code: -32000, message: 'unknown block' } };
 
 /** A node of the simulated chain, which may lie or be away. */
-export class ModelNode extends ClientInProcess {
+export class ModelNode implements Node {
   /** Honest nodes count logs in different ways too. */
   counting: Counting = { logs: 'block', receipts: 'block' };
   /** Whether it also gives logs of blocks that are gone, marked as removed. */
@@ -75,6 +73,7 @@ export class ModelNode extends ClientInProcess {
   program: NodeProgram | undefined;
   absence: Absence | undefined;
   readonly time: VirtualTime;
+  readonly learned = nothingLearned();
   readonly #delayMs: number;
   #behind = 0;
   #forkedAt = 0;
@@ -89,17 +88,27 @@ export class ModelNode extends ClientInProcess {
     readonly name: string,
     private readonly observed: ObservedChain,
   ) {
-    const options = ethersOptionsOf(NETWORK);
-    super(undefined, options.staticNetwork, options);
     this.time = observed.time;
     this.#delayMs = observed.random.below(LONGEST_DELAY_MS);
   }
 
-  get client(): RpcClient {
-    return Object.assign(this, {
-      sendBatches: (method: string, params: readonly (readonly unknown[])[]) =>
-        Promise.all(params.map((one) => this.send(method, [...one]) as Promise<unknown>)),
-    });
+  async send(method: string, params: readonly unknown[]): Promise<unknown> {
+    const answer = await this.#answer({ method, params });
+    if ('result' in answer) return answer.result;
+    const call = { jsonrpc: '2.0' as const, id: 1, method, params: [...params] };
+    throw JsonRpcApiProvider.prototype.getRpcError(call, { id: 1, ...answer });
+  }
+
+  sendBatch(method: string, params: readonly (readonly unknown[])[]): Promise<unknown[]> {
+    return Promise.all(params.map((one) => this.send(method, one)));
+  }
+
+  subscribe(): () => void {
+    return () => undefined;
+  }
+
+  close(): void {
+    // Nothing is open.
   }
 
   /** Begins to lie in another way. */
@@ -114,7 +123,7 @@ export class ModelNode extends ClientInProcess {
     this.#absurdCount = isSteady ? random.pick(ABSURD_COUNTS) : undefined;
   }
 
-  protected async answer(call: RpcCall): Promise<RpcAnswer> {
+  async #answer(call: RpcCall): Promise<RpcAnswer> {
     const { time, random } = this.observed;
     await time.sleep(1 + random.below(LATENCY_MS));
     const lie = this.lie === 'wild' ? random.pick(LIES) : this.lie;

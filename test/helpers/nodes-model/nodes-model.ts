@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../service/base/errors';
 import { createFinalBlockReading } from '../../../service/chain/finality';
 import { createBlockSpan, existingBlock } from '../../../service/chain/read-chain';
-import { connectClients, type ConnectedNodes } from '../../../service/chain/several-nodes';
+import { chainOfOne, connectSeveral, type ConnectedNodes } from '../../../service/chain/chain';
 import type { Issuance } from '../../../service/journal/issuance';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import {
@@ -104,20 +104,13 @@ export class NodesScenario {
       node.givesRemoved = random.chance(0.3);
     }
     const logger = loggerInto(this.#history);
-    this.#connections = [0, 1].map(() =>
-      connectClients(
-        this.#nodes.map((node) => ({ name: node.name, client: node.client })),
-        NETWORK,
-        this.#time,
-        logger,
-      ),
-    );
+    this.#connections = [0, 1].map(() => connectSeveral(this.#nodes, NETWORK, this.#time, logger));
   }
 
   async run(): Promise<ScenarioResult> {
     const random = seededRandom(this.seed * 32 + 9);
     await this.#history.of(this.#time.during(random, () => this.#play()));
-    for (const { client } of this.#connections) client.destroy();
+    for (const { client } of this.#connections) client.close();
     return this.#history;
   }
 
@@ -305,13 +298,14 @@ export class NodesScenario {
   }
 
   async #judge(mints: number): Promise<void> {
-    const honest = new ModelNode('honest', {
+    const node = new ModelNode('honest', {
       chain: this.#chain,
       registryAddress: this.place.registryAddress,
       minedAt: new Map(),
       time: this.#time,
       random: this.#random,
     });
+    const honest = chainOfOne(node);
     const contracts = (await createRegistryFinder(honest, this.place.registryAddress)()).contracts;
     const first = await existingBlock(honest, this.#chain.base + 1);
     const last = await existingBlock(honest, this.#nextBlock - 1);
@@ -339,7 +333,6 @@ export class NodesScenario {
     for (const violation of this.#journal.violations) this.#history.violation(`journal: ${violation}`);
     this.#history.count('events', expected.length);
     this.#history.count('tokens', made.size);
-    honest.destroy();
   }
 }
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { getAddress } from 'ethers';
-import { readFees } from '../../../service/chain/transactions';
+import { estimateFees, readFees } from '../../../service/chain/transactions';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createChainCheck } from '../../../service/chain/reach-node';
-import { createRpcClient, type RpcClient } from '../../../service/chain/rpc-client';
+import { connectNode, type Chain } from '../../../service/chain/chain';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import { createLogger } from '../../../service/base/logger';
@@ -46,7 +46,7 @@ export interface RunningQueue extends AsyncDisposable {
 
 /** The options of a queue that mints with the deployer's wallet through this client. */
 export function queueOptions(
-  client: RpcClient,
+  client: Chain,
   url: string,
   network: Network,
 ): Omit<MintQueueOptions, 'registryAddress' | 'journal' | 'logger'> {
@@ -62,7 +62,7 @@ export function queueOptions(
         gasPricing: network.gasPricing,
         leastGwei: undefined,
         readStation,
-        readNode: () => client.getFeeData(),
+        readNode: () => estimateFees(client),
         warn,
       }),
     mask: (text) => text,
@@ -87,7 +87,7 @@ export async function startQueue(
       return { error: { code: -32000, message: 'the test refuses what is not in the journal' } };
     return decide(method, params, forward);
   });
-  const client = createRpcClient(proxy.url, network, time);
+  const client = connectNode(proxy.url, time);
   if (time instanceof VirtualTime) tellOfRequests(client, time);
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };
@@ -120,7 +120,7 @@ export async function startQueue(
     async stop() {
       const stopped = queue.stop();
       await (time instanceof VirtualTime ? time.settled(stopped) : stopped);
-      client.destroy();
+      client.close();
       await proxy.close();
     },
   };

@@ -5,7 +5,7 @@ import { createLifecycle } from '../../../service/base/lifecycle';
 import { signingKeyOf } from '../../../service/base/signing-keys';
 import { systemTime } from '../../../service/base/time';
 import { findNetwork, type Network } from '../../../service/chain/networks';
-import { createRpcClient } from '../../../service/chain/rpc-client';
+import { connectNode } from '../../../service/chain/chain';
 import type { Database } from '../../../service/database/database';
 import { createJointTransactions } from '../../../service/database/sqlite-driver';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
@@ -79,7 +79,7 @@ export class MortalService {
       lifecycle: createLifecycle(),
       registry: 'operations',
     });
-    const client = createRpcClient(rpcUrl, NETWORK, time, 'bulk');
+    const client = connectNode(rpcUrl, time, 'bulk');
     const { chainKey, chainId } = NETWORK;
     const follower = new RegistryFollower({
       lifecycle: createLifecycle(),
@@ -101,7 +101,7 @@ export class MortalService {
     });
     const stopFollowing = async (): Promise<void> => {
       await follower.stop();
-      client.destroy();
+      client.close();
     };
     const stopDelivery = () => delivery.stop();
     const { die } = mortal;

@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemTime } from '../../../service/base/time';
 import { historyOf, isOfChain, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
 import type { ChainEvent, Retraction, ServiceEvent } from '../../../client/events';
-import { findNetwork, type Network } from '../../../service/chain/networks';
-import { createRpcClient } from '../../../service/chain/rpc-client';
+import { connectNode } from '../../../service/chain/chain';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
@@ -215,7 +214,7 @@ async function differences(
     histories.set(history, [...(histories.get(history) ?? []), event]);
   }
   const source = `urn:service:31337:${registryAddress.toLowerCase()}`;
-  const client = createRpcClient(rpcUrl, findNetwork('31337') as Network, systemTime);
+  const client = connectNode(rpcUrl, systemTime);
   try {
     const { contracts } = await createRegistryFinder(client, registryAddress)();
     for (const tokenId of TOKENS) {
@@ -229,7 +228,7 @@ async function differences(
       expectSame('the pause', isPausedAfter(histories.get(source) ?? []), onChain.isPaused);
     }
   } finally {
-    client.destroy();
+    client.close();
   }
   return found;
 }

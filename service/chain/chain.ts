@@ -1,0 +1,111 @@
+import { ChainError } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
+import type { Network } from './networks';
+import { createNode, type Node, type Params, type Rpc, type Use } from './node';
+import { NodeStates, type NodeReport } from './node-states';
+import { createChainCheck } from './reach-node';
+import type { Reading } from './read-chain';
+import { SeveralNodes } from './several-nodes';
+
+/**
+ * A chain to ask. Its answers are those of one node, or those that two of several nodes give:
+ * docs/decisions/0017-no-single-node-is-believed.md
+ */
+export interface Chain extends Rpc {
+  /** Whether an answer is that of two nodes. */
+  readonly isOfSeveral: boolean;
+  /** The same chain, of which only that is believed which all nodes say that are not away. */
+  readonly unanimous: Chain;
+  /** Asks one node. The next time that the same is asked, another one must confirm the answer. */
+  sendUnconfirmed(method: string, params: Params): Promise<unknown>;
+  /**
+   * What two readings of these blocks agree on: of two nodes, each read in its own way, or of the only one.
+   *
+   * @throws ChainError ANSWERS_DIFFER, NODES_DIFFER (both retryable); any error of `read`.
+   */
+  agree<T>(blocks: object, read: (node: Rpc) => Promise<Reading<T>>): Promise<T>;
+}
+
+/** A chain, and the states of its nodes. */
+export interface ConnectedNodes {
+  client: Chain;
+  /** Rejects if a node is of another chain, or none answers. */
+  checkChain: () => Promise<void>;
+  /** The states of the nodes; undefined if there is only one. */
+  report: () => NodeReport[] | undefined;
+}
+
+/** Connects to the nodes of a chain: one or several. */
+export function connectNodes(
+  urls: readonly string[],
+  network: Network,
+  time: Time,
+  use?: Use,
+  logger?: Logger,
+): ConnectedNodes {
+  const [url = '', ...others] = urls;
+  if (others.length > 0) {
+    const nodes = urls.map((one) => createNode(one, time, use));
+    return connectSeveral(nodes, network, time, logger);
+  }
+  const client = connectNode(url, time, use);
+  return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };
+}
+
+/** Connects to one node. `timeoutMs`: of each request. */
+export function connectNode(url: string, time: Time, use?: Use, timeoutMs?: number): Chain {
+  return chainOfOne(createNode(url, time, use, timeoutMs));
+}
+
+/** Makes a chain of two nodes or more. */
+export function connectSeveral(
+  nodes: readonly Node[],
+  network: Network,
+  time: Time,
+  logger?: Logger,
+): ConnectedNodes {
+  const states = new NodeStates(nodes, network, time, logger);
+  let isChecked = false;
+  return {
+    client: new SeveralNodes(states),
+    async checkChain() {
+      if (!isChecked) await states.checkChains();
+      isChecked = true;
+    },
+    report: () => states.report(),
+  };
+}
+
+/** Makes a chain of one node. */
+export function chainOfOne(node: Node): Chain & { node: Node } {
+  const chain = {
+    node,
+    time: node.time,
+    learned: node.learned,
+    isOfSeveral: false,
+    get unanimous(): Chain {
+      return chain;
+    },
+    send: (method: string, params: Params) => node.send(method, params),
+    sendUnconfirmed: (method: string, params: Params) => node.send(method, params),
+    sendBatch: (method: string, params: readonly Params[]) => node.sendBatch(method, params),
+    subscribe: (listener: (head: unknown) => void) => node.subscribe(listener),
+    agree: <T>(_blocks: object, read: (one: Rpc) => Promise<Reading<T>>) => readTwice(node, read),
+    close: () => node.close(),
+  };
+  return chain;
+}
+
+/** Readings of a node that differs from itself. */
+const READINGS = 3;
+
+/** Providers behind a load balancer sometimes omit logs, and an omitted log would never be read. */
+async function readTwice<T>(node: Node, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
+  for (let reading = 1; reading <= READINGS; reading++) {
+    const [one, other] = await Promise.all([read(node), read(node)]);
+    if (one.content === other.content) return one.found;
+  }
+  const message = 'The node gives different logs each time it is asked for the same blocks.';
+  throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+}
