@@ -2,14 +2,17 @@ import { expect } from 'chai';
 import { FeeData, parseUnits, ZeroAddress } from 'ethers';
 import { systemTime } from '../../service/base/time';
 import {
+  estimateFees,
   highestGasPrice,
   namedTip,
   readFees,
+  type FeeEstimate,
   type FeeReading,
   type TransactionFees,
 } from '../../service/chain/transactions';
 import type { MintQueueOptions } from '../../service/minting/mint';
 import { TransactionTerms } from '../../service/minting/transaction-terms';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { errorOf } from '../helpers/error-of';
 
 const reading = (parts: Partial<FeeReading>): FeeReading => ({
@@ -120,4 +123,35 @@ describe('the fees of a transaction', () => {
     const none = reading({ gasPricing: 'legacy', readNode: async () => new FeeData(null, null, null) });
     expect(await errorOf(readFees(none))).to.include({ code: 'FEES_UNKNOWN', retryable: true });
   });
+
+  for (const [what, answers, expected] of [
+    [
+      'with room for a base fee that doubles',
+      { baseFeePerGas: '0x64', eth_gasPrice: '0x7', eth_maxPriorityFeePerGas: '0x2' },
+      { gasPrice: 7n, maxFeePerGas: 202n, maxPriorityFeePerGas: 2n },
+    ],
+    [
+      'with a priority fee of 1 gwei if the node suggests none',
+      { baseFeePerGas: '0x64', eth_gasPrice: '0x7' },
+      { gasPrice: 7n, maxFeePerGas: 1_000_000_200n, maxPriorityFeePerGas: 1_000_000_000n },
+    ],
+    [
+      'by the gas price alone if there is no base fee, or it is 0',
+      { baseFeePerGas: '0x0', eth_gasPrice: '0x7', eth_maxPriorityFeePerGas: '0x2' },
+      { gasPrice: 7n, maxFeePerGas: null, maxPriorityFeePerGas: null },
+    ],
+    [
+      'not at all if the node refuses',
+      {},
+      { gasPrice: null, maxFeePerGas: null, maxPriorityFeePerGas: null },
+    ],
+  ] as [string, Record<string, string>, FeeEstimate][])
+    it(`are estimated ${what}`, async () => {
+      const { baseFeePerGas } = answers;
+      const chain = chainOf(async (method) => {
+        if (method === 'eth_getBlockByNumber') return { number: '0x1', baseFeePerGas };
+        return answers[method] ?? Promise.reject(new Error(`there is no method ${method}`));
+      });
+      expect(await estimateFees(chain)).to.deep.equal(expected);
+    });
 });
