@@ -7,6 +7,7 @@ import {
   parseLogs,
   type ChainBlock,
   type ChainLog,
+  type Reading,
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
@@ -20,6 +21,8 @@ export const GET_BLOCK = 'eth_getBlockByNumber';
 export const GET_LOGS = 'eth_getLogs';
 export const GET_TRANSACTION = 'eth_getTransactionByHash';
 export const GET_RECEIPT = 'eth_getTransactionReceipt';
+/** A question of several calls, which each node is asked in its own way. Its answer is a `Reading`. */
+export const READ = 'logs';
 
 /** A vote whose content can be read. An answer that cannot is a refusal. */
 export function checked(method: string, vote: Vote): Vote {
@@ -58,6 +61,8 @@ export function contentOf(method: string, vote: Vote): string {
   switch (method) {
     case GET_BLOCK:
       return headerOf(value);
+    case READ:
+      return (value as Reading<unknown>).content;
     case 'eth_getBlockByHash':
       return `${headerOf(value)} ${lower(hashesOf(fields.transactions))}`;
     case 'eth_getProof':
@@ -130,6 +135,7 @@ function inShort(method: string, vote: Vote): string {
   if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error))})`;
   const { value } = vote;
   if (value === null) return 'has none';
+  if (method === READ) return (value as Reading<unknown>).inShort;
   if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
   return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value));

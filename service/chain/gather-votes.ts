@@ -1,5 +1,5 @@
 import { ChainError } from '../base/errors';
-import { checked, GET_LOGS, type Params } from './compare-answers';
+import { checked, GET_LOGS, READ, type Params } from './compare-answers';
 import type { Node, NodeStates, Vote } from './node-states';
 import { sendEach } from './read-chain';
 import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
@@ -25,9 +25,11 @@ interface Gathering {
   graceMs?: number;
   /** Whether the answer may take longer than others. */
   isLong?: boolean;
+  /** Asks a node, if the question is not one call. */
+  ask?: (node: Node) => Promise<unknown>;
 }
 
-interface Asking extends Gathering {
+interface Asking extends Omit<Gathering, 'ask'> {
   isLong: boolean;
   /** Whether nodes that come back meanwhile are asked too. */
   mayJoin: boolean;
@@ -42,13 +44,18 @@ export function gather(
   params: Params,
   { isLong, ...gathering }: Gathering,
 ): Promise<Vote[]> {
-  const isReading = method === GET_LOGS || method === GET_BLOCK_RECEIPTS;
+  const isReading = [READ, GET_LOGS, GET_BLOCK_RECEIPTS].includes(method);
   const ask = ({ client }: Node): Promise<unknown> =>
     method === GET_BLOCK_RECEIPTS
       ? blockReceiptsOf(client, String(params[0]), (receipts) => receipts)
       : client.send(method, [...params]);
   const mayJoin = isReading && nodes.length > 1;
-  return gatherWith(states, nodes, ask, { ...gathering, isLong: isLong ?? isReading, mayJoin, method });
+  return gatherWith(states, nodes, gathering.ask ?? ask, {
+    ...gathering,
+    isLong: isLong ?? isReading,
+    mayJoin,
+    method,
+  });
 }
 
 /** The answer of one node. */
@@ -57,8 +64,10 @@ export async function askOne(
   node: Node,
   method: string,
   params: Params,
+  ask?: (node: Node) => Promise<unknown>,
 ): Promise<Vote | undefined> {
-  return (await gather(states, [node], method, params, { wanted: (votes) => 1 - votes.length })).at(0);
+  const wanted: Wanted = (votes) => 1 - votes.length;
+  return (await gather(states, [node], method, params, { wanted, ...(ask && { ask }) })).at(0);
 }
 
 /**

@@ -173,7 +173,35 @@ export function blockChanged(number: number): ChainError {
   return new ChainError('BLOCK_CHANGED', message, { retryable: true });
 }
 
-/** Readings of a chain that changes. */
+/** The result of a reading of several calls. Readings of the same content count as the same. */
+export interface Reading<T> {
+  found: T;
+  content: string;
+  /** A few words about it, for the message about a difference. */
+  inShort: string;
+}
+
+/**
+ * Reads twice and compares: providers behind a load balancer sometimes omit logs, and an omitted log would
+ * never be read. With several nodes, two of them must read the same, each in the way that it allows.
+ *
+ * @throws ChainError ANSWERS_DIFFER, NODES_DIFFER (both retryable); any error of `read`.
+ */
+export async function readAlike<T>(
+  client: RpcClient,
+  blocks: object,
+  read: (node: RpcClient) => Promise<Reading<T>>,
+): Promise<T> {
+  if (client.agree) return client.agree(blocks, read);
+  for (let reading = 1; reading <= READINGS; reading++) {
+    const [one, other] = await Promise.all([read(client), read(client)]);
+    if (one.content === other.content) return one.found;
+  }
+  const message = 'The node gives different logs each time it is asked for the same blocks.';
+  throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+}
+
+/** Readings of a chain that changes, or of a node that differs from itself. */
 const READINGS = 3;
 /** Pause before the next reading. A node that is a block behind has caught up by then. */
 const PAUSE_MS = 1_000;

@@ -15,6 +15,7 @@ import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { NETWORKS, type Network } from './networks';
 import { askedPauseMs, isRangeRefused, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
+import type { Reading } from './read-chain';
 import {
   AnswerTooLargeError,
   createHttpTransport,
@@ -45,6 +46,8 @@ export type RpcClient = JsonRpcProvider & {
    * confirm the answer.
    */
   sendUnconfirmed?(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** Several nodes only: what two of them read of these blocks, each in its own way. */
+  agree?<T>(blocks: object, read: (node: RpcClient) => Promise<Reading<T>>): Promise<T>;
   /** Several nodes only: believes only what all nodes say that are not away. */
   readonly unanimous?: RpcClient;
 };

@@ -20,6 +20,7 @@ import {
   isNone,
   isNumber,
   largestGroup,
+  READ,
   type Params,
 } from './compare-answers';
 import {
@@ -35,7 +36,7 @@ import {
 } from './gather-votes';
 import { isRangeRefused } from './node-errors';
 import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
-import { blockOf, type ChainBlock } from './read-chain';
+import { blockOf, type ChainBlock, type Reading } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
 import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
 
@@ -176,6 +177,11 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
     return valueOf(vote, method);
   }
 
+  async agree<T>(blocks: object, read: (node: RpcClient) => Promise<Reading<T>>): Promise<T> {
+    const ask = ({ client }: Node): Promise<unknown> => read(client);
+    return ((await this.#agreeOn(READ, [blocks], [], ask)) as Reading<T>).found;
+  }
+
   /** Calls the listener when a node reports a block, and when a node goes away or comes back. */
   onNewHead(listener: () => void): () => void {
     const ends = this.states.nodes.map(({ client }) => client.onNewHead?.(listener));
@@ -191,7 +197,12 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   /** The answer that two nodes give, or all that are not away. */
-  async #agreeOn(method: string, params: Params, earlier: readonly Vote[] = []): Promise<unknown> {
+  async #agreeOn(
+    method: string,
+    params: Params,
+    earlier: readonly Vote[] = [],
+    ask?: (node: Node) => Promise<unknown>,
+  ): Promise<unknown> {
     const linked = method === GET_BLOCK && earlier.length === 0 ? this.#linkedTo(method, params) : undefined;
     if (linked !== undefined) return linked;
     let problem: Error | undefined;
@@ -201,7 +212,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       if (given.length === 0) given = this.#takeUnconfirmed(method, params, nodes);
       const [only] = nodes;
       if (only !== undefined && nodes.length === 1) {
-        const vote = await this.#askTheOnlyOne(only, method, params);
+        const vote = await this.#askTheOnlyOne(only, method, params, ask);
         // It went away meanwhile, and another one may be back.
         if (!this.states.isUp(only) && reading < READINGS) continue;
         return valueOf(vote, method);
@@ -209,6 +220,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       const votes = await gather(this.states, nodes, method, params, {
         wanted: this.#wanted(method, nodes.length),
         given,
+        ...(ask && { ask }),
       });
       const alike = this.#alike(method, votes, nodes.length);
       if (alike !== undefined) {
@@ -243,10 +255,15 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
   }
 
   /** One node is left. It is asked for logs twice, as with one URL. */
-  async #askTheOnlyOne(node: Node, method: string, params: Params): Promise<Vote | undefined> {
-    const vote = await askOne(this.states, node, method, params);
-    if (method !== GET_LOGS || vote?.kind !== 'value') return vote;
-    const again = await askOne(this.states, node, method, params);
+  async #askTheOnlyOne(
+    node: Node,
+    method: string,
+    params: Params,
+    ask?: (node: Node) => Promise<unknown>,
+  ): Promise<Vote | undefined> {
+    const vote = await askOne(this.states, node, method, params, ask);
+    if (![READ, GET_LOGS].includes(method) || vote?.kind !== 'value') return vote;
+    const again = await askOne(this.states, node, method, params, ask);
     if (again?.kind !== 'value' || contentOf(method, vote) === contentOf(method, again)) return again;
     throw differing(method, params, [vote, again]);
   }
