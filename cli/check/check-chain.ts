@@ -203,7 +203,7 @@ function withoutBlock0({ origin, genesisBlock }: RegistryOnChain): Statements[nu
     statement: `the node has neither block 0 nor the registry's first block ${genesisBlock}`,
     remedy:
       'A service that has read nothing yet needs START_BLOCK at a block that the node has, ' +
-      'or another node (RPC_URL): otherwise it refuses to issue (HISTORY_MISSING).',
+      'or another node (RPC_URL): otherwise it refuses to issue (LOGS_PRUNED).',
   };
 }
 

@@ -7,10 +7,10 @@ import {
   parseLogs,
   type ChainBlock,
   type ChainLog,
-  type Reading,
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
+import type { Reading } from './rpc-client';
 import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.

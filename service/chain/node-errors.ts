@@ -1,19 +1,8 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
-import { ServiceError } from '../base/errors';
+import { codeOf, ServiceError } from '../base/errors';
 import { retryAfterMsOf } from '../base/waiting';
 import { AnswerTooLargeError } from './transport';
-
-/**
- * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code
- * for it.
- */
-const RANGE_REFUSALS = [
-  /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
-  /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
-  /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
-  /query timeout|timed out|took too long|deadline exceeded/i,
-];
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
@@ -32,16 +21,49 @@ const LIMITED = /limit|exceed|reached|exhaust|too many|used up/i;
 const OTHER_LIMITS =
   /\b(blocks?|ranges?|logs|results|quer(y|ies)|address(es)?|topics?|size|batch|bytes|gas|fees?|nonce|transactions?|tx|sender|signatures?|pool|depth|memory|exception|time ?out)\b|timed out|revert/i;
 
-/** Whether a provider refused a read, or answered too much, but may answer it for fewer blocks. */
+/** Statuses with which a provider refuses what it is asked for, in the place of a JSON-RPC error. */
+const REFUSING_STATUSES = [400, 413, 422];
+/** Statuses about who asks. */
+const STATUSES_OF_KEYS = [401, 402, 403];
+/** Codes of a connection that was open and ended without an answer. */
+const CUT = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
+
+/**
+ * Whether a node may answer if it is asked for less, or in another way. Nodes refuse in their own words, with
+ * any code, or fail at what is too much: only answers about the rate, the quota or the key are no refusals,
+ * and a node that cannot be reached.
+ */
+export function isRefusal(error: unknown): boolean {
+  if (isAnswer(error)) return true;
+  if (isThrottled(error) || STATUSES_OF_KEYS.includes(statusOf(error) ?? 0)) return false;
+  return isError(error, 'SERVER_ERROR') || isError(error, 'TIMEOUT') || CUT.includes(codeOf(error) ?? '');
+}
+
+/** Whether the node itself refused, as opposed to a gateway that failed, or a connection that was cut. */
+export function isAnswer(error: unknown): boolean {
+  if (error instanceof ServiceError)
+    return error instanceof AnswerTooLargeError || error.code === 'ANSWER_MALFORMED';
+  if (isThrottled(error)) return false;
+  if (isError(error, 'SERVER_ERROR')) return REFUSING_STATUSES.includes(statusOf(error) ?? 0);
+  return nodeErrorOf(error) !== undefined;
+}
+
+/** A node gives the range only in many parts. */
+export class RangeTooWideError extends Error {}
+
+/** Whether fewer blocks may be answered: after a refusal, or after too many requests for a wide range. */
 export function isRangeRefused(error: unknown): boolean {
-  if (error instanceof ServiceError) return error instanceof AnswerTooLargeError;
-  const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
-  return isTooLarge || isThrottled(error) || RANGE_REFUSALS.some((refusal) => refusal.test(textOf(error)));
+  if (error instanceof RangeTooWideError || isThrottled(error)) return true;
+  return isAnswer(error) && codeOf(error) !== 'ANSWER_MALFORMED';
+}
+
+function statusOf(error: unknown): number | undefined {
+  return isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
 }
 
 /** Whether a provider is asked too often, by status 429, its code or its words. */
 export function isThrottled(error: unknown): boolean {
-  if (isError(error, 'SERVER_ERROR') && error.response?.statusCode === 429) return true;
+  if (statusOf(error) === 429) return true;
   const words = nodeErrorOf(error) ?? '';
   if (EXECUTION_FAILURES.test(words)) return false;
   if (RATE_WORDS.test(textOf(error))) return true;
@@ -180,7 +202,7 @@ export function isUnknown(thrown: unknown): boolean {
   const words = nodeErrorOf(thrown) ?? 'revert';
   if (data || KNOWN_CODES.includes(Number(code)) || EXECUTION_FAILURES.test(words)) return false;
   if (ALREADY_KNOWN.test(words) || classifyRefusal(thrown) !== 'other') return false;
-  return ![isRangeRefused, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
+  return ![isThrottled, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
 }
 
 /** The message of the node's own error, if the node answered with one. */

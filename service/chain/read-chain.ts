@@ -1,10 +1,10 @@
-import { isError, toQuantity } from 'ethers';
+import { isError, toQuantity, ZeroAddress } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
-import type { RpcClient } from './rpc-client';
+import { isBlockAbsent, isParameterRefused, isRefusal, isThrottled, nodeErrorOf } from './node-errors';
+import type { Reading, RpcClient } from './rpc-client';
 import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
@@ -16,6 +16,8 @@ export interface ChainBlock {
   timestamp: number;
   /** Hex of the Bloom filter of all its logs. `0x` if the node does not give it. */
   logsBloom: string;
+  /** Whether it has no transactions. */
+  isEmpty?: boolean;
 }
 
 /** A log, with its address in lower case. */
@@ -37,9 +39,9 @@ export type TransactionInBlock = Pick<ChainLog, 'transactionHash' | 'blockHash'>
 
 /**
  * Selects the logs of a range of blocks, or of the block with this hash (EIP-234). `topics`: the first topic
- * is one of these. `fourthTopic`: the fourth topic is this one.
+ * is one of these. `otherTopics`: the ones after it; null is any.
  */
-export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: string } & (
+export type LogFilter = { address?: string[]; topics?: string[]; otherTopics?: (string | null)[] } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
@@ -100,13 +102,15 @@ export async function blocksAt(
 /** Parses a block; undefined for null. @throws ChainError ANSWER_MALFORMED (retryable). */
 export function blockOf(answer: unknown): ChainBlock | undefined {
   if (answer === null || answer === undefined) return undefined;
-  const block = answer as Record<keyof ChainBlock, unknown>;
+  const block = answer as Record<keyof ChainBlock | 'transactions', unknown>;
+  const { transactions } = block;
   return {
     number: numberOf(GET_BLOCK, block.number),
     hash: textOf(GET_BLOCK, block.hash),
     parentHash: textOf(GET_BLOCK, block.parentHash),
     timestamp: numberOf(GET_BLOCK, block.timestamp),
     logsBloom: typeof block.logsBloom === 'string' ? block.logsBloom : '0x',
+    isEmpty: Array.isArray(transactions) && transactions.length === 0,
   };
 }
 
@@ -148,7 +152,7 @@ export function isOfSeveralNodes(client: RpcClient): boolean {
   return client.sendUnconfirmed !== undefined;
 }
 
-function existing(number: number, block: ChainBlock | undefined): ChainBlock {
+export function existing(number: number, block: ChainBlock | undefined): ChainBlock {
   if (block) return block;
   throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
 }
@@ -171,14 +175,6 @@ export async function readUpToHead<T>(client: RpcClient, read: (head: ChainBlock
 export function blockChanged(number: number): ChainError {
   const message = `Block ${number} changed while the chain was read.`;
   return new ChainError('BLOCK_CHANGED', message, { retryable: true });
-}
-
-/** The result of a reading of several calls. Readings of the same content count as the same. */
-export interface Reading<T> {
-  found: T;
-  content: string;
-  /** A few words about it, for the message about a difference. */
-  inShort: string;
 }
 
 /**
@@ -226,7 +222,7 @@ function mayPass(error: unknown): boolean {
 
 /** The matching logs, in chain order. */
 export async function logsOf(client: RpcClient, filter: LogFilter): Promise<ChainLog[]> {
-  const { topics, address, fourthTopic } = filter;
+  const { topics, address, otherTopics = [] } = filter;
   const blocks =
     'blockHash' in filter
       ? { blockHash: filter.blockHash }
@@ -235,11 +231,40 @@ export async function logsOf(client: RpcClient, filter: LogFilter): Promise<Chai
     {
       ...blocks,
       ...(address && { address }),
-      ...(topics && { topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic] }),
+      ...(topics && { topics: [topics, ...otherTopics] }),
     },
   ]);
   return parseLogs('eth_getLogs', answer);
 }
+
+/** No block has this hash. */
+const UNKNOWN_BLOCK = `0x${'0'.repeat(63)}1`;
+
+/** Whether the node of a client refuses to give the logs of a block that it does not have. */
+const refusing = new WeakMap<RpcClient, boolean>();
+
+/**
+ * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
+ * until its answer is clear. If a node does not refuse, an answer without logs may mean that it is behind.
+ */
+export async function refusesUnknownBlocks(client: RpcClient): Promise<boolean> {
+  const known = refusing.get(client);
+  if (known !== undefined) return known;
+  try {
+    await logsOf(client, { blockHash: UNKNOWN_BLOCK, address: [ZeroAddress] });
+    refusing.set(client, false);
+    return false;
+  } catch (error) {
+    const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
+    if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
+    // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
+    if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
+      refusing.set(client, true);
+    return true;
+  }
+}
+
+const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
 
 /**
  * Parses logs, and brings them into chain order. Some nodes repeat a log, which counts once, and some give
@@ -355,7 +380,6 @@ export type BlockSpan = ReturnType<typeof createBlockSpan>;
 /** Starts with `most` blocks and never exceeds that. */
 export function createBlockSpan(most: number) {
   let blocks = most;
-  let failed: number | undefined;
   return {
     blocks: () => blocks,
     /**
@@ -370,13 +394,6 @@ export function createBlockSpan(most: number) {
     /** Widens the span after a successful read. */
     grow(): void {
       blocks = Math.min(most, Math.ceil(blocks * 1.25));
-      failed = undefined;
-    },
-    /** Notes that a block could not be read alone. Returns whether the same block failed the last time. */
-    failedAgain(block: number): boolean {
-      const isAgain = failed === block;
-      failed = block;
-      return isAgain;
     },
   };
 }
@@ -425,25 +442,8 @@ async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise
   try {
     return { read: await read() };
   } catch (error) {
-    if (!mayBeForTheRange(error) || !span.shrink()) throw error;
+    if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
     if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
     return undefined;
   }
 }
-
-/**
- * Whether the error may be due to the width of the range. Providers refuse in their own words or cut the
- * connection, so any error answer counts. A node that cannot be reached does not.
- */
-function mayBeForTheRange(error: unknown): boolean {
-  return (
-    isRangeRefused(error) ||
-    isError(error, 'TIMEOUT') ||
-    isError(error, 'SERVER_ERROR') ||
-    isError(error, 'UNKNOWN_ERROR') ||
-    CUT.has(codeOf(error) ?? '')
-  );
-}
-
-/** Codes of a connection that was open and ended without an answer. */
-const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

@@ -15,7 +15,6 @@ import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { NETWORKS, type Network } from './networks';
 import { askedPauseMs, isRangeRefused, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
-import type { Reading } from './read-chain';
 import {
   AnswerTooLargeError,
   createHttpTransport,
@@ -24,6 +23,14 @@ import {
   type SocketTransport,
   type Transport,
 } from './transport';
+
+/** The result of a reading of several calls. Readings of the same content count as the same. */
+export interface Reading<T> {
+  found: T;
+  content: string;
+  /** A few words about it, for the message about a difference. */
+  inShort: string;
+}
 
 /** An ethers provider for one chain, over HTTP or WebSocket. */
 export type RpcClient = JsonRpcProvider & {

@@ -36,9 +36,15 @@ import {
 } from './gather-votes';
 import { isRangeRefused } from './node-errors';
 import { LATE_MS, type Node, type NodeReport, NodeStates, type Vote } from './node-states';
-import { blockOf, type ChainBlock, type Reading } from './read-chain';
+import { blockOf, type ChainBlock } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
-import { createChainCheck, createRpcClient, ethersOptionsOf, type RpcClient } from './rpc-client';
+import {
+  createChainCheck,
+  createRpcClient,
+  ethersOptionsOf,
+  type Reading,
+  type RpcClient,
+} from './rpc-client';
 
 // Several nodes of one chain, as one client. No single node is believed: an answer counts when two nodes give
 // it. A third is asked only about a difference. docs/decisions/0017-no-single-node-is-believed.md
@@ -232,7 +238,7 @@ class SeveralNodesClient extends JsonRpcProvider implements RpcClient {
       // Nodes went away meanwhile: those that are left are asked.
       if (answers.length < 2) continue;
       const refused = answers.find((vote) => vote.kind === 'refusal' && isRangeRefused(vote.error));
-      if (refused !== undefined) return valueOf(refused, method);
+      if (refused !== undefined && [READ, GET_LOGS].includes(method)) return valueOf(refused, method);
       if (MAY_BE_NEW.includes(method) && answers.some(hasNoBlock)) return null;
       problem = differing(method, params, answers);
       if (reading < READINGS) await pause(this.time, PAUSE_MS);

@@ -7,6 +7,7 @@ import { connectClients } from '../../service/chain/several-nodes';
 import { eventIdOf } from '../../service/events/cloud-event';
 import { createRegistryFinder, type RegistryContracts } from '../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../service/registry/registry-event';
+import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { readByReceipts, readRange } from '../../service/watcher/read-range';
 import { BatchAccount__factory, TitleEscrow__factory } from '../../typechain-types';
 import {
@@ -82,13 +83,14 @@ describe('the logs of a node that counts them in its own way', () => {
   /** The events of all blocks, read at once, block by block, and from receipts alone. */
   async function readEachWay(client: RpcClient): Promise<RegistryEvent[][]> {
     const at = (number: number) => existingBlock(client, number);
-    const whole = await readRange(client, contracts, await at(first), await at(last));
+    const reading = { client, escrows: new KnownEscrows({ contracts, genesisBlock: first }, 0) };
+    const whole = await readRange(reading, await at(first), await at(last));
     const single: RegistryEvent[] = [];
     const byReceipts: RegistryEvent[] = [];
     for (const { number } of whole.blocks) {
       const block = await at(number);
-      single.push(...(await readRange(client, contracts, block, block)).events);
-      byReceipts.push(...(await readByReceipts(client, contracts, block)).events);
+      single.push(...(await readRange(reading, block, block)).events);
+      byReceipts.push(...(await readByReceipts(reading, block)).events);
     }
     return [whole.events, single, byReceipts];
   }

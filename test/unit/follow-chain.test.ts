@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
+import { systemTime } from '../../service/base/time';
 import type { RpcClient } from '../../service/chain/rpc-client';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
+import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { eventually } from '../helpers/eventually';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;
+const CONTRACTS = { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS };
 const HEAD = 100;
 
 describe('following a chain', () => {
@@ -125,8 +128,8 @@ function sightings(
   feed: Partial<Pick<ChainFollowing, 'cursor' | 'origin'>> = {},
 ): AsyncGenerator<Sighting, void, undefined> {
   return followChain({
-    client: { send } as unknown as RpcClient,
-    contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
+    client: { send, time: systemTime } as unknown as RpcClient,
+    escrows: new KnownEscrows({ contracts: CONTRACTS, genesisBlock: 1 }, 1),
     cursor: { nextBlock: 1, kept: [] },
     origin: { number: 0, hash: ZeroHash },
     readFinalBlock: async (headBlock) => headBlock,

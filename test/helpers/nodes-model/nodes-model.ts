@@ -12,6 +12,7 @@ import {
 } from '../../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { createBlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
+import { KnownEscrows } from '../../../service/watcher/known-escrows';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
 import { drawProgram } from '../chain/other-nodes';
@@ -189,6 +190,7 @@ export class NodesScenario {
   }
 
   #contracts: Parameters<typeof titleEscrowAddress>[0] | undefined;
+  #escrows: KnownEscrows | undefined;
 
   #escrowOf(tokenId: string): string {
     return this.#contracts === undefined
@@ -279,9 +281,10 @@ export class NodesScenario {
     for (let failures = 0; !signal.aborted;) {
       try {
         await checkChain();
-        const { contracts, origin } = await findRegistry();
-        this.#contracts ??= contracts;
-        const following = { client, contracts, origin, readFinalBlock, span, alarm, signal, cursor };
+        const { origin, ...registry } = await findRegistry();
+        this.#contracts ??= registry.contracts;
+        const escrows = (this.#escrows ??= new KnownEscrows(registry, FINALITY_DEPTH));
+        const following = { client, escrows, origin, readFinalBlock, span, alarm, signal, cursor };
         for await (const sighting of followChain({ ...following, finalityDepth: FINALITY_DEPTH })) {
           failures = 0;
           if (sighting.kind === 'range') {
@@ -312,11 +315,11 @@ export class NodesScenario {
       time: this.#time,
       random: this.#random,
     });
-    const contracts = (await createRegistryFinder(honest, this.place.registryAddress)()).contracts;
+    const registry = await createRegistryFinder(honest, this.place.registryAddress)();
+    const reading = { client: honest, escrows: new KnownEscrows(registry, FINALITY_DEPTH) };
     const first = await existingBlock(honest, this.#chain.base + 1);
     const last = await existingBlock(honest, this.#nextBlock - 1);
-    const expected =
-      this.#nextBlock - 1 > first.number ? (await readRange(honest, contracts, first, last)).events : [];
+    const expected = this.#nextBlock - 1 > first.number ? (await readRange(reading, first, last)).events : [];
     for (const [index, event] of expected.entries())
       if (!isDeepStrictEqual(event, this.#events[index])) {
         this.#history.violation(
