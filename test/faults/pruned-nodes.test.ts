@@ -7,7 +7,9 @@ import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
+import { prunedBelow } from '../helpers/chain/node-limits';
 import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { asking } from '../helpers/chain/unusual-logs';
 import { create } from '../helpers/processes/create-call';
 import {
   whileFollowing,
@@ -17,7 +19,7 @@ import {
 import { healthOf } from '../helpers/processes/health-and-metrics';
 
 /** How nodes say that they do not have a block any more, or never had it. */
-const ABSENCES: Record<string, RpcAnswer> = {
+const ANSWERS: Record<string, RpcAnswer> = {
   null: { result: null },
   'code 4444': { error: { code: 4444, message: 'pruned history unavailable' } },
   'a missing trie node': { error: { code: -32000, message: 'missing trie node 0xd7f8 (path ) <nil>' } },
@@ -26,17 +28,14 @@ const ABSENCES: Record<string, RpcAnswer> = {
   'a pruned block': { error: { code: -32001, message: 'Block has been pruned' } },
 };
 
-/** Answers like a node that has the blocks from `oldest` on. */
-const prunedTo =
-  (oldest: number, absence: RpcAnswer = { result: null }): Answerer =>
-  (method, [block]) =>
-    method === 'eth_getBlockByNumber' && String(block).startsWith('0x') && Number(block) < oldest
-      ? absence
-      : 'none';
-
 describe('a node without block 0', () => {
   const local = localSetupOfSuite();
   let firstBlock: number;
+
+  /** Answers like a node that has the blocks from `oldest` on. */
+  const prunedTo = (oldest: number, absence: RpcAnswer = { result: null }): Answerer =>
+    prunedBelow(oldest, { blocks: absence, logs: absence, receipts: absence }, asking(local.node.url));
+
   before(async () => {
     const client = createRpcClient(local.node.url, findNetwork('31337') as Network, systemTime);
     firstBlock = (await createRegistryFinder(client, local.registryAddress)()).genesisBlock;
@@ -54,7 +53,7 @@ describe('a node without block 0', () => {
 
   const issuing = () => ({ WALLET_PRIVATE_KEY: local.settings.WALLET_PRIVATE_KEY ?? '' });
 
-  for (const [name, absence] of Object.entries(ABSENCES)) {
+  for (const [name, absence] of Object.entries(ANSWERS)) {
     it(`is read with, if it answers ${name}`, () =>
       whileFollowingThroughProxy(local, { answerer: prunedTo(1, absence) }, async (_, followed) => {
         await mint(followed);
