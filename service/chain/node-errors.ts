@@ -35,8 +35,13 @@ const CUT = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
  */
 export function isRefusal(error: unknown): boolean {
   if (isAnswer(error)) return true;
-  if (isThrottled(error) || STATUSES_OF_KEYS.includes(statusOf(error) ?? 0)) return false;
+  if (isDenied(error)) return false;
   return isError(error, 'SERVER_ERROR') || isError(error, 'TIMEOUT') || CUT.includes(codeOf(error) ?? '');
+}
+
+/** Whether a provider refuses who asks, or how often. */
+export function isDenied(error: unknown): boolean {
+  return isThrottled(error) || STATUSES_OF_KEYS.includes(statusOf(error) ?? 0);
 }
 
 /** Whether the node itself refused, as opposed to a gateway that failed, or a connection that was cut. */

@@ -3,7 +3,14 @@ import pMap from 'p-map';
 import { ChainError, cut, messageOf } from '../base/errors';
 import { Bloom } from '../chain/bloom';
 import { LearnedLimit } from '../chain/learned-limit';
-import { isAnswer, isBlockAbsent, isRefusal, nodeErrorOf, RangeTooWideError } from '../chain/node-errors';
+import {
+  isAnswer,
+  isBlockAbsent,
+  isDenied,
+  isRefusal,
+  nodeErrorOf,
+  RangeTooWideError,
+} from '../chain/node-errors';
 import {
   blockChanged,
   blocksAt,
@@ -43,6 +50,8 @@ const MOST_ADDRESSES = 1_000;
 const CONCURRENT_QUERIES = 4;
 /** A timeout takes half a minute: the next query asks for an eighth. */
 const PART_AFTER_TIMEOUT = 1 / 8;
+/** A node that denies all queries of a kind for so long, as too many or not allowed, gives none. */
+const LONGEST_DENIED_MS = 10_000;
 /** A range that a node gives only in more parts than this is read in several readings. */
 const MOST_PARTS = 25;
 /** Header, hashes of the transactions, and their receipts. */
@@ -66,6 +75,8 @@ export class NodeLimits {
   lastRefusal: string | undefined;
   /** The block of which a query failed in another way than by an answer of the node, the last time. */
   readonly failed = new Map<Kind, number>();
+  /** Since when every query was denied, by `elapsed()`. */
+  readonly deniedSince = new Map<Kind, number>();
 
   private constructor({ time }: RpcClient) {
     const limit = (most: number): LearnedLimit => new LearnedLimit(time, most);
@@ -248,10 +259,12 @@ async function query(
           ? await logsOfHash(node, limits, filter, last)
           : await twiceIfRefused(() => logsOf(node, { ...filter, fromBlock, toBlock }));
         limits[kind].allowed(toBlock - fromBlock + 1);
+        limits.deniedSince.delete(kind);
         if (kind === 'escrows') limits.addresses.allowed(addresses);
         return found;
       } catch (error) {
-        throw learn(limits, { kind, addresses, fromBlock, blocks: toBlock - fromBlock + 1 }, error);
+        const asked = { kind, addresses, fromBlock, blocks: toBlock - fromBlock + 1 };
+        throw learn(limits, asked, error, node.time.elapsed());
       }
     },
     { concurrency: CONCURRENT_QUERIES },
@@ -304,19 +317,33 @@ async function mayAskByHash(node: RpcClient, { hashes }: NodeLimits, block: Chai
   });
 }
 
+/** A query, by what a node may limit. */
+interface Query {
+  kind: Kind;
+  fromBlock: number;
+  blocks: number;
+  addresses: number;
+}
+
 /** Learns from an error of a query. Returns what to throw. */
 function learn(
   limits: NodeLimits,
-  {
-    kind,
-    blocks,
-    addresses,
-    fromBlock,
-  }: { kind: Kind; blocks: number; addresses: number; fromBlock: number },
+  { kind, blocks, addresses, fromBlock }: Query,
   error: unknown,
+  now: number,
 ): unknown {
-  if (error instanceof Refused || !isRefusal(error) || (blocks === 1 && isBlockAbsent(error))) return error;
+  if (error instanceof Refused || (blocks === 1 && isBlockAbsent(error))) return error;
+  const refused = new Refused('the node refuses a query', { cause: error });
+  if (isDenied(error)) {
+    const since = limits.deniedSince.get(kind) ?? now;
+    limits.deniedSince.set(kind, since);
+    if (now - since < LONGEST_DENIED_MS) return error;
+    limits[kind].refused(1);
+  } else if (!isRefusal(error)) {
+    return error;
+  }
   limits.lastRefusal = cut(nodeErrorOf(error) ?? messageOf(error));
+  if (isDenied(error)) return refused;
   const part = isError(error, 'TIMEOUT') ? PART_AFTER_TIMEOUT : undefined;
   const isOfNode = isAnswer(error);
   const isRepeated = limits.failed.get(kind) === fromBlock;
@@ -324,7 +351,7 @@ function learn(
     limits.addresses.refused(addresses, part);
   else if (blocks > 1 || isOfNode || isRepeated) limits[kind].refused(blocks, part);
   else limits.failed.set(kind, fromBlock);
-  return isOfNode ? new Refused('the node refuses a query', { cause: error }) : error;
+  return isOfNode ? refused : error;
 }
 
 /** The headers of the blocks, of which the first and the last one are known. */

@@ -188,7 +188,7 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
             let oldest = 0;
             await observed.restart(async () => {
               await transfer();
-              await mineBlocks(local, 40);
+              await mineBlocks(local, 170);
               oldest = (await local.client.getBlockNumber()) - 10;
               answer(pruned(oldest, absence));
             });
