@@ -29,6 +29,10 @@ import { seededRandom } from '../helpers/seeded-random';
 import { VirtualTime } from '../helpers/virtual-time';
 
 const STRETCH = 500;
+/** The requests of a catch-up: a minute of a node that answers fifty a second, one after the other. */
+const MOST_REQUESTS = 3_000;
+/** Shorter than the pause after a failure. */
+const LOOK_EVERY_MS = 250;
 /** The longest time until everything is read. */
 const SOON_MS = 60_000;
 /** The same behind a node that allows 15 calls a second: as long as 9,000 calls take. */
@@ -97,9 +101,16 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
     const begun = time.elapsed();
     const options = { ...following, fromBlock, time, answerer: answererOf(time) };
     await whileFollowingThroughProxy(local, options, async (proxy, followed) => {
+      // Reading begins before the service has started.
       let leftMs = withinMs - (time.elapsed() - begun);
+      let sent = 0;
       const all = async (): Promise<void> => {
+        let nextLook = 0;
         const isRead = async (): Promise<boolean> => {
+          const requests = proxy.sizes.length - sent;
+          if (requests > MOST_REQUESTS) throw new Error(`${requests} requests were sent`);
+          if (time.elapsed() < nextLook) return false;
+          nextLook = time.elapsed() + LOOK_EVERY_MS;
           const head = await local.client.getBlockNumber();
           const { feeds } = await healthOf(followed.service.url);
           for (const { code, reason } of feeds) if (code !== undefined) said.add(`${code}: ${reason}`);
@@ -110,6 +121,7 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
         });
         leftMs = withinMs;
         await followed.allDeliveredOnce();
+        sent = proxy.sizes.length;
       };
       await act(Object.assign(Object.create(followed) as FollowedRegistry, { time, all }), (answerer) =>
         proxy.answer(answerer),
