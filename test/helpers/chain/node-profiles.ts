@@ -146,3 +146,21 @@ export const NODE_PROFILES: Record<string, NodeProfile> = {
   'gives the receipts of blocks': ({ ask }) => withBlockReceipts(ask),
   'gives numbers with leading zeros': () => LEADING_ZEROS,
 };
+
+/** Habits that a model of a short chain may give each of its nodes. */
+const HABITS: Record<string, NodeProfile> = {
+  ...Object.fromEntries(
+    Object.entries(NODE_PROFILES).filter(([name]) => !/calls a second|eth_getLogs|at most|blocks/.test(name)),
+  ),
+  'allows ranges of few blocks, and says so in its own words': ({ random }) =>
+    atMostBlocks(1 + random.below(6), randomRefusal(random)),
+};
+
+/** A node with one or two random habits. */
+export function drawNode(parts: ProfileParts): { name: string; answerer: Answerer } {
+  const { random } = parts;
+  const names = Object.keys(HABITS);
+  const drawn = Array.from({ length: 1 + random.below(2) }, () => random.pick(names));
+  const answerers = drawn.flatMap((name) => HABITS[name]?.(parts) ?? []);
+  return { name: drawn.join(', and '), answerer: answerers.reduce(both) };
+}

@@ -15,6 +15,7 @@ import { createBlockAlarm, followChain, keepRead } from '../../../service/watche
 import { KnownEscrows } from '../../../service/watcher/known-escrows';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
+import { drawNode } from '../chain/node-profiles';
 import { drawProgram } from '../chain/other-nodes';
 import { randomCounting } from '../chain/unusual-logs';
 import { createMemoryJournal } from '../database/memory-journal';
@@ -75,6 +76,7 @@ export class NodesScenario {
   constructor(
     private readonly place: MintPlace,
     private readonly seed: number,
+    hasProfiles = false,
   ) {
     const random = seededRandom(seed * 32);
     this.#random = random;
@@ -94,6 +96,12 @@ export class NodesScenario {
     for (const [index, node] of this.#nodes.entries()) {
       const { block0 } = drawProgram(seededRandom(seed * 32 + 11 + index));
       node.program = { ...program, block0 };
+    }
+    for (const [index, node] of hasProfiles ? this.#nodes.entries() : []) {
+      const ask = (...call: Parameters<UnsteadyChain['ask']>) => this.#chain.ask(...call);
+      const profile = drawNode({ random: seededRandom(seed * 32 + 20 + index), time: this.#time, ask });
+      node.profile = profile.answerer;
+      this.#history.note(`${node.name}: ${profile.name}`);
     }
     this.#history.count(`program: logs of hashes silent ${program.silentHashes}`);
     this.#history.note(`program: ${JSON.stringify(this.#nodes.map((node) => node.program))}`);
