@@ -1,5 +1,5 @@
 /** Replaces a secret in a log or an error. */
-const MASK = '[secret]';
+export const MASK = '[secret]';
 
 /**
  * Returns a function that masks every given secret in a text. Libraries include request URLs, with the

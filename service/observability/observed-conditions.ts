@@ -28,9 +28,9 @@ export function conditionOfFeed(
   { chainId, registry, status }: FollowedFeed,
   now: number,
 ): Condition | 'unknown' | undefined {
-  const { state, since, code, reason, catchUp } = status;
+  const { state, since, code, reason, remedy, catchUp } = status;
   const { subject, detail } = aboutFeed(registryName(chainId, registry));
-  const all = { subject, since, detail: { ...detail, code, reason } };
+  const all = { subject, since, detail: { ...detail, code, reason, remedy } };
   if (state === 'stopped')
     return { what: code === 'CHAIN_REORGANISED' ? 'reorganisation_too_deep' : 'feed_stopped', ...all };
   if (code === 'START_BLOCK_AHEAD') return { what: 'feed_ahead', ...all };
@@ -38,7 +38,7 @@ export function conditionOfFeed(
   const behindSince = isRead ? catchUp?.since : since;
   if (behindSince === undefined) return undefined;
   if (now - behindSince < PATIENCE_MS) return 'unknown';
-  const why = isRead ? {} : { code, reason: reason ?? 'its node does not answer' };
+  const why = isRead ? {} : { code, reason: reason ?? 'its node does not answer', remedy };
   return { what: 'feed_behind', subject, since: behindSince, detail: { ...detail, ...why } };
 }
 

@@ -1,6 +1,8 @@
 import type { Time } from '../base/time';
+import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
+import { nodeFailure } from '../chain/node-errors';
 import type { NodeReport } from '../chain/node-states';
 
 /**
@@ -27,9 +29,35 @@ export interface FeedStatus {
   finalBlock?: number | undefined;
   /** Undefined while the feed is up to date. */
   catchUp?: CatchUp | undefined;
-  /** Code and text of the error in the states failing and stopped. */
+  /** Why, in the states failing and stopped. */
   code?: string | undefined;
   reason?: string | undefined;
+  remedy?: string | undefined;
+}
+
+/** Why a feed is not read, for everybody to read. */
+export interface FeedFailure {
+  code: string;
+  reason: string;
+  remedy?: string | undefined;
+}
+
+const RETRIED = 'The service tries again by itself.';
+const OTHER_NODE = `${RETRIED} If this goes on, set RPC_URL to another node.`;
+
+/**
+ * An error for everybody to read. Only errors of ours, and those of a node, are quoted: what a library says
+ * may hold a secret that `mask` does not know.
+ */
+export function failureOf(error: unknown, mask: (text: string) => string): FeedFailure {
+  const known = error instanceof ServiceError ? error : nodeFailure(error);
+  if (known) {
+    const { code, message, remedy = known instanceof ChainError ? OTHER_NODE : RETRIED } = known;
+    return { code, reason: mask(message), remedy };
+  }
+  const [kind = 'an error'] = /^\w{1,40}$/.exec(codeOf(error) ?? '') ?? [];
+  const remedy = 'Check the database. If it answers, report this as a fault of the service.';
+  return { code: 'INTERNAL', reason: `The service or its database failed with ${kind}.`, remedy };
 }
 
 /** The feed of a registry, as health, metrics and the console show it. */
@@ -49,16 +77,12 @@ export function newFeedStatus(now: number): FeedStatus {
 }
 
 /** Sets the state. `since` is kept if the state does not change. */
-export function setState(
-  status: FeedStatus,
-  state: FeedState,
-  now: number,
-  error?: { code: string | undefined; reason: string },
-): void {
+export function setState(status: FeedStatus, state: FeedState, now: number, failure?: FeedFailure): void {
   if (status.state !== state) status.since = now;
   status.state = state;
-  status.code = error?.code;
-  status.reason = error?.reason;
+  status.code = failure?.code;
+  status.reason = failure?.reason;
+  status.remedy = failure?.remedy;
 }
 
 /** A catch-up: the reader has not reached the newest blocks yet. */

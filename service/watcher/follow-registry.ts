@@ -1,6 +1,6 @@
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
+import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
@@ -13,7 +13,14 @@ import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
-import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
+import {
+  failureOf,
+  newFeedStatus,
+  reportCatchUp,
+  setState,
+  type CatchUpReport,
+  type FeedStatus,
+} from './feed-status';
 import { createBlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { readByReceipts } from './read-range';
 
@@ -115,15 +122,13 @@ export class RegistryFollower {
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
-        // The status is public, so errors of other code are shown only as "see the log".
-        const shown = error instanceof ServiceError ? mask(reason) : 'see the log';
-        const described = { code: codeOf(error), reason: shown };
+        const failure = failureOf(error, mask);
         if (error instanceof ServiceError && !error.retryable) {
-          setState(status, 'stopped', time.now(), described);
+          setState(status, 'stopped', time.now(), failure);
           logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);
           return;
         }
-        setState(status, 'failing', time.now(), described);
+        setState(status, 'failing', time.now(), failure);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
         logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
         await pause(time, pauseMs, signal);

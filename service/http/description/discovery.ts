@@ -79,7 +79,8 @@ const FEED = z.strictObject({
     })
     .optional(),
   code: TEXT.optional(),
-  reason: TEXT.optional(),
+  reason: TEXT.optional().describe("Why it is not read; also in the node's own words."),
+  remedy: TEXT.optional().describe('What to do about it.'),
   ...NODES,
 });
 
