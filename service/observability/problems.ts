@@ -49,6 +49,7 @@ const feedOf = ({ registryAddress, chainId }: Condition['detail']): string =>
   `${registryAddress} on the chain ${chainId}`;
 
 const SUBSCRIPTIONS = '#/subscriptions';
+const TRIES_AGAIN = 'The service tries again by itself. Check the node.';
 const CORRECT_PIN = 'Correct the PIN, run `npx tdoc keys --retry`, then restart the service.';
 const GOES_ON = 'The service goes on by itself when it signs again.';
 /** By the code of the signer's failure. */
@@ -98,18 +99,10 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
   ],
   feed_stopped: stopped,
   reorganisation_too_deep: stopped,
-  feed_behind: ({ detail }) =>
-    detail.reason === undefined
-      ? [
-          'warning',
-          `The service is behind the chain of ${feedOf(detail)}.`,
-          'It catches up by itself. A faster node shortens this.',
-        ]
-      : [
-          'error',
-          because(`The events of ${feedOf(detail)} cannot be read`, detail.reason, detail.remedy),
-          String(detail.remedy ?? 'The service tries again by itself. Check the node.'),
-        ],
+  feed_behind: ({ detail: { reason, remedy = TRIES_AGAIN, blocksPerSecond, ...feed } }) =>
+    blocksPerSecond === undefined
+      ? ['error', because(`The events of ${feedOf(feed)} cannot be read`, reason, remedy), String(remedy)]
+      : ['warning', because(`The service is behind ${feedOf(feed)}`, reason, remedy), String(remedy)],
   feed_ahead: ({ detail }) => [
     'warning',
     because(`The events of ${feedOf(detail)} are not read yet`, detail.reason),

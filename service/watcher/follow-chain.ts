@@ -66,6 +66,8 @@ export interface ChainFollowing {
   span: BlockSpan;
   alarm: Pick<ReturnType<typeof createBlockAlarm>, 'wait' | 'quicken'>;
   signal: AbortSignal;
+  /** Told of an error that makes reading slower and is not thrown, as when a node refuses a range. */
+  slowedBy?(this: void, error: unknown): void;
 }
 
 /**
@@ -169,13 +171,14 @@ async function nextSighting(
 }
 
 async function readOrShrink(
-  { client, contracts, span, alarm, signal }: ChainFollowing,
+  { client, contracts, span, alarm, signal, slowedBy }: ChainFollowing,
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<RangeRead | undefined> {
   try {
     return await readRange(client, contracts, first, last);
   } catch (error) {
+    slowedBy?.(error);
     const isRefused = isRangeRefused(error);
     const code = codeOf(error) ?? '';
     // A single block is requested by its hash, which may be answered where its range was contradictory.

@@ -13,14 +13,7 @@ import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
-import {
-  failureOf,
-  newFeedStatus,
-  reportCatchUp,
-  setState,
-  type CatchUpReport,
-  type FeedStatus,
-} from './feed-status';
+import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
 import { createBlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { readByReceipts } from './read-range';
 
@@ -110,7 +103,7 @@ export class RegistryFollower {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { logger, time, mask } = this.#options;
+    const { logger, time } = this.#options;
     const { status } = this;
     while (!signal.aborted) {
       try {
@@ -122,7 +115,7 @@ export class RegistryFollower {
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
-        const failure = failureOf(error, mask);
+        const failure = this.#catchUp.slowedBy(error);
         if (error instanceof ServiceError && !error.retryable) {
           setState(status, 'stopped', time.now(), failure);
           logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);
@@ -166,7 +159,8 @@ export class RegistryFollower {
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
         await onOpened(feed);
         const { contracts, origin } = registry;
-        const chain = { ...this.#options, contracts, origin, span: this.#span };
+        const { slowedBy } = this.#catchUp;
+        const chain = { ...this.#options, contracts, origin, span: this.#span, slowedBy };
         await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
         return 'ended';
       } finally {
