@@ -79,10 +79,10 @@ export function createRpcClient(
 ): RpcClient {
   const options = ethersOptionsOf(network);
   if (/^wss?:/.test(url))
-    return new SocketRpcClient(time, createSocketTransport(url, time, timeoutMs), options);
+    return new SocketRpcClient(time, createSocketTransport(url, network, time, timeoutMs), options);
   if (use === 'bulk')
-    return new BulkRpcClient(time, createHttpTransport(url, time, timeoutMs, CONNECTIONS), options);
-  return new HttpRpcClient(time, createHttpTransport(url, time, timeoutMs), options);
+    return new BulkRpcClient(time, createHttpTransport(url, network, time, timeoutMs, CONNECTIONS), options);
+  return new HttpRpcClient(time, createHttpTransport(url, network, time, timeoutMs), options);
 }
 
 /** The options of ethers for a client of a network. */

@@ -17,6 +17,7 @@ import { ChainError, codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } fro
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { type Answered, exchange, type Reading } from '../base/exchange';
 import { createSemaphore } from '../base/semaphore';
+import type { Network } from './networks';
 
 /** Sends JSON-RPC requests to one node. */
 export interface Transport {
@@ -95,6 +96,7 @@ const LARGE_AT_ONCE = 2;
  */
 export function createHttpTransport(
   url: string,
+  { addressPrefix }: Pick<Network, 'addressPrefix'>,
   time: Time,
   timeoutMs: number,
   connections: number | null = null,
@@ -149,7 +151,7 @@ export function createHttpTransport(
         const { body, ...answered } = await post(JSON.stringify(payload));
         if (answered.status >= 300) throw serverError(answered, mask(body?.toString('utf8') ?? ''));
         if (body === undefined) throw new AnswerTooLargeError();
-        return answersTo(payload, parseAnswer(body), mask);
+        return answersTo(payload, parseAnswer(body, addressPrefix), mask);
       } catch (cause) {
         throw isUnreadable(cause) ? malformed([payload].flat()[0]?.method ?? '') : ofConnection(cause);
       }
@@ -203,7 +205,12 @@ export interface SocketTransport extends Transport {
  * Creates a transport over WebSocket that reconnects. It connects for the first request, and again after the
  * connection was lost. ethers' own WebSocketProvider does neither, and a refused connection ends the process.
  */
-export function createSocketTransport(url: string, time: Time, timeoutMs: number): SocketTransport {
+export function createSocketTransport(
+  url: string,
+  { addressPrefix }: Pick<Network, 'addressPrefix'>,
+  time: Time,
+  timeoutMs: number,
+): SocketTransport {
   const mask = secretMasker(secretPartsOf(url));
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
@@ -211,6 +218,7 @@ export function createSocketTransport(url: string, time: Time, timeoutMs: number
 
   async function connect(): Promise<SocketConnection> {
     const opened = await openSocket(url, time, timeoutMs, {
+      parse: (message) => parseAnswer(message, addressPrefix),
       onClosed: () => (connection = undefined),
       onNewHead: (head) => listeners.forEach((listener) => listener(head)),
     });
@@ -264,7 +272,11 @@ function openSocket(
   url: string,
   time: Time,
   timeoutMs: number,
-  { onClosed, onNewHead }: { onClosed: () => void; onNewHead: (head: unknown) => void },
+  {
+    parse,
+    onClosed,
+    onNewHead,
+  }: { parse: (message: Buffer) => unknown; onClosed: () => void; onNewHead: (head: unknown) => void },
 ): Promise<SocketConnection> {
   const mask = secretMasker(secretPartsOf(url));
   const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: LARGEST_ANSWER_BYTES });
@@ -329,7 +341,7 @@ function openSocket(
   return new Promise((resolve, reject) => {
     socket.on('message', (data) => {
       try {
-        take(parseAnswer(data as Buffer));
+        take(parse(data as Buffer));
       } catch (cause) {
         // The message may answer any of the requests.
         end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));
@@ -358,17 +370,19 @@ const MOST_BRACKETS = 1_000_000;
 const [OBJECT, ARRAY] = Buffer.from('{[');
 
 /**
- * Parses an answer.
+ * Parses an answer. Addresses then begin with 0x: nodes of XDC may write `xdc` instead, and take both.
  *
  * @throws AnswerTooLargeError; SyntaxError when it is not JSON.
  */
-function parseAnswer(body: Buffer): unknown {
+function parseAnswer(body: Buffer, addressPrefix: string | undefined): unknown {
   let brackets = 0;
   // A shorter answer cannot have as many.
   for (let at = body.length > MOST_BRACKETS ? 0 : body.length; at < body.length; at++)
     if (body[at] === OBJECT || body[at] === ARRAY) brackets++;
   if (brackets > MOST_BRACKETS) throw new AnswerTooLargeError();
-  return JSON.parse(body.toString('utf8'));
+  const text = body.toString('utf8');
+  const prefixed = addressPrefix && new RegExp(`"${addressPrefix}(?=[0-9a-f]{40}")`, 'gi');
+  return JSON.parse(prefixed ? text.replace(prefixed, '"0x') : text);
 }
 
 /**
