@@ -1,7 +1,7 @@
 import { orUndefined } from './errors';
 
 /** Replaces a secret in a log or an error. */
-const MASK = '[secret]';
+export const MASK = '[secret]';
 
 /**
  * Returns a function that masks every given secret in a text. Libraries include request URLs, with the

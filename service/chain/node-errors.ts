@@ -1,8 +1,10 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
-import { codeOf, ServiceError } from '../base/errors';
+import { ChainError, codeOf, cut, orUndefined, ServiceError } from '../base/errors';
+import { MASK } from '../base/mask-secrets';
+import { printable } from '../base/printable';
 import { retryAfterMsOf } from '../base/waiting';
-import { AnswerTooLargeError } from './transport';
+import { AnswerTooLargeError, ConnectionError, isOfEthers } from './transport';
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
@@ -60,10 +62,6 @@ export class RangeTooWideError extends Error {}
 export function isRangeRefused(error: unknown): boolean {
   if (error instanceof RangeTooWideError || isThrottled(error)) return true;
   return isAnswer(error) && codeOf(error) !== 'ANSWER_MALFORMED';
-}
-
-function statusOf(error: unknown): number | undefined {
-  return isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
 }
 
 /** Whether a provider is asked too often, by status 429, its code or its words. */
@@ -208,6 +206,71 @@ export function isUnknown(thrown: unknown): boolean {
   if (data || KNOWN_CODES.includes(Number(code)) || EXECUTION_FAILURES.test(words)) return false;
   if (ALREADY_KNOWN.test(words) || classifyRefusal(thrown) !== 'other') return false;
   return ![isThrottled, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
+}
+
+/** Remedies for the failures of a node, by their code. */
+const REMEDIES = {
+  RPC_KEY_REFUSED: "Check the key of the node's provider, and that it may use this network.",
+  RPC_UNREACHABLE: 'Check the node and the plan of its provider, or set RPC_URL to another node.',
+  NODE_FAILED: 'If this goes on, ask the provider, or set RPC_URL to another node.',
+};
+
+/**
+ * A failure of a node as an error of ours, with the node's words. Messages of libraries may contain the URL,
+ * so they are not quoted. Undefined for an error that is not of a node.
+ */
+export function nodeFailure(cause: unknown): ChainError | undefined {
+  if (cause instanceof ChainError) return cause;
+  if (!isOfEthers(cause) && !(cause instanceof ConnectionError)) return undefined;
+  const isRefusal = refusalOf(cause) !== undefined && !isThrottled(cause);
+  const code = isKeyRefused(cause) ? 'RPC_KEY_REFUSED' : isRefusal ? 'NODE_FAILED' : 'RPC_UNREACHABLE';
+  const remedy = REMEDIES[code];
+  return new ChainError(code, `The node ${problemOf(cause)}.`, { cause, remedy, retryable: true });
+}
+
+/** Describes a failure of a node, as a clause about it. */
+export function problemOf(cause: unknown): string {
+  const status = statusOf(cause);
+  const words = wordsOf(cause);
+  if (isKeyRefused(cause)) return `refuses the key (status ${status})${words}`;
+  if (status === 402) return `answers 402: its provider requires payment, or the quota is used up${words}`;
+  if (isThrottled(cause)) return `gets too many requests, or the quota is used up${words}`;
+  if (refusalOf(cause) !== undefined) return `answers with an error${words}`;
+  if (status !== undefined) return `answers ${status}, not like a node${words}`;
+  if (codeOf(cause) === 'ANSWER_MALFORMED') return 'answers, but not like a node';
+  if (isError(cause, 'BAD_DATA') || isError(cause, 'CALL_EXCEPTION')) return 'gives an answer of no use';
+  return isError(cause, 'TIMEOUT') ? 'does not answer in time' : 'does not answer';
+}
+
+/** Whether the provider does not know the key, or does not allow it to read this chain. */
+export function isKeyRefused(cause: unknown): boolean {
+  return [401, 403].includes(statusOf(cause) ?? 0);
+}
+
+function statusOf(cause: unknown): number | undefined {
+  return isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
+}
+
+/** Words that are more likely a key, or a customer's id, than words: the setting may have another part. */
+const KEY_LIKE = /\b(?!0x)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,}/gi;
+
+/** The node's own words, for a line that anybody may read. They are not those of a page. */
+function wordsOf(cause: unknown): string {
+  const body = bodyOf(cause);
+  const words = refusalOf(cause) ?? (/[<{]/.test(body) ? '' : body);
+  return words && `: ${cut(printable(words.replace(KEY_LIKE, MASK)))}`;
+}
+
+/** The message of the node's own error, also in the body of a status that is not 200. */
+function refusalOf(cause: unknown): string | undefined {
+  const { error } = partsOf(orUndefined(() => JSON.parse(bodyOf(cause)) as unknown));
+  const { message } = partsOf(error);
+  return nodeErrorOf(cause) ?? (typeof message === 'string' ? message : undefined);
+}
+
+function bodyOf(cause: unknown): string {
+  const { responseBody = '' } = partsOf(partsOf(cause).info);
+  return String(responseBody);
 }
 
 /** The message of the node's own error, if the node answered with one. */

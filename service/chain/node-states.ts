@@ -4,7 +4,7 @@ import { ChainError, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { untilAborted, within } from '../base/waiting';
 import type { Network } from './networks';
-import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
+import { isRangeRefused, isThrottled, nodeErrorOf, problemOf } from './node-errors';
 import { type RpcClient, wrongChain } from './rpc-client';
 
 // The states of several nodes of one chain. A node is away if it refuses connections, does not answer within
@@ -397,12 +397,8 @@ function isFailure(error: unknown): boolean {
   return !isError(error, 'CALL_EXCEPTION') && !isError(error, 'UNSUPPORTED_OPERATION');
 }
 
-/** Why a node cannot be reached. Messages of libraries may contain its URL, so they are not quoted. */
+/** Why a node is away. */
 function reasonOf(error: unknown): string {
-  const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
-  if (status === 401 || status === 403) return `it refuses the key (status ${status})`;
-  if (status !== undefined) return `it answers ${status}`;
-  if (nodeErrorOf(error) !== undefined) return 'it answers with an error';
-  if (isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER)) return NO_ANSWER;
-  return 'it cannot be reached';
+  const isLate = isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER);
+  return isLate ? NO_ANSWER : `it ${problemOf(error)}`;
 }

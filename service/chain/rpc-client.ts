@@ -9,12 +9,20 @@ import {
   type JsonRpcResult,
 } from 'ethers';
 import pMap from 'p-map';
-import { ChainError, codeOf, ConfigurationError, cut } from '../base/errors';
+import { ChainError, codeOf, ConfigurationError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { NETWORKS, type Network } from './networks';
-import { askedPauseMs, isRangeRefused, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
+import {
+  askedPauseMs,
+  isKeyRefused,
+  isRangeRefused,
+  isThrottled,
+  isUnknown,
+  nodeErrorOf,
+  problemOf,
+} from './node-errors';
 import {
   AnswerTooLargeError,
   createHttpTransport,
@@ -81,10 +89,10 @@ export function createRpcClient(
 ): RpcClient {
   const options = ethersOptionsOf(network);
   if (/^wss?:/.test(url))
-    return new SocketRpcClient(time, createSocketTransport(url, time, timeoutMs), options);
+    return new SocketRpcClient(time, createSocketTransport(url, network, time, timeoutMs), options);
   if (use === 'bulk')
-    return new BulkRpcClient(time, createHttpTransport(url, time, timeoutMs, CONNECTIONS), options);
-  return new HttpRpcClient(time, createHttpTransport(url, time, timeoutMs), options);
+    return new BulkRpcClient(time, createHttpTransport(url, network, time, timeoutMs, CONNECTIONS), options);
+  return new HttpRpcClient(time, createHttpTransport(url, network, time, timeoutMs), options);
 }
 
 /** The options of ethers for a client of a network. */
@@ -139,23 +147,12 @@ export async function readChainId(
   const node = printableUrl(url);
   const chainId = await client.send('eth_chainId', []).then(Number, (cause: unknown) => {
     if (cause instanceof AnswerTooLargeError) throw cause;
-    const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
-    if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
-    throw unreachable(`The node at ${node} ${problemOf(cause, status, url)}.`, cause);
+    const mask = secretMasker(secretPartsOf(url));
+    if (isKeyRefused(cause)) throw keyRefused(mask(problemOf(cause)), url, network, cause);
+    throw unreachable(`The node at ${node} ${mask(problemOf(cause))}.`, cause);
   });
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw unreachable(`The node at ${node} does not report its chain id.`);
-}
-
-/** Describes a failure, as a clause about the node. */
-function problemOf(cause: unknown, status: number | undefined, url: string): string {
-  const reason = nodeErrorOf(cause);
-  const mask = secretMasker(secretPartsOf(url));
-  if (reason !== undefined) return `answers with an error: ${cut(mask(reason))}`;
-  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
-  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
-  if (status !== undefined) return `answers ${status}, not like a node`;
-  return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
 }
 
 function unreachable(message: string, cause?: unknown): ChainError {
@@ -166,9 +163,9 @@ function unreachable(message: string, cause?: unknown): ChainError {
  * The provider does not know the key, or does not allow it to read this chain. This is retryable, because the
  * operator may be about to allow it.
  */
-function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
+function keyRefused(problem: string, url: string, network: Network, cause: unknown): ChainError {
   const remedy = remedyFor(url, network);
-  const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
+  const message = `The node at ${printableUrl(url)} ${problem}. ${remedy}`;
   return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
 }
 

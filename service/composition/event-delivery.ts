@@ -170,9 +170,9 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     const { network, chainId, address: registry } = stored;
-    const { code, message: reason } = error;
+    const { code, message: reason, remedy } = error;
     const status = newFeedStatus(time.now());
-    setState(status, 'stopped', time.now(), { code, reason });
+    setState(status, 'stopped', time.now(), { code, reason, remedy });
     logger.error(
       { error, code, registry: registryName(chainId, registry) },
       `a registry cannot be followed: ${reason}`,

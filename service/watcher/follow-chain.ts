@@ -194,6 +194,7 @@ async function readOrShrink(
     // A single block is requested by its hash, which may be answered where its range was contradictory.
     const isNarrower = error instanceof RangeTooWideError || CONTRADICTIONS.includes(codeOf(error) ?? '');
     if (isNarrower && first.number < last.number) return void span.shrink();
+    reading.slowedBy?.(error);
     if (error instanceof ServiceError) throw error;
     // Many providers give no reason when a query takes too long.
     const isShorter = span.shrink();

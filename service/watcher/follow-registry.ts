@@ -1,6 +1,6 @@
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
+import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
@@ -112,7 +112,7 @@ export class RegistryFollower {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { logger, time, mask } = this.#options;
+    const { logger, time } = this.#options;
     const { status } = this;
     while (!signal.aborted) {
       try {
@@ -124,15 +124,13 @@ export class RegistryFollower {
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
-        // The status is public, so errors of other code are shown only as "see the log".
-        const shown = error instanceof ServiceError ? mask(reason) : 'see the log';
-        const described = { code: codeOf(error), reason: shown };
+        const failure = this.#catchUp.slowedBy(error);
         if (error instanceof ServiceError && !error.retryable) {
-          setState(status, 'stopped', time.now(), described);
+          setState(status, 'stopped', time.now(), failure);
           logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);
           return;
         }
-        setState(status, 'failing', time.now(), described);
+        setState(status, 'failing', time.now(), failure);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
         logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
         await pause(time, pauseMs, signal);
@@ -176,6 +174,7 @@ export class RegistryFollower {
           escrows: (this.#escrows ??= new KnownEscrows(registry, finalityDepth)),
           origin,
           span: this.#span,
+          slowedBy: this.#catchUp.slowedBy,
         };
         await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
         return 'ended';

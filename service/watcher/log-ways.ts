@@ -1,6 +1,6 @@
 import { isError, ZeroHash } from 'ethers';
 import pMap from 'p-map';
-import { ChainError, cut, messageOf } from '../base/errors';
+import { ChainError } from '../base/errors';
 import { Bloom } from '../chain/bloom';
 import { LearnedLimit } from '../chain/learned-limit';
 import {
@@ -8,7 +8,7 @@ import {
   isBlockAbsent,
   isDenied,
   isRefusal,
-  nodeErrorOf,
+  problemOf,
   RangeTooWideError,
 } from '../chain/node-errors';
 import {
@@ -71,7 +71,7 @@ export class NodeLimits {
   readonly addresses: LearnedLimit;
   /** Queries by a block's hash (EIP-234). */
   readonly hashes: LearnedLimit;
-  /** The last refusal, in the node's words. */
+  /** The last refusal of a query, as a clause about the node. */
   lastRefusal: string | undefined;
   /** The block of which a query failed in another way than by an answer of the node, the last time. */
   readonly failed = new Map<Kind, number>();
@@ -105,6 +105,8 @@ export interface LogsWanted {
   byHash: boolean;
   /** Reads the mints before the first block, for the way by addresses. */
   learnMints: () => Promise<void>;
+  /** Called with each refusal. */
+  slowedBy?: ((error: unknown) => void) | undefined;
 }
 
 export type Way = 'topics' | 'addresses' | 'receipts';
@@ -140,6 +142,7 @@ export async function readLogs(node: RpcClient, wanted: LogsWanted): Promise<Log
       return { way, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      wanted.slowedBy?.(error.cause);
     }
   }
 }
@@ -342,7 +345,7 @@ function learn(
   } else if (!isRefusal(error)) {
     return error;
   }
-  limits.lastRefusal = cut(nodeErrorOf(error) ?? messageOf(error));
+  limits.lastRefusal = problemOf(error);
   if (isDenied(error)) return refused;
   const part = isError(error, 'TIMEOUT') ? PART_AFTER_TIMEOUT : undefined;
   const isOfNode = isAnswer(error);
@@ -408,8 +411,7 @@ function refusedAll(limits: NodeLimits, cause: unknown): ChainError {
   // They may be refused for another reason than what was asked for.
   for (const kind of ['own', 'topics', 'escrows'] as const) limits[kind].open();
   const remedy = 'Set RPC_URL to another node: docs/networks.md says which are known to give logs.';
-  const words = [limits.lastRefusal, cut(nodeErrorOf(cause) ?? messageOf(cause))];
-  const said = [...new Set(words)].filter((one) => one !== undefined).map((one) => `"${one}"`);
-  const message = `The node refuses logs, and the receipts of blocks: ${said.join(', ')}. ${remedy}`;
+  const { lastRefusal = problemOf(cause) } = limits;
+  const message = `To logs the node ${lastRefusal}. To other ways it ${problemOf(cause)}. ${remedy}`;
   return new ChainError('LOGS_REFUSED', message, { retryable: true, remedy, cause });
 }

@@ -45,6 +45,8 @@ const HIGHEST_INDEX = 2 ** 31 - 1;
 export interface RegistryReading {
   client: RpcClient;
   escrows: KnownEscrows;
+  /** Called with each error for which the reading takes longer. */
+  slowedBy?(this: void, error: unknown): void;
 }
 
 /**
@@ -75,14 +77,14 @@ export async function readRange(
 
 /** `lacking`: an event that a receipt has, and the node's logs lack. */
 async function readOnce(
-  { client, escrows }: RegistryReading,
+  { client, escrows, slowedBy }: RegistryReading,
   first: ChainBlock,
   last: ChainBlock,
   how: Pick<LogsWanted, 'ahead' | 'byHash'>,
 ): Promise<RangeRead | { lacking: ChainLog }> {
   const { contracts } = escrows;
   const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
-  const wanted = { escrows, first, last, ...how, learnMints };
+  const wanted = { escrows, first, last, ...how, learnMints, slowedBy };
   const { way, logs: found } = await readAlike(client, blocksIn(first, last), async (node) => {
     const logs = await readLogs(node, wanted);
     return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };
