@@ -295,7 +295,7 @@ async function isThere(
   try {
     return (await isOnChain(options.client, block)) ? 'there' : 'gone';
   } catch (error) {
-    if (codeOf(error) !== 'BLOCK_MISSING') throw error;
+    if (codeOf(error) !== 'BLOCK_MISSING' && !isBlockAbsent(error)) throw error;
     return (await isSameChain(options)) ? 'unknown' : 'gone';
   }
 }

@@ -150,23 +150,23 @@ export async function readLogs(node: RpcClient, wanted: LogsWanted): Promise<Log
 /** The way that makes the fewest calls for these blocks, and those to come. */
 function cheapestWay(limits: NodeLimits, { escrows, first, last, ahead }: LogsWanted): Way {
   const blocks = last.number - first.number + 1;
-  const parts = (...kinds: Kind[]): number =>
-    Math.max(...kinds.map((kind) => Math.ceil(blocks / limits[kind].value)));
-  const portions = Math.ceil(escrows.of(first.number, last.number).length / limits.addresses.value);
-  const learning =
-    (FILTERS_OF_MINTS * Math.ceil(escrows.missingBefore(first.number) / limits.own.value) * blocks) /
-    (blocks + ahead + BLOCKS_TO_COME);
+  const queries = (amount: number, limit: LearnedLimit): number =>
+    amount === 0 ? 0 : Math.ceil(amount / limit.value);
+  const parts = (...kinds: Kind[]): number => Math.max(...kinds.map((kind) => queries(blocks, limits[kind])));
+  const portions = Math.max(1, queries(escrows.of(first.number, last.number).length, limits.addresses));
+  const learning = FILTERS_OF_MINTS * queries(escrows.missingBefore(first.number), limits.own);
+  const share = blocks / (blocks + ahead + BLOCKS_TO_COME);
   const ways: { way: Way; parts: number; calls: number }[] = [
-    { way: 'topics', parts: parts('own', 'topics'), calls: parts('own') + parts('topics') },
+    { way: 'receipts', parts: blocks, calls: blocks * CALLS_OF_RECEIPTS },
     {
       way: 'addresses',
       parts: parts('own', 'escrows'),
-      calls: parts('own') + Math.max(1, portions) * parts('escrows') + learning,
+      calls: parts('own') + portions * parts('escrows') + learning * share,
     },
-    { way: 'receipts', parts: blocks, calls: blocks * CALLS_OF_RECEIPTS },
+    { way: 'topics', parts: parts('own', 'topics'), calls: parts('own') + parts('topics') },
   ];
-  const [cheapest] = ways.sort((one, other) => one.calls - other.calls);
-  if (cheapest === undefined || (cheapest.parts > MOST_PARTS && blocks > 1))
+  const cheapest = ways.reduce((one, other) => (other.calls <= one.calls ? other : one));
+  if (cheapest.parts > MOST_PARTS && blocks > 1)
     throw new RangeTooWideError('the node gives the range only in many parts');
   return cheapest.way;
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { operate } from '../../devnet/operations';
 import { messageOf } from '../../service/base/errors';
@@ -23,6 +24,7 @@ import {
 } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
 import { launchServiceProcess } from '../helpers/processes/service-process';
+import { ADMIN_API_KEY, callApi } from '../helpers/processes/subscribed-service';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
 import { startRecordingReceiver } from '../helpers/receiver/recording-receiver';
 import { seededRandom } from '../helpers/seeded-random';
@@ -38,6 +40,8 @@ const SOON_MS = 60_000;
 /** The same behind a node that allows 15 calls a second: as long as 9,000 calls take. */
 const AT_A_RATE_MS = 600_000;
 const COMBINATIONS = 12;
+/** Blocks that were not read, and are pruned but for the last ten. A node that is behind lacks fewer. */
+const UNREAD = 170;
 const SEED = 55;
 /** Events of a token that are claimed together. */
 const CLAIMED_TOGETHER = 32;
@@ -191,49 +195,37 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
       observe(() => pruned(fromBlock, absence), live, {}));
 
     it(`has pruned blocks that were not read, and says so ${how}: end in LOGS_PRUNED`, () =>
-      withAnother(async (registry, config) => {
-        await observe(
-          () => THROUGH,
-          async (observed, answer) => {
-            await observed.all();
-            const { length } = observed.accepted;
-            let oldest = 0;
-            await observed.restart(async () => {
-              await transfer();
-              await mineBlocks(local, 170);
-              oldest = (await local.client.getBlockNumber()) - 10;
-              answer(pruned(oldest, absence));
-            });
-            await expectPruned(observed, registry, oldest);
-            expect(observed.accepted).to.have.length(length + EVENTS_OF_A_MINT);
-          },
-          { config },
-        );
-      }));
+      observe(
+        () => THROUGH,
+        async (observed, answer) => {
+          await observed.all();
+          const { length } = observed.accepted;
+          let oldest = 0;
+          await observed.restart(async () => {
+            await transfer();
+            await mineBlocks(local, UNREAD);
+            oldest = (await local.client.getBlockNumber()) - 10;
+            answer(pruned(oldest, absence));
+          });
+          await expectPruned(observed, oldest);
+          expect(observed.accepted).to.have.length(length + EVENTS_OF_A_MINT);
+        },
+        { settings: { ADMIN_API_KEY } },
+      ));
   }
 
   it('has the headers of its oldest blocks alone: end in LOGS_PRUNED at the first start', () =>
-    withAnother(async (registry, config) => {
-      const absence = ABSENCES['as reth does, which keeps the headers'] as Absence;
-      await observe(
-        () => pruned(firstMined, absence),
-        (observed) => expectPruned(observed, registry, firstMined),
-        { config },
-      );
-    }));
+    observe(
+      () => pruned(firstMined, ABSENCES['as reth does, which keeps the headers'] as Absence),
+      (observed) => expectPruned(observed, firstMined),
+      { settings: { ADMIN_API_KEY } },
+    ));
 
   const pruned = (oldest: number, absence: Absence): Answerer =>
     prunedBelow(oldest, absence, asking(local.node.url));
 
-  /** Runs with a second registry, and the configuration that names it. */
-  async function withAnother(act: (registry: string, config: object) => Promise<void>): Promise<void> {
-    const address = (await local.makeRegistry()).toLowerCase();
-    const startBlock = (await local.client.getBlockNumber()) + 1;
-    await act(address, { registries: [{ network: 'localhost', address, startBlock }] });
-  }
-
-  /** Expects the first feed to stop, with the oldest block in its reason, and the other one to go on. */
-  async function expectPruned({ time, service, accepted }: Observed, registry: string, oldest: number) {
+  /** Expects the feed to stop, with the oldest block in its reason, and another one to be read. */
+  async function expectPruned({ time, service, accepted }: Observed, oldest: number) {
     const feedOf = async (address: string) =>
       (await healthOf(service.url)).feeds.find((feed) => feed.registry === address.toLowerCase());
     let said = '';
@@ -253,6 +245,10 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
     expect(stopped.code).to.equal('LOGS_PRUNED');
     expect(stopped.reason).to.match(new RegExp(`\\b${oldest}\\b`));
     expect((await healthOf(service.url)).httpStatus).to.equal(503);
+    const registry = (await local.makeRegistry()).toLowerCase();
+    const startBlock = await local.client.getBlockNumber();
+    const followed = { network: 'localhost', address: registry, startBlock };
+    await time.settled(time.aside(callApi(service.url, 'POST', '/registries', followed)));
     await mintDirectly(local, holder, { registryAddress: registry });
     const ofOther = () => accepted.filter(({ data }) => data.registryAddress === registry).length;
     await time.until('the events of the other registry', () => ofOther() === EVENTS_OF_A_MINT, SOON_MS);
@@ -269,6 +265,7 @@ describe('a catch-up of 1,500 blocks and what follows, behind a node that', () =
       await using receiver = await startRecordingReceiver(local.publicKeyFile);
       const settings = {
         ...local.settings,
+        DATA_DIR: join(local.folder, `killed behind ${NAMES.indexOf(name)}`),
         WALLET_PRIVATE_KEY: '',
         START_BLOCK: String(fromBlock),
         RPC_URL: node.url,
