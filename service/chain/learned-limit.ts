@@ -48,6 +48,7 @@ export class LearnedLimit {
   allowed(amount: number): void {
     this.open();
     this.#closedMs = FIRST_CLOSED_MS;
+    if (amount > this.#good) this.#patience = 1;
     this.#good = Math.max(this.#good, amount);
     if (amount < this.#value || ++this.#allowed < this.#patience) return;
     this.#allowed = 0;
