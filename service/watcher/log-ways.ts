@@ -105,6 +105,8 @@ export interface LogsWanted {
   byHash: boolean;
   /** Reads the mints before the first block, for the way by addresses. */
   learnMints: () => Promise<void>;
+  /** A node has a receipt completely or not at all: both readings of one node share theirs. */
+  byReceipts: Map<RpcClient, Promise<ChainLog[]>>;
   /** Called with each refusal. */
   slowedBy?: ((error: unknown) => void) | undefined;
 }
@@ -202,17 +204,20 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
     return [...own, ...(await query(reading, 'escrows', portions))];
   },
 
-  async receipts({ node, limits, escrows, first, last }) {
-    try {
+  async receipts({ node, limits, escrows, first, last, byReceipts }) {
+    const read = async (): Promise<ChainLog[]> => {
       const headers = await headersOf(node, first, last);
-      return await logsOfBlocks(
+      const mayHave = headers.filter((header) => mayHaveLogs(header, escrows));
+      return logsOfBlocks(
         node,
-        headers.filter((header) => mayHaveLogs(header, escrows)).map(({ hash }) => hash),
+        mayHave.map(({ hash }) => hash),
       );
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      throw refusedAll(limits, error);
-    }
+    };
+    const reading = byReceipts.get(node) ?? read();
+    byReceipts.set(node, reading);
+    return reading.catch((error: unknown) => {
+      throw isRefusal(error) ? refusedAll(limits, error) : error;
+    });
   },
 };
 

@@ -84,7 +84,7 @@ async function readOnce(
 ): Promise<RangeRead | { lacking: ChainLog }> {
   const { contracts } = escrows;
   const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
-  const wanted = { escrows, first, last, ...how, learnMints, slowedBy };
+  const wanted = { escrows, first, last, ...how, learnMints, byReceipts: new Map(), slowedBy };
   const { way, logs: found } = await readAlike(client, blocksIn(first, last), async (node) => {
     const logs = await readLogs(node, wanted);
     return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };

@@ -19,10 +19,14 @@ describe('progress of a catch-up in which no block has events', () => {
   /** Milliseconds that the node then takes for the logs of a range. */
   let delayMs = 50;
   let isBroken = false;
-  let refusesOnce = false;
-  /** The first blocks of the ranges whose logs were refused once. */
-  const refused = new Set<unknown>();
+  let failsOnce = false;
+  /** The last block of each range that failed, by its first one: shorter ranges do not. */
+  const failing = new Map<unknown, unknown>();
   const WORDS = 'the archive is busy';
+  const FAILURE = {
+    status: 503,
+    body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: WORDS } }),
+  };
 
   before(async () => {
     local = await createLocalSetup();
@@ -30,11 +34,10 @@ describe('progress of a catch-up in which no block has events', () => {
     node = await startRpcProxy(local.node.url, async (method, [filter]) => {
       if (method !== 'eth_getLogs') return 'none';
       if (isBroken) return 'drop request';
-      const { fromBlock } = filter as { fromBlock?: string };
-      const isRefused = refusesOnce && !refused.has(fromBlock);
-      if (isRefused) refused.add(fromBlock);
+      const { fromBlock, toBlock } = filter as { fromBlock?: string; toBlock?: string };
+      if (failsOnce && !failing.has(fromBlock)) failing.set(fromBlock, toBlock);
       await time.aside(answering.promise.then(() => time.sleep(delayMs)));
-      return isRefused ? { error: { code: -32000, message: WORDS } } : 'none';
+      return failsOnce && failing.get(fromBlock) === toBlock ? FAILURE : 'none';
     });
     time = VirtualTime.ofRequests();
     const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
@@ -83,8 +86,8 @@ describe('progress of a catch-up in which no block has events', () => {
   });
 
   it('has reason and rates while blocks are read between failures, and makes a condition', async () => {
-    delayMs = 20_000;
-    refusesOnce = true;
+    delayMs = 2_000;
+    failsOnce = true;
     const states = new Set<string>();
     const behind = await time.until('the feed is behind', async () => {
       const { httpStatus, feeds, conditions = [] } = await healthOf(service.url);
@@ -94,7 +97,7 @@ describe('progress of a catch-up in which no block has events', () => {
       if (states.size > 0 || code === 'NODE_FAILED') states.add(`${httpStatus} ${feed?.state} ${code}`);
       return condition?.message.includes(WORDS) && feed?.state === 'following' ? condition : undefined;
     });
-    refusesOnce = false;
+    failsOnce = false;
     delayMs = 0;
     expect(behind.message).to.match(
       /^The service is behind .*: it reads about [\d.]+ blocks a second, and the chain makes about 0\. .*busy\.$/,
