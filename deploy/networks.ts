@@ -105,7 +105,7 @@ export function walletOf(network: Network, settings: Settings): TransactionSigne
 export async function checkNode(network: Network, settings: Settings): Promise<void> {
   const { name, local } = network;
   const url = httpRpcUrlOf(network, settings);
-  const client = connectNode(url, systemTime, 'bulk');
+  const client = connectNode(url, network, systemTime, 'bulk');
   try {
     const chainId = await readChainId(client, url, network);
     if (chainId === network.chainId) return;

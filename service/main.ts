@@ -1,7 +1,7 @@
 import { startApp } from './composition/app';
 import { envFileOf, knownSecrets, loadConfig, type Config } from './config/config';
 import { reachDistantHosts } from './base/distant-hosts';
-import { ServiceError, messageOf } from './base/errors';
+import { ServiceError, messageOf, orUndefined } from './base/errors';
 import { HELP } from './config/help';
 import { createLogger, type Logger } from './base/logger';
 import { secretMasker } from './base/mask-secrets';
@@ -64,16 +64,9 @@ function readConfig(): Config {
   try {
     return loadConfig();
   } catch (error) {
-    fail(secretMasker(secretsIfAny())(messageOf(error)));
-  }
-}
-
-/** Empty when ENV_FILE cannot be read; the message has no values of it then. */
-function secretsIfAny(): string[] {
-  try {
-    return knownSecrets();
-  } catch {
-    return [];
+    // None when ENV_FILE cannot be read; the message has no values of it then.
+    const secrets = orUndefined(() => knownSecrets()) ?? [];
+    fail(secretMasker(secrets)(messageOf(error)));
   }
 }
 

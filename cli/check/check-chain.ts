@@ -47,9 +47,9 @@ export async function checkChain(
   now: number,
 ): Promise<Finding[]> {
   const nodes = checked.map((node): OpenNode => {
-    const { url } = node;
-    const client = connectNode(url, systemTime, 'single', ANSWER_WITHIN_MS);
-    const bulkClient = connectNode(url, systemTime, 'bulk', ANSWER_WITHIN_MS);
+    const { url, network } = node;
+    const client = connectNode(url, network, systemTime, 'single', ANSWER_WITHIN_MS);
+    const bulkClient = connectNode(url, network, systemTime, 'bulk', ANSWER_WITHIN_MS);
     return { ...node, name: printableUrl(url), client, bulkClient };
   });
   try {
@@ -205,7 +205,7 @@ function withoutBlock0({ origin, genesisBlock }: RegistryOnChain): Statements[nu
     statement: `the node has neither block 0 nor the registry's first block ${genesisBlock}`,
     remedy:
       'A service that has read nothing yet needs START_BLOCK at a block that the node has, ' +
-      'or another node (RPC_URL): otherwise it refuses to issue (HISTORY_MISSING).',
+      'or another node (RPC_URL): otherwise it refuses to issue (LOGS_PRUNED).',
   };
 }
 

@@ -3,12 +3,18 @@ import { cut, messageOf, ServiceError } from '../../service/base/errors';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
 import { nodeErrorOf } from '../../service/chain/node-errors';
-import { chainOrder, headNumberOf, headOf, logsOf, type ChainLog } from '../../service/chain/read-chain';
+import {
+  chainOrder,
+  headNumberOf,
+  headOf,
+  logsOf,
+  refusesUnknownBlocks,
+  type ChainLog,
+} from '../../service/chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../../service/chain/read-receipts';
 import { createChainCheck } from '../../service/chain/reach-node';
 import type { Chain } from '../../service/chain/chain';
 import type { TransactionSigner } from '../../service/keys/transaction-signer';
-import { refusesUnknownBlocks } from '../../service/watcher/read-range';
 import { maskSecrets } from '../errors';
 
 /** One statement of `tdoc check`. `unknown`: it could not be checked. `skipped`: nobody asked for it. */

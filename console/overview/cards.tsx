@@ -14,12 +14,18 @@ const TONES: Record<RegistryView['state'], Tone> = {
 
 /** The feed of a registry. */
 export function RegistryCard({ registry }: { registry: RegistryView }) {
-  const { network, chainId, state, since, headBlock, finalBlock, readUpTo, lagBlocks, reason } = registry;
+  const { network, chainId, state, since, headBlock, finalBlock, readUpTo, lagBlocks } = registry;
+  const { reason, catchUp } = registry;
+  const isBehind = state === 'following' && catchUp !== null;
   return (
     <article class="card registry" aria-label={`Registry on ${network}`}>
       <header>
         <h2>Registry</h2>
-        <StateMark tone={TONES[state]} word={state} />
+        {isBehind ? (
+          <StateMark tone="wait" word={catchUp.isEndless ? 'falling behind' : 'catching up'} />
+        ) : (
+          <StateMark tone={TONES[state]} word={state} />
+        )}
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
       {reason !== null && (
@@ -35,6 +41,9 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
           ['Newest block', <Count value={headBlock} />],
           ['Final block', <Count value={finalBlock} />],
           ['Read up to', <Count value={readUpTo} />],
+          ['Read', catchUp && `${speedOf(catchUp.blocksPerSecond)} now`],
+          ['The chain makes', catchUp && speedOf(catchUp.chainBlocksPerSecond)],
+          ['Time left', catchUp && timeLeft(catchUp)],
           ['Events waiting', <Count value={registry.waiting} />],
           ['Dead letters', <Count value={registry.deadLetters} />],
           [`${capitalised(state)} since`, <When at={since} />],
@@ -42,6 +51,15 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
       />
     </article>
   );
+}
+
+function speedOf(blocksPerSecond: number): string {
+  return `${blocksPerSecond.toLocaleString('en')} blocks a second`;
+}
+
+function timeLeft({ secondsLeft, isEndless }: NonNullable<RegistryView['catchUp']>): string {
+  if (isEndless) return 'endless at this rate';
+  return secondsLeft === undefined ? 'not known now' : durationOf(secondsLeft);
 }
 
 function Count({ value }: { value: number | null }) {

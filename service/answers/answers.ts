@@ -10,7 +10,7 @@ import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
 import { scopeName, type JournalScope } from '../journal/issuance';
-import { issuanceOf } from '../journal/read-issuances';
+import { issuanceOf, issuancesIn } from '../journal/read-issuances';
 import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -228,11 +228,7 @@ export async function issuingProgress(
   tokenId: string,
   headBlock: number | undefined,
 ): Promise<IssuingProgress | undefined> {
-  const row = await db
-    .selectFrom('issuances')
-    .selectAll()
-    .where((eb) => eb.and({ scope: scopeName(scope), token_id: tokenId }))
-    .executeTakeFirst();
+  const row = await issuancesIn(db, scopeName(scope)).where('token_id', '=', tokenId).executeTakeFirst();
   if (row === undefined) return undefined;
   const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuanceOf(row);
   const block = row.block_number;

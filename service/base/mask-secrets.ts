@@ -1,5 +1,7 @@
+import { orUndefined } from './errors';
+
 /** Replaces a secret in a log or an error. */
-const MASK = '[secret]';
+export const MASK = '[secret]';
 
 /**
  * Returns a function that masks every given secret in a text. Libraries include request URLs, with the
@@ -92,11 +94,7 @@ function basicCredentials(username: string, password: string): string[] {
 
 /** The text that a part of a URL stands for; a `%` that encodes nothing stands for itself. */
 export function percentDecoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+  return orUndefined(() => decodeURIComponent(part)) ?? part;
 }
 
 /**

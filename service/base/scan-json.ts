@@ -1,3 +1,4 @@
+import { orUndefined } from './errors';
 import { pointerOf } from './json';
 
 /** The content of a JSON text, as far as it can be told without parsing. */
@@ -72,11 +73,7 @@ function pointerTo(open: readonly Open[]): string {
 /** The name that a string in quotes stands for; the text itself if it is no string. */
 function nameIn(quoted: Buffer): string {
   if (!quoted.includes(BACKSLASH)) return quoted.toString('utf8', 1, quoted.length - 1);
-  try {
-    return JSON.parse(quoted.toString()) as string;
-  } catch {
-    return quoted.toString();
-  }
+  return orUndefined(() => JSON.parse(quoted.toString()) as string) ?? quoted.toString();
 }
 
 /**

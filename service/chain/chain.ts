@@ -1,12 +1,15 @@
 import { ChainError } from '../base/errors';
-import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import type { Network } from './networks';
 import { createNode, type Node, type Params, type Rpc, type Use } from './node';
-import { NodeStates, type NodeReport } from './node-states';
-import { createChainCheck } from './reach-node';
-import type { Reading } from './read-chain';
-import { SeveralNodes } from './several-nodes';
+
+/** The result of a reading of several calls. Readings of the same content count as the same. */
+export interface Reading<T> {
+  found: T;
+  content: string;
+  /** A few words about it, for the message about a difference. */
+  inShort: string;
+}
 
 /**
  * A chain to ask. Its answers are those of one node, or those that two of several nodes give:
@@ -27,54 +30,15 @@ export interface Chain extends Rpc {
   agree<T>(blocks: object, read: (node: Rpc) => Promise<Reading<T>>): Promise<T>;
 }
 
-/** A chain, and the states of its nodes. */
-export interface ConnectedNodes {
-  client: Chain;
-  /** Rejects if a node is of another chain, or none answers. */
-  checkChain: () => Promise<void>;
-  /** The states of the nodes; undefined if there is only one. */
-  report: () => NodeReport[] | undefined;
-}
-
-/** Connects to the nodes of a chain: one or several. */
-export function connectNodes(
-  urls: readonly string[],
-  network: Network,
+/** Connects to one node. `network`: `{}` if it is not known. `timeoutMs`: of each request. */
+export function connectNode(
+  url: string,
+  network: Pick<Network, 'addressPrefix'>,
   time: Time,
   use?: Use,
-  logger?: Logger,
-): ConnectedNodes {
-  const [url = '', ...others] = urls;
-  if (others.length > 0) {
-    const nodes = urls.map((one) => createNode(one, time, use));
-    return connectSeveral(nodes, network, time, logger);
-  }
-  const client = connectNode(url, time, use);
-  return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };
-}
-
-/** Connects to one node. `timeoutMs`: of each request. */
-export function connectNode(url: string, time: Time, use?: Use, timeoutMs?: number): Chain {
-  return chainOfOne(createNode(url, time, use, timeoutMs));
-}
-
-/** Makes a chain of two nodes or more. */
-export function connectSeveral(
-  nodes: readonly Node[],
-  network: Network,
-  time: Time,
-  logger?: Logger,
-): ConnectedNodes {
-  const states = new NodeStates(nodes, network, time, logger);
-  let isChecked = false;
-  return {
-    client: new SeveralNodes(states),
-    async checkChain() {
-      if (!isChecked) await states.checkChains();
-      isChecked = true;
-    },
-    report: () => states.report(),
-  };
+  timeoutMs?: number,
+): Chain {
+  return chainOfOne(createNode(url, network, time, use, timeoutMs));
 }
 
 /** Makes a chain of one node. */

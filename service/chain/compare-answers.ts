@@ -1,5 +1,6 @@
 import { ChainError, cut, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import type { Reading } from './chain';
 import type { Params } from './node';
 import type { Vote } from './node-states';
 import {
@@ -8,7 +9,6 @@ import {
   parseLogs,
   type ChainBlock,
   type ChainLog,
-  type Reading,
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';

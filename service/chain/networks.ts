@@ -34,6 +34,7 @@ export function readConfirmations(text: string): Confirmations | undefined {
  * - `leastPriorityFeeGwei`: its nodes refuse less.
  * - `gasPricing`: the fee fields of a transaction (fees.ts).
  * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
+ * - `addressPrefix`: some of its nodes write it in the place of `0x` before addresses (transport.ts).
  * - `confirmations`: blocks that must be on top of a block that is final, unless CONFIRMATIONS is set.
  */
 export interface Network {
@@ -49,6 +50,7 @@ export interface Network {
   readonly leastPriorityFeeGwei?: number;
   readonly gasPricing: GasPricing;
   readonly blockTimeMs: number;
+  readonly addressPrefix?: string;
   readonly confirmations: number;
   readonly local: boolean;
 }
@@ -90,10 +92,12 @@ export const NETWORKS: readonly Network[] = [
   {
     ...keyless(50, 'xdc', 'XDC', 'https://erpc.xinfin.network', 'https://xdcscan.com'),
     explorerApi: 'etherscan',
+    addressPrefix: 'xdc',
   },
   {
     ...keyless(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network', 'https://testnet.xdcscan.com'),
     explorerApi: 'etherscan',
+    addressPrefix: 'xdc',
   },
   {
     ...keyless(101010, 'stability', 'FREE', stabilityRpc(''), 'https://stability.blockscout.com'),

@@ -1,19 +1,10 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
-import { ServiceError } from '../base/errors';
+import { ChainError, codeOf, cut, orUndefined, ServiceError } from '../base/errors';
+import { MASK } from '../base/mask-secrets';
+import { printable } from '../base/printable';
 import { retryAfterMsOf } from '../base/waiting';
-import { AnswerTooLargeError } from './transport';
-
-/**
- * Messages of providers for a range of blocks that is too wide or has too many logs. There is no common code
- * for it.
- */
-const RANGE_REFUSALS = [
-  /block range|range (is )?too|too (wide|large|many|big)|wide range/i,
-  /more than [\d,]+ (results|logs|blocks)|query returned more|max(imum)? (results|blocks|logs|range|allowed)/i,
-  /limit(ed)? (exceeded|to)|exceed(s|ed)? .*(limit|range|maximum|max)|response size|payload too large/i,
-  /query timeout|timed out|took too long|deadline exceeded/i,
-];
+import { AnswerTooLargeError, ConnectionError, isOfEthers } from './transport';
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
@@ -32,16 +23,50 @@ const LIMITED = /limit|exceed|reached|exhaust|too many|used up/i;
 const OTHER_LIMITS =
   /\b(blocks?|ranges?|logs|results|quer(y|ies)|address(es)?|topics?|size|batch|bytes|gas|fees?|nonce|transactions?|tx|sender|signatures?|pool|depth|memory|exception|time ?out)\b|timed out|revert/i;
 
-/** Whether a provider refused a read, or answered too much, but may answer it for fewer blocks. */
+/** Statuses with which a provider refuses what it is asked for, in the place of a JSON-RPC error. */
+const REFUSING_STATUSES = [400, 413, 422];
+/** Statuses about who asks. */
+const STATUSES_OF_KEYS = [401, 402, 403];
+/** Codes of a connection that was open and ended without an answer. */
+const CUT = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
+
+/**
+ * Whether a node may answer if it is asked for less, or in another way. Nodes refuse in their own words, with
+ * any code, or fail at what is too much: only answers about the rate, the quota or the key are no refusals,
+ * and a node that cannot be reached.
+ */
+export function isRefusal(error: unknown): boolean {
+  if (isAnswer(error)) return true;
+  if (isDenied(error)) return false;
+  return isError(error, 'SERVER_ERROR') || isError(error, 'TIMEOUT') || CUT.includes(codeOf(error) ?? '');
+}
+
+/** Whether a provider refuses who asks, or how often. */
+export function isDenied(error: unknown): boolean {
+  return isThrottled(error) || STATUSES_OF_KEYS.includes(statusOf(error) ?? 0);
+}
+
+/** Whether the node itself refused, as opposed to a gateway that failed, or a connection that was cut. */
+export function isAnswer(error: unknown): boolean {
+  if (error instanceof ServiceError)
+    return error instanceof AnswerTooLargeError || error.code === 'ANSWER_MALFORMED';
+  if (isThrottled(error)) return false;
+  if (isError(error, 'SERVER_ERROR')) return REFUSING_STATUSES.includes(statusOf(error) ?? 0);
+  return nodeErrorOf(error) !== undefined;
+}
+
+/** A node gives the range only in many parts. */
+export class RangeTooWideError extends Error {}
+
+/** Whether fewer blocks may be answered: after a refusal, or after too many requests for a wide range. */
 export function isRangeRefused(error: unknown): boolean {
-  if (error instanceof ServiceError) return error instanceof AnswerTooLargeError;
-  const isTooLarge = isError(error, 'SERVER_ERROR') && error.response?.statusCode === 413;
-  return isTooLarge || isThrottled(error) || RANGE_REFUSALS.some((refusal) => refusal.test(textOf(error)));
+  if (error instanceof RangeTooWideError || isThrottled(error)) return true;
+  return isAnswer(error) && codeOf(error) !== 'ANSWER_MALFORMED';
 }
 
 /** Whether a provider is asked too often, by status 429, its code or its words. */
 export function isThrottled(error: unknown): boolean {
-  if (isError(error, 'SERVER_ERROR') && error.response?.statusCode === 429) return true;
+  if (statusOf(error) === 429) return true;
   const words = nodeErrorOf(error) ?? '';
   if (EXECUTION_FAILURES.test(words)) return false;
   if (RATE_WORDS.test(textOf(error))) return true;
@@ -180,7 +205,72 @@ export function isUnknown(thrown: unknown): boolean {
   const words = nodeErrorOf(thrown) ?? 'revert';
   if (data || KNOWN_CODES.includes(Number(code)) || EXECUTION_FAILURES.test(words)) return false;
   if (ALREADY_KNOWN.test(words) || classifyRefusal(thrown) !== 'other') return false;
-  return ![isRangeRefused, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
+  return ![isThrottled, isBlockAbsent, isParameterRefused].some((isKnown) => isKnown(thrown));
+}
+
+/** Remedies for the failures of a node, by their code. */
+const REMEDIES = {
+  RPC_KEY_REFUSED: "Check the key of the node's provider, and that it may use this network.",
+  RPC_UNREACHABLE: 'Check the node and the plan of its provider, or set RPC_URL to another node.',
+  NODE_FAILED: 'If this goes on, ask the provider, or set RPC_URL to another node.',
+};
+
+/**
+ * A failure of a node as an error of ours, with the node's words. Messages of libraries may contain the URL,
+ * so they are not quoted. Undefined for an error that is not of a node.
+ */
+export function nodeFailure(cause: unknown): ChainError | undefined {
+  if (cause instanceof ChainError) return cause;
+  if (!isOfEthers(cause) && !(cause instanceof ConnectionError)) return undefined;
+  const isRefusal = refusalOf(cause) !== undefined && !isThrottled(cause);
+  const code = isKeyRefused(cause) ? 'RPC_KEY_REFUSED' : isRefusal ? 'NODE_FAILED' : 'RPC_UNREACHABLE';
+  const remedy = REMEDIES[code];
+  return new ChainError(code, `The node ${problemOf(cause)}.`, { cause, remedy, retryable: true });
+}
+
+/** Describes a failure of a node, as a clause about it. */
+export function problemOf(cause: unknown): string {
+  const status = statusOf(cause);
+  const words = wordsOf(cause);
+  if (isKeyRefused(cause)) return `refuses the key (status ${status})${words}`;
+  if (status === 402) return `answers 402: its provider requires payment, or the quota is used up${words}`;
+  if (isThrottled(cause)) return `gets too many requests, or the quota is used up${words}`;
+  if (refusalOf(cause) !== undefined) return `answers with an error${words}`;
+  if (status !== undefined) return `answers ${status}, not like a node${words}`;
+  if (codeOf(cause) === 'ANSWER_MALFORMED') return 'answers, but not like a node';
+  if (isError(cause, 'BAD_DATA') || isError(cause, 'CALL_EXCEPTION')) return 'gives an answer of no use';
+  return isError(cause, 'TIMEOUT') ? 'does not answer in time' : 'does not answer';
+}
+
+/** Whether the provider does not know the key, or does not allow it to read this chain. */
+export function isKeyRefused(cause: unknown): boolean {
+  return [401, 403].includes(statusOf(cause) ?? 0);
+}
+
+function statusOf(cause: unknown): number | undefined {
+  return isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
+}
+
+/** Words that are more likely a key, or a customer's id, than words: the setting may have another part. */
+const KEY_LIKE = /\b(?!0x)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,}/gi;
+
+/** The node's own words, for a line that anybody may read. They are not those of a page. */
+function wordsOf(cause: unknown): string {
+  const body = bodyOf(cause);
+  const words = refusalOf(cause) ?? (/[<{]/.test(body) ? '' : body);
+  return words && `: ${cut(printable(words.replace(KEY_LIKE, MASK)))}`;
+}
+
+/** The message of the node's own error, also in the body of a status that is not 200. */
+function refusalOf(cause: unknown): string | undefined {
+  const { error } = partsOf(orUndefined(() => JSON.parse(bodyOf(cause)) as unknown));
+  const { message } = partsOf(error);
+  return nodeErrorOf(cause) ?? (typeof message === 'string' ? message : undefined);
+}
+
+function bodyOf(cause: unknown): string {
+  const { responseBody = '' } = partsOf(partsOf(cause).info);
+  return String(responseBody);
 }
 
 /** The message of the node's own error, if the node answered with one. */

@@ -4,6 +4,7 @@ import { codeOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
+import type { Network } from './networks';
 import { isRangeRefused, isThrottled } from './node-errors';
 import {
   createPacing,
@@ -69,10 +70,12 @@ const CONNECTIONS = 16;
 /**
  * Creates a client of one node, over HTTP or WebSocket.
  *
+ * @param network `{}` if it is not known.
  * @param timeoutMs timeout of each request.
  */
 export function createNode(
   url: string,
+  network: Pick<Network, 'addressPrefix'>,
   time: Time,
   use: Use = 'single',
   timeoutMs = REQUEST_TIMEOUT_MS,
@@ -80,8 +83,8 @@ export function createNode(
   const isSocket = /^wss?:/.test(url);
   const isBulk = isSocket || use === 'bulk';
   const transport = isSocket
-    ? createSocketTransport(url, time, timeoutMs)
-    : createHttpTransport(url, time, timeoutMs, isBulk ? CONNECTIONS : null);
+    ? createSocketTransport(url, network, time, timeoutMs)
+    : createHttpTransport(url, network, time, timeoutMs, isBulk ? CONNECTIONS : null);
   const throttling = isBulk ? createPacing(time) : createPatience(time);
   const learned = nothingLearned(isBulk ? undefined : false);
   return new RpcNode(printableUrl(url), time, transport, throttling, learned);

@@ -1,9 +1,9 @@
 import { isError } from 'ethers';
-import { ChainError, codeOf, ConfigurationError, cut, ServiceError } from '../base/errors';
+import { ChainError, ConfigurationError, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
 import type { Rpc } from './node';
-import { isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
+import { isKeyRefused, isRangeRefused, isThrottled, nodeErrorOf, problemOf } from './node-errors';
 import { AnswerTooLargeError } from './transport';
 
 /**
@@ -46,23 +46,12 @@ export async function readChainId(node: Pick<Rpc, 'send'>, url: string, network:
   const name = printableUrl(url);
   const chainId = await node.send('eth_chainId', []).then(Number, (cause: unknown) => {
     if (cause instanceof AnswerTooLargeError) throw cause;
-    const status = isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
-    if (status === 401 || status === 403) throw keyRefused(status, url, network, cause);
-    throw unreachable(`The node at ${name} ${problemOf(cause, status, url)}.`, cause);
+    const mask = secretMasker(secretPartsOf(url));
+    if (isKeyRefused(cause)) throw keyRefused(mask(problemOf(cause)), url, network, cause);
+    throw unreachable(`The node at ${name} ${mask(problemOf(cause))}.`, cause);
   });
   if (Number.isSafeInteger(chainId) && chainId > 0) return chainId;
   throw unreachable(`The node at ${name} does not report its chain id.`);
-}
-
-/** Describes a failure, as a clause about the node. */
-function problemOf(cause: unknown, status: number | undefined, url: string): string {
-  const reason = nodeErrorOf(cause);
-  const mask = secretMasker(secretPartsOf(url));
-  if (reason !== undefined) return `answers with an error: ${cut(mask(reason))}`;
-  if (status === 402) return 'answers 402: its provider requires payment, or the quota is used up';
-  if (status === 429) return 'answers 429: too many requests, or the quota is used up';
-  if (status !== undefined) return `answers ${status}, not like a node`;
-  return codeOf(cause) === 'ANSWER_MALFORMED' ? 'answers, but not like a node' : 'does not answer';
 }
 
 function unreachable(message: string, cause?: unknown): ChainError {
@@ -73,9 +62,9 @@ function unreachable(message: string, cause?: unknown): ChainError {
  * The provider does not know the key, or does not allow it to read this chain. This is retryable, because the
  * operator may be about to allow it.
  */
-function keyRefused(status: number, url: string, network: Network, cause: unknown): ChainError {
+function keyRefused(problem: string, url: string, network: Network, cause: unknown): ChainError {
   const remedy = remedyFor(url, network);
-  const message = `The node at ${printableUrl(url)} refuses the key (status ${status}). ${remedy}`;
+  const message = `The node at ${printableUrl(url)} ${problem}. ${remedy}`;
   return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
 }
 
@@ -97,12 +86,8 @@ export function isFailure(error: unknown): boolean {
   return !isError(error, 'CALL_EXCEPTION') && !isError(error, 'UNSUPPORTED_OPERATION');
 }
 
-/** Why a node cannot be reached. Messages of libraries may contain its URL, so they are not quoted. */
+/** Why a node is away. */
 export function reasonOf(error: unknown): string {
-  const status = isError(error, 'SERVER_ERROR') ? error.response?.statusCode : undefined;
-  if (status === 401 || status === 403) return `it refuses the key (status ${status})`;
-  if (status !== undefined) return `it answers ${status}`;
-  if (nodeErrorOf(error) !== undefined) return 'it answers with an error';
-  if (isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER)) return NO_ANSWER;
-  return 'it cannot be reached';
+  const isLate = isError(error, 'TIMEOUT') || (error instanceof Error && error.message === NO_ANSWER);
+  return isLate ? NO_ANSWER : `it ${problemOf(error)}`;
 }

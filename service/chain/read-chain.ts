@@ -1,8 +1,8 @@
-import { isError, toQuantity } from 'ethers';
+import { isError, toQuantity, ZeroAddress } from 'ethers';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { isBlockAbsent, isRangeRefused, isThrottled, nodeErrorOf } from './node-errors';
+import { isBlockAbsent, isParameterRefused, isRefusal, isThrottled, nodeErrorOf } from './node-errors';
 import type { Chain } from './chain';
 import type { Rpc } from './node';
 import { malformed } from './transport';
@@ -16,6 +16,8 @@ export interface ChainBlock {
   timestamp: number;
   /** Hex of the Bloom filter of all its logs. `0x` if the node does not give it. */
   logsBloom: string;
+  /** Whether it has no transactions. */
+  isEmpty?: boolean;
 }
 
 /** A log, with its address in lower case. */
@@ -37,9 +39,9 @@ export type TransactionInBlock = Pick<ChainLog, 'transactionHash' | 'blockHash'>
 
 /**
  * Selects the logs of a range of blocks, or of the block with this hash (EIP-234). `topics`: the first topic
- * is one of these. `fourthTopic`: the fourth topic is this one.
+ * is one of these. `otherTopics`: the ones after it; null is any.
  */
-export type LogFilter = { address?: string[]; topics?: string[]; fourthTopic?: string } & (
+export type LogFilter = { address?: string[]; topics?: string[]; otherTopics?: (string | null)[] } & (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
@@ -97,13 +99,15 @@ export async function blocksAt(client: Rpc, numbers: readonly number[]): Promise
 /** Parses a block; undefined for null. @throws ChainError ANSWER_MALFORMED (retryable). */
 export function blockOf(answer: unknown): ChainBlock | undefined {
   if (answer === null || answer === undefined) return undefined;
-  const block = answer as Record<keyof ChainBlock, unknown>;
+  const block = answer as Record<keyof ChainBlock | 'transactions', unknown>;
+  const { transactions } = block;
   return {
     number: numberOf(GET_BLOCK, block.number),
     hash: textOf(GET_BLOCK, block.hash),
     parentHash: textOf(GET_BLOCK, block.parentHash),
     timestamp: numberOf(GET_BLOCK, block.timestamp),
     logsBloom: typeof block.logsBloom === 'string' ? block.logsBloom : '0x',
+    isEmpty: Array.isArray(transactions) && transactions.length === 0,
   };
 }
 
@@ -127,12 +131,7 @@ export async function unconfirmedBlock(client: Chain, number: number): Promise<C
   return existing(number, blockOf(await client.sendUnconfirmed(GET_BLOCK, [toQuantity(number), false])));
 }
 
-/** Whether an answer of the client is the answer of two nodes. */
-export function isOfSeveralNodes(client: Chain): boolean {
-  return client.isOfSeveral;
-}
-
-function existing(number: number, block: ChainBlock | undefined): ChainBlock {
+export function existing(number: number, block: ChainBlock | undefined): ChainBlock {
   if (block) return block;
   throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
 }
@@ -155,28 +154,6 @@ export async function readUpToHead<T>(client: Rpc, read: (head: ChainBlock) => P
 export function blockChanged(number: number): ChainError {
   const message = `Block ${number} changed while the chain was read.`;
   return new ChainError('BLOCK_CHANGED', message, { retryable: true });
-}
-
-/** The result of a reading of several calls. Readings of the same content count as the same. */
-export interface Reading<T> {
-  found: T;
-  content: string;
-  /** A few words about it, for the message about a difference. */
-  inShort: string;
-}
-
-/**
- * Reads twice and compares: providers behind a load balancer sometimes omit logs, and an omitted log would
- * never be read. With several nodes, two of them must read the same, each in the way that it allows.
- *
- * @throws ChainError ANSWERS_DIFFER, NODES_DIFFER (both retryable); any error of `read`.
- */
-export async function readAlike<T>(
-  client: Chain,
-  blocks: object,
-  read: (node: Rpc) => Promise<Reading<T>>,
-): Promise<T> {
-  return client.agree(blocks, read);
 }
 
 /** Readings of a chain that changes. */
@@ -204,7 +181,7 @@ function mayPass(error: unknown): boolean {
 
 /** The matching logs, in chain order. */
 export async function logsOf(client: Rpc, filter: LogFilter): Promise<ChainLog[]> {
-  const { topics, address, fourthTopic } = filter;
+  const { topics, address, otherTopics = [] } = filter;
   const blocks =
     'blockHash' in filter
       ? { blockHash: filter.blockHash }
@@ -213,11 +190,37 @@ export async function logsOf(client: Rpc, filter: LogFilter): Promise<ChainLog[]
     {
       ...blocks,
       ...(address && { address }),
-      ...(topics && { topics: fourthTopic === undefined ? [topics] : [topics, null, null, fourthTopic] }),
+      ...(topics && { topics: [topics, ...otherTopics] }),
     },
   ]);
   return parseLogs('eth_getLogs', answer);
 }
+
+/** No block has this hash. */
+const UNKNOWN_BLOCK = `0x${'0'.repeat(63)}1`;
+
+/**
+ * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
+ * until its answer is clear. If a node does not refuse, an answer without logs may mean that it is behind.
+ */
+export async function refusesUnknownBlocks(client: Rpc): Promise<boolean> {
+  const { learned } = client;
+  if (learned.refusesUnknownBlocks !== undefined) return learned.refusesUnknownBlocks;
+  try {
+    await logsOf(client, { blockHash: UNKNOWN_BLOCK, address: [ZeroAddress] });
+    learned.refusesUnknownBlocks = false;
+    return false;
+  } catch (error) {
+    const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
+    if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
+    // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
+    if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
+      learned.refusesUnknownBlocks = true;
+    return true;
+  }
+}
+
+const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
 
 /**
  * Parses logs, and brings them into chain order. Some nodes repeat a log, which counts once, and some give
@@ -303,7 +306,6 @@ export type BlockSpan = ReturnType<typeof createBlockSpan>;
 /** Starts with `most` blocks and never exceeds that. */
 export function createBlockSpan(most: number) {
   let blocks = most;
-  let failed: number | undefined;
   return {
     blocks: () => blocks,
     /**
@@ -318,13 +320,6 @@ export function createBlockSpan(most: number) {
     /** Widens the span after a successful read. */
     grow(): void {
       blocks = Math.min(most, Math.ceil(blocks * 1.25));
-      failed = undefined;
-    },
-    /** Notes that a block could not be read alone. Returns whether the same block failed the last time. */
-    failedAgain(block: number): boolean {
-      const isAgain = failed === block;
-      failed = block;
-      return isAgain;
     },
   };
 }
@@ -373,25 +368,8 @@ async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise
   try {
     return { read: await read() };
   } catch (error) {
-    if (!mayBeForTheRange(error) || !span.shrink()) throw error;
+    if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
     if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
     return undefined;
   }
 }
-
-/**
- * Whether the error may be due to the width of the range. Providers refuse in their own words or cut the
- * connection, so any error answer counts. A node that cannot be reached does not.
- */
-function mayBeForTheRange(error: unknown): boolean {
-  return (
-    isRangeRefused(error) ||
-    isError(error, 'TIMEOUT') ||
-    isError(error, 'SERVER_ERROR') ||
-    isError(error, 'UNKNOWN_ERROR') ||
-    CUT.has(codeOf(error) ?? '')
-  );
-}
-
-/** Codes of a connection that was open and ended without an answer. */
-const CUT = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);

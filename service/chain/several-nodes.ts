@@ -4,7 +4,7 @@ import { ChainError } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
-import type { Chain } from './chain';
+import type { Chain, Reading } from './chain';
 import {
   blockIn,
   commonRefusal,
@@ -35,7 +35,7 @@ import { nothingLearned, type Node, type Params, type Rpc } from './node';
 import { isRangeRefused } from './node-errors';
 import type { NodeStates, Vote } from './node-states';
 import { LATE_MS } from './reach-node';
-import { blockOf, type ChainBlock, type Reading } from './read-chain';
+import { blockOf, type ChainBlock } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
 
 /** Questions to which nodes may give different right answers. The first that answers is believed. */
@@ -178,7 +178,7 @@ export class SeveralNodes implements Chain {
       // Nodes went away meanwhile: those that are left are asked.
       if (answers.length < 2) continue;
       const refused = answers.find((vote) => vote.kind === 'refusal' && isRangeRefused(vote.error));
-      if (refused !== undefined) return valueOf(refused, method);
+      if (refused !== undefined && [READ, GET_LOGS].includes(method)) return valueOf(refused, method);
       if (MAY_BE_NEW.includes(method) && answers.some(hasNoBlock)) return null;
       problem = differing(method, params, answers);
       if (reading < READINGS) await pause(this.time, PAUSE_MS);

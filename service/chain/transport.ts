@@ -13,10 +13,11 @@ import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import type { Time } from '../base/time';
 import { newDeferred, type Deferred } from '../base/waiting';
-import { ChainError, codeOf, cut, LONGEST_MESSAGE } from '../base/errors';
+import { ChainError, codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } from '../base/errors';
 import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { type Answered, exchange, type Reading } from '../base/exchange';
 import { createSemaphore } from '../base/semaphore';
+import type { Network } from './networks';
 
 /** Sends JSON-RPC requests to one node. */
 export interface Transport {
@@ -25,7 +26,7 @@ export interface Transport {
    *
    * @returns the answers to its calls, in the same order.
    * @throws the errors of ethers TIMEOUT, and SERVER_ERROR for a status of 300 or more; ChainError
-   *   ANSWER_MALFORMED and AnswerTooLargeError (both retryable); any error of the connection.
+   *   ANSWER_MALFORMED and AnswerTooLargeError (both retryable); ConnectionError.
    */
   send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<(JsonRpcResult | JsonRpcError)[]>;
   /** Calls the listener with each new block that the node reports, on the current and later connections. */
@@ -53,6 +54,27 @@ export class AnswerTooLargeError extends ChainError {
   }
 }
 
+/** The connection to a node failed, or could not be made. It has the code of its cause. */
+export class ConnectionError extends Error {
+  readonly code: string | undefined;
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'ConnectionError';
+    this.code = codeOf(cause);
+  }
+}
+
+/** Whether an error was made by ethers, or by this file in its form. */
+export function isOfEthers(cause: unknown): boolean {
+  return cause instanceof Error && 'shortMessage' in cause;
+}
+
+/** What else can be thrown while a request is under way is of the connection. */
+function ofConnection(cause: unknown): unknown {
+  return cause instanceof ServiceError || isOfEthers(cause) ? cause : new ConnectionError(cause);
+}
+
 /** An answer that a node should not give. */
 export function malformed(method: string): ChainError {
   const message = `The node's answer to ${method} is not valid JSON-RPC.`;
@@ -74,6 +96,7 @@ const LARGE_AT_ONCE = 2;
  */
 export function createHttpTransport(
   url: string,
+  { addressPrefix }: Pick<Network, 'addressPrefix'>,
   time: Time,
   timeoutMs: number,
   connections: number | null = null,
@@ -128,9 +151,9 @@ export function createHttpTransport(
         const { body, ...answered } = await post(JSON.stringify(payload));
         if (answered.status >= 300) throw serverError(answered, mask(body?.toString('utf8') ?? ''));
         if (body === undefined) throw new AnswerTooLargeError();
-        return answersTo(payload, parseAnswer(body));
+        return answersTo(payload, parseAnswer(body, addressPrefix), mask);
       } catch (cause) {
-        throw isUnreadable(cause) ? malformed([payload].flat()[0]?.method ?? '') : cause;
+        throw isUnreadable(cause) ? malformed([payload].flat()[0]?.method ?? '') : ofConnection(cause);
       }
     },
     // Over HTTP a node reports nothing by itself.
@@ -178,13 +201,20 @@ export function noAnswer(what: string, error: { message?: unknown }, status?: nu
  * Creates a transport over WebSocket. It connects for the first request, and again after the connection was
  * lost.
  */
-export function createSocketTransport(url: string, time: Time, timeoutMs: number): Transport {
+export function createSocketTransport(
+  url: string,
+  { addressPrefix }: Pick<Network, 'addressPrefix'>,
+  time: Time,
+  timeoutMs: number,
+): Transport {
+  const mask = secretMasker(secretPartsOf(url));
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
   let isClosed = false;
 
   async function connect(): Promise<SocketConnection> {
     const opened = await openSocket(url, time, timeoutMs, {
+      parse: (message) => parseAnswer(message, addressPrefix),
       onClosed: () => (connection = undefined),
       onNewHead: (head) => listeners.forEach((listener) => listener(head)),
     });
@@ -196,9 +226,13 @@ export function createSocketTransport(url: string, time: Time, timeoutMs: number
     async send(payload) {
       if (isClosed) throw new Error('the provider was destroyed');
       connection ??= connect();
-      const { ask } = await connection;
-      const answers = [payload].flat().map((call) => ask(call.id, JSON.stringify(call)));
-      return answersTo(payload, await Promise.all(answers));
+      try {
+        const { ask } = await connection;
+        const answers = [payload].flat().map((call) => ask(call.id, JSON.stringify(call)));
+        return answersTo(payload, await Promise.all(answers), mask);
+      } catch (cause) {
+        throw ofConnection(cause);
+      }
     },
     onNewHead(listener) {
       listeners.add(listener);
@@ -234,8 +268,13 @@ function openSocket(
   url: string,
   time: Time,
   timeoutMs: number,
-  { onClosed, onNewHead }: { onClosed: () => void; onNewHead: (head: unknown) => void },
+  {
+    parse,
+    onClosed,
+    onNewHead,
+  }: { parse: (message: Buffer) => unknown; onClosed: () => void; onNewHead: (head: unknown) => void },
 ): Promise<SocketConnection> {
+  const mask = secretMasker(secretPartsOf(url));
   const socket = new WebSocket(url, { handshakeTimeout: timeoutMs, maxPayload: LARGEST_ANSWER_BYTES });
   const waiting = new Map<number, Deferred<unknown>>();
   let isEnded = false;
@@ -256,7 +295,8 @@ function openSocket(
     if (method === 'eth_subscription') onNewHead(isObject(params) ? params.result : undefined);
     else if (waiting.has(Number(id))) waiting.get(Number(id))?.resolve(message);
     else if (isObject(error) && id !== SUBSCRIPTION_ID)
-      for (const { reject } of waiting.values()) reject(noAnswer('the node names no request', error));
+      for (const { reject } of waiting.values())
+        reject(noAnswer('the node names no request', { ...error, message: mask(String(error.message)) }));
   }
 
   /** Messages of one turn of the event loop go into one packet: each packet may wake the node's process. */
@@ -297,7 +337,7 @@ function openSocket(
   return new Promise((resolve, reject) => {
     socket.on('message', (data) => {
       try {
-        take(parseAnswer(data as Buffer));
+        take(parse(data as Buffer));
       } catch (cause) {
         // The message may answer any of the requests.
         end(cause instanceof AnswerTooLargeError ? cause : malformed('a request'));
@@ -326,35 +366,38 @@ const MOST_BRACKETS = 1_000_000;
 const [OBJECT, ARRAY] = Buffer.from('{[');
 
 /**
- * Parses an answer.
+ * Parses an answer. Addresses then begin with 0x: nodes of XDC may write `xdc` instead, and take both.
  *
  * @throws AnswerTooLargeError; SyntaxError when it is not JSON.
  */
-function parseAnswer(body: Buffer): unknown {
+function parseAnswer(body: Buffer, addressPrefix: string | undefined): unknown {
   let brackets = 0;
   // A shorter answer cannot have as many.
   for (let at = body.length > MOST_BRACKETS ? 0 : body.length; at < body.length; at++)
     if (body[at] === OBJECT || body[at] === ARRAY) brackets++;
   if (brackets > MOST_BRACKETS) throw new AnswerTooLargeError();
-  return JSON.parse(body.toString('utf8'));
+  const text = body.toString('utf8');
+  const prefixed = addressPrefix && new RegExp(`"${addressPrefix}(?=[0-9a-f]{40}")`, 'gi');
+  return JSON.parse(prefixed ? text.replace(prefixed, '"0x') : text);
 }
 
 /**
  * The answer to each call, in the same order. An error without an id answers every call that has no other
- * answer: JSON-RPC 2.0, section 5.
+ * answer: JSON-RPC 2.0, section 5. The node's words may have the key of the URL: they are masked.
  *
  * @throws ChainError ANSWER_MALFORMED (retryable) when a call has no answer, or one of the wrong type.
  */
 function answersTo(
   payload: JsonRpcPayload | JsonRpcPayload[],
   answer: unknown,
+  mask: (text: string) => string,
 ): (JsonRpcResult | JsonRpcError)[] {
   const answers = (Array.isArray(answer) ? answer : [answer]).filter(isObject);
   return [payload].flat().map(({ id, method }) => {
     const found = answers.find((one) => one.id === id) ?? answers.find((one) => one.id === null && one.error);
     const { error, result } = found ?? {};
     if (isObject(error) && typeof error.message === 'string')
-      return { id, error: error as JsonRpcError['error'] };
+      return { id, error: { ...error, message: mask(error.message) } as JsonRpcError['error'] };
     if (error || result === undefined || RESULTS[method]?.(result) === false) throw malformed(method);
     return { id, result };
   });

@@ -4,12 +4,12 @@ import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
 import { createLifecycle, type Lifecycle } from '../base/lifecycle';
 import { systemTime, type Time } from '../base/time';
-import { ChainError, messageOf } from '../base/errors';
+import { ChainError, messageOf, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
 import { repeat, toldIfSlow } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
-import { connectNodes } from '../chain/chain';
+import { connectNodes } from '../chain/connect-nodes';
 import type { Config } from '../config/config';
 import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
@@ -232,13 +232,9 @@ const USUAL_OPEN_FILES = 1_024;
  * the hard limit when it starts.
  */
 function readOpenFilesLimit(): number {
-  try {
-    const limits = readFileSync('/proc/self/limits', 'utf8');
-    const [, soft] = /^Max open files +(\S+)/m.exec(limits) ?? [];
-    return soft === 'unlimited' ? Infinity : Number(soft ?? USUAL_OPEN_FILES);
-  } catch {
-    return USUAL_OPEN_FILES;
-  }
+  const limits = orUndefined(() => readFileSync('/proc/self/limits', 'utf8')) ?? '';
+  const [, soft] = /^Max open files +(\S+)/m.exec(limits) ?? [];
+  return soft === 'unlimited' ? Infinity : Number(soft ?? USUAL_OPEN_FILES);
 }
 
 const DAY_MS = 86_400_000;

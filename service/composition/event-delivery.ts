@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createFinalBlockReading } from '../chain/finality';
-import { connectNodes } from '../chain/chain';
+import { connectNodes } from '../chain/connect-nodes';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -170,9 +170,9 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     const { network, chainId, address: registry } = stored;
-    const { code, message: reason } = error;
+    const { code, message: reason, remedy } = error;
     const status = newFeedStatus(time.now());
-    setState(status, 'stopped', time.now(), { code, reason });
+    setState(status, 'stopped', time.now(), { code, reason, remedy });
     logger.error(
       { error, code, registry: registryName(chainId, registry) },
       `a registry cannot be followed: ${reason}`,

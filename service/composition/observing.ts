@@ -109,7 +109,8 @@ export function startObserving(
           readSubscriptions(METRICS_WITHIN_MS),
         ]);
         const { feeds } = eventDelivery;
-        return metrics.text({ feeds, outboxes, issuing: report, conditions: seen, subscriptions });
+        const now = time.now();
+        return metrics.text({ feeds, outboxes, issuing: report, conditions: seen, subscriptions, now });
       },
     },
     conditions,

@@ -57,9 +57,6 @@ export interface ConsoleParts {
 /** The overview does not wait: it shows the last report until this one arrives. */
 const REPORT_WITHIN_MS = 60_000;
 
-/** The console with what the composition needs of it. */
-export type OperatorConsole = NonNullable<ReturnType<typeof startConsole>>;
-
 /** Starts the console. Undefined without ADMIN_API_KEY. */
 export function startConsole(config: Config, parts: ConsoleParts) {
   const { adminApiKey, consoleReadKey: readKey, network } = config;

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { orUndefined } from '../base/errors';
 import { addressKindOf } from '../base/sink-rules';
 import { SHORTEST_MASKED } from '../base/mask-secrets';
 import { PROJECT_ROOT } from '../base/project-root';
@@ -116,10 +117,6 @@ function exposedFiles({ envFile, serviceConfig, dataDir }: ServiceFiles): string
 function exposedMode(path: string, kind: 'isFile' | 'isDirectory'): string | undefined {
   // File modes on Windows do not tell who may read a file.
   if (process.platform === 'win32') return undefined;
-  try {
-    const stats = statSync(path);
-    return stats[kind]() && (stats.mode & 0o077) !== 0 ? (stats.mode & 0o777).toString(8) : undefined;
-  } catch {
-    return undefined;
-  }
+  const stats = orUndefined(() => statSync(path));
+  return stats?.[kind]() && (stats.mode & 0o077) !== 0 ? (stats.mode & 0o777).toString(8) : undefined;
 }

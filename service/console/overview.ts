@@ -9,7 +9,7 @@ import type { IssuingReport } from '../observability/issuing-report';
 import { missingSettings, shownConditions } from '../observability/problems';
 import type { Condition } from '../events/conditions';
 import type { OutboxFigures } from '../outbox/outbox-figures';
-import type { FollowedFeed } from '../watcher/feed-status';
+import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 
 /** Sources of the overview. `issuing` is undefined while documents cannot be issued. */
 export interface OverviewSources {
@@ -59,7 +59,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
       const now = time.now();
       const feeds = sources.feeds();
       const { missing, plots } = sources;
-      const registries = feeds.map((feed) => registryView(feed, figures));
+      const registries = feeds.map((feed) => registryView(feed, figures, now));
       const problems = [...shownConditions(conditions ?? [], now), ...missingSettings(missing)];
       const shown = issuing && issuingView(issuing, sources.currency);
       const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
@@ -89,9 +89,11 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
 function registryView(
   { network, chainId, registry, status }: FollowedFeed,
   figures: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined,
+  now: number,
 ): RegistryView {
   const own = figures?.find((one) => one.registry === registryName(chainId, registry));
-  const { state, since, headBlock, finalBlock, nextBlock, reason } = status;
+  const { state, since, headBlock, finalBlock, nextBlock } = status;
+  const catchUp = progressOf(status, now);
   return {
     network,
     chainId,
@@ -102,7 +104,8 @@ function registryView(
     finalBlock: finalBlock ?? null,
     readUpTo: nextBlock === undefined ? null : nextBlock - 1,
     lagBlocks: lagOf(status) ?? null,
-    reason: reason ?? null,
+    reason: status.reason ?? catchUp?.reason ?? null,
+    catchUp: catchUp ?? null,
     waiting: own?.waiting ?? null,
     deadLetters: own?.deadLetters ?? null,
   };

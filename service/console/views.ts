@@ -6,6 +6,7 @@
 
 import type { Confirmations } from '../chain/networks';
 import type { Problem } from '../observability/problems';
+import type { Progress } from '../watcher/feed-status';
 
 /** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
 export type Role = 'operator' | 'reader';
@@ -37,8 +38,10 @@ export interface RegistryView {
   readUpTo: number | null;
   /** `headBlock` minus `readUpTo`. */
   lagBlocks: number | null;
-  /** Why it is failing or stopped. */
+  /** Why it is failing, stopped or slow. */
   reason: string | null;
+  /** Null while the feed is up to date. */
+  catchUp: Pick<Progress, 'blocksPerSecond' | 'chainBlocksPerSecond' | 'secondsLeft' | 'isEndless'> | null;
   /** Events that are not delivered yet, and events that were given up. Null: not known now. */
   waiting: number | null;
   deadLetters: number | null;

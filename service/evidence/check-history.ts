@@ -1,15 +1,16 @@
-import { getAddress, ZeroAddress } from 'ethers';
 import { messageOf, ServiceError } from '../base/errors';
-import type { DecodedLog } from '../registry/decode-log';
 import type { EscrowState } from '../registry/read-token-state';
 import {
+  afterLog,
   endorsementsOf,
+  someone,
   type Endorsement,
   type Roles,
+  type Situation,
   type TokenOperation,
 } from '../token/endorsement-chain';
 import type { CheckedEvent } from './check-chain';
-import { placeOf, type CheckedState, type Place } from './check-state';
+import { placeOf, type CheckedState } from './check-state';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
 import { contractsOf } from './proven-state';
 import { createStatements, THE_FILE, type Statement } from './statements';
@@ -67,9 +68,6 @@ export function checkHistory(
 
 /** The parties that a rejection gives the roles back to. */
 type Previous = Pick<EscrowState, 'previousBeneficiary' | 'previousHolder'>;
-
-/** The token after some of its events. */
-type Situation = Roles & { place: Place };
 
 /** Follows the events from the mint. A text is the reason why they are not one chain. */
 function follow(
@@ -142,30 +140,6 @@ function previousAfter(previous: Previous, { operation, before, after }: Endorse
     default:
       return previous;
   }
-}
-
-function afterLog(before: Situation, { type, payload }: DecodedLog): Situation {
-  const place = PLACE_AFTER[type];
-  if (place !== undefined) return { ...before, place };
-  const [role, member] = ROLE_AFTER[type] ?? [];
-  return role && member ? { ...before, [role]: someone(String(payload[member])) } : before;
-}
-
-const PLACE_AFTER: Partial<Record<DecodedLog['type'], Place>> = {
-  minted: 'in escrow',
-  surrendered: 'returned to issuer',
-  restored: 'in escrow',
-  burned: 'shredded',
-};
-
-const ROLE_AFTER: Partial<Record<DecodedLog['type'], readonly [keyof Roles, string]>> = {
-  nomination: ['nominee', 'nominee'],
-  beneficiary_transfer: ['beneficiary', 'toBeneficiary'],
-  holder_transfer: ['holder', 'toHolder'],
-};
-
-function someone(address: string): string | undefined {
-  return address === ZeroAddress ? undefined : getAddress(address);
 }
 
 /** How a state differs from the one that events lead to. */

@@ -1,7 +1,7 @@
 import { getAddress, keccak256, ZeroAddress } from 'ethers';
 import { orUndefined } from '../base/errors';
 import { BURN_ADDRESS } from '../registry/decode-log';
-import type { TokenState } from '../registry/read-token-state';
+import type { Place } from '../token/endorsement-chain';
 import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
 import { contractsOf, provenMembers, readProvenState, type ProvenState } from './proven-state';
@@ -16,8 +16,6 @@ export interface CheckedState {
   /** Whether the block's hash proves the parties. */
   isProven: boolean;
 }
-
-export type Place = TokenState['state'];
 
 /** Compares the states in the file with their proofs. */
 export function checkStates(

@@ -78,7 +78,7 @@ export async function check(
 }
 
 async function askHashes(url: string, { blocks }: EvidenceFile): Promise<NodeAnswer> {
-  const client = connectNode(url, systemTime, 'bulk');
+  const client = connectNode(url, {}, systemTime, 'bulk');
   const node = printableUrl(url);
   const numbers = blocks.map(({ number }) => number);
   try {

@@ -9,7 +9,7 @@ import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
-import { connectNodes, type ConnectedNodes } from '../chain/chain';
+import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import { runnerOf } from '../chain/read-state';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';

@@ -9,10 +9,7 @@ export interface UnprotectedContent extends Problem {
 
 /** Deeper than any document, and far from where the JSON-LD library runs out of stack. */
 const DEEPEST = 100;
-const TOO_DEEP: Problem = {
-  code: 'SUBJECT_VALUE_INVALID',
-  problem: `is nested deeper than ${DEEPEST} levels`,
-};
+
 interface Place {
   value: unknown;
   pointer: string;
@@ -186,6 +183,7 @@ const MANY_ESCAPED = {
   code: 'BODY_TOO_COMPLEX' as const,
   problem: `has more than ${MOST_ESCAPED} line ends, quotation marks and the like; attach it in base64`,
 };
+const TOO_DEEP = invalid(`is nested deeper than ${DEEPEST} levels`);
 const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
 
 /** JSON-LD writes a number as an integer or with 16 significant digits. */

@@ -5,6 +5,7 @@ import { untilNothingIsLeft } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { DocumentPartsTable, IssuancesTable, Schema } from '../database/schema';
 import type { DocumentBytes } from './issuance';
+import { issuancesIn } from './read-issuances';
 
 // A document is stored in parts. A long one is noted in `loose_documents` before its first part is stored,
 // and again before its parts are removed, so that a crash leaves no part that nothing finds.
@@ -50,11 +51,7 @@ const addPart = compiled((db, part: Insertable<DocumentPartsTable>) =>
 
 /** The document of an issuance. Undefined when the token has no issuance. */
 export async function documentOf(db: Kysely<Schema>, key: RowsKey): Promise<DocumentBytes | undefined> {
-  const row = await db
-    .selectFrom('issuances')
-    .select('document_bytes')
-    .where((eb) => eb.and(key))
-    .executeTakeFirst();
+  const row = await issuancesIn(db, key.scope).where('token_id', '=', key.token_id).executeTakeFirst();
   if (row === undefined) return undefined;
   const length = row.document_bytes;
   return { length, parts: { [Symbol.asyncIterator]: () => readParts(db, key, length) } };
@@ -184,10 +181,8 @@ export async function removeUnfinished(db: Kysely<Schema>, scope: string, now: n
  * failed.
  */
 async function removeDocument(db: Kysely<Schema>, key: RowsKey): Promise<void> {
-  const issuance = await db
-    .selectFrom('issuances')
-    .select('token_id')
-    .where((eb) => eb.and(key))
+  const issuance = await issuancesIn(db, key.scope)
+    .where('token_id', '=', key.token_id)
     .where('state', '!=', 'failed')
     .executeTakeFirst();
   if (issuance === undefined) await untilNothingIsLeft(() => removeSomeParts(db, key));

@@ -24,7 +24,7 @@ import {
   type SignedDocument,
 } from './issuance';
 import { createMintProgress } from './mint-progress';
-import { findIssuance, issuanceOf, listIssuances, type IssuancesQuery } from './read-issuances';
+import { findIssuance, issuanceOf, issuancesIn, listIssuances, type IssuancesQuery } from './read-issuances';
 
 /**
  * The record of issued and unfinished documents. A document is in the database before any of its transactions
@@ -144,10 +144,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
 
   /** Issuances that no node is known to have, in the order of adding. */
   async function signed(): Promise<Issuance[]> {
-    const rows = await db
-      .selectFrom('issuances')
-      .selectAll()
-      .where('scope', '=', scope)
+    const rows = await issuancesIn(db, scope)
       .where('ended_at', 'is', null)
       .where('state', '=', 'signed')
       .orderBy('position')
@@ -183,11 +180,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
 
   /** Removes one issuance that is final or failed, whatever its age, with its document. */
   async function remove(tokenId: string): Promise<'removed' | 'unfinished' | 'unknown'> {
-    const row = await db
-      .selectFrom('issuances')
-      .select('ended_at')
-      .where((eb) => eb.and({ scope, token_id: tokenId }))
-      .executeTakeFirst();
+    const row = await issuancesIn(db, scope).where('token_id', '=', tokenId).executeTakeFirst();
     if (row === undefined) return 'unknown';
     if (row.ended_at === null) return 'unfinished';
     await removeRows([tokenId], Number.MAX_SAFE_INTEGER);

@@ -7,7 +7,7 @@ import type { Database } from '../database/database';
 import type { IssuancesTable, MintTransactionsTable } from '../database/schema';
 import { dropDocuments } from './documents';
 import type { BlockId, Failure, IssuanceState, MinedMint, MintTransaction, Unfinished } from './issuance';
-import { issuanceOf } from './read-issuances';
+import { issuanceOf, issuancesIn } from './read-issuances';
 
 const newestPosition = compiled((db, { scope }: { scope: string }) =>
   db
@@ -92,10 +92,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
   return {
     /** Issuances neither final nor failed, in the order of adding. Their transactions: the oldest first. */
     async unfinished(): Promise<Unfinished[]> {
-      const rows = await db
-        .selectFrom('issuances')
-        .selectAll()
-        .where('scope', '=', scope)
+      const rows = await issuancesIn(db, scope)
         .where('ended_at', 'is', null)
         .orderBy('position')
         .orderBy('created_at')
@@ -172,10 +169,8 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
      */
     async failed(tokenId: string, { code, message }: Failure): Promise<void> {
       await db.transaction().execute(async (transaction) => {
-        const row = await transaction
-          .selectFrom('issuances')
-          .select(['token_id', 'document_bytes'])
-          .where((eb) => eb.and({ scope, token_id: tokenId }))
+        const row = await issuancesIn(transaction, scope)
+          .where('token_id', '=', tokenId)
           .where('ended_at', 'is', null)
           // Another process may have had the right to mint meanwhile, and seen the mint mined.
           .where('tx_hash', 'is', null)
@@ -223,10 +218,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
 
     /** The highest block of a final mint, below `below`. */
     async highestFinal(below = Number.MAX_SAFE_INTEGER): Promise<BlockId | undefined> {
-      const row = await db
-        .selectFrom('issuances')
-        .select(['block_number', 'block_hash'])
-        .where('scope', '=', scope)
+      const row = await issuancesIn(db, scope)
         .where('block_number', '<', below)
         .where('state', '=', 'final')
         .orderBy('block_number', 'desc')
@@ -237,10 +229,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
 
     /** Final mints in this block and those above it. */
     async finalSince(blockNumber: number): Promise<Unfinished[]> {
-      const rows = await db
-        .selectFrom('issuances')
-        .selectAll()
-        .where('scope', '=', scope)
+      const rows = await issuancesIn(db, scope)
         .where('block_number', '>=', blockNumber)
         .where('state', '=', 'final')
         .orderBy('block_number')

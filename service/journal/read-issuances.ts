@@ -22,16 +22,18 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
   };
 }
 
+/** Selects the issuances of a scope. */
+export function issuancesIn(db: Kysely<Schema>, scope: string) {
+  return db.selectFrom('issuances').selectAll().where('scope', '=', scope);
+}
+
 /** The issuance of a token, or the one that has an Idempotency-Key. */
 export async function findIssuance(
   db: Kysely<Schema>,
   scope: string,
   wanted: { token_id: string } | { idempotency_key: string },
 ): Promise<Issuance | undefined> {
-  const row = await db
-    .selectFrom('issuances')
-    .selectAll()
-    .where('scope', '=', scope)
+  const row = await issuancesIn(db, scope)
     .where((eb) => eb.and(wanted))
     .executeTakeFirst();
   return row && issuanceOf(row);
@@ -74,10 +76,7 @@ export async function listIssuances(
   const top = after ?? (await placeAbove(db, scope));
   if (top === undefined) return { issuances: [], next: undefined };
   const lowest = top.position - MOST_LOOKED_AT;
-  const rows = await db
-    .selectFrom('issuances')
-    .selectAll()
-    .where('scope', '=', scope)
+  const rows = await issuancesIn(db, scope)
     .where('position', '>', lowest)
     .where('position', '<=', top.position)
     .where((eb) => eb.or([eb('position', '<', top.position), eb('token_id', '<', top.tokenId)]))

@@ -1,6 +1,6 @@
 import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type Signature } from 'ethers';
 import { isPoint, recover } from 'tiny-secp256k1';
-import { SignerError } from '../base/errors';
+import { orUndefined, SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
 import { SECP256K1_ORDER } from '../config/setting-types';
 import type { RemoteSigner } from './signer-state';
@@ -80,14 +80,9 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
  * made this signature. Ethers recovers it too, in six times the processor time.
  */
 export function signerOf(digest: string, { r, _s: s, yParity }: Signature): string | undefined {
-  try {
-    // Uncompressed: a byte of form, x and y.
-    const point = recover(getBytes(digest), getBytes(concat([r, s])), yParity, false);
-    return point ? addressOf(point) : undefined;
-  } catch {
-    // r or s is out of range.
-    return undefined;
-  }
+  // Uncompressed: a byte of form, x and y. It throws if r or s is out of range.
+  const point = orUndefined(() => recover(getBytes(digest), getBytes(concat([r, s])), yParity, false));
+  return point ? addressOf(point) : undefined;
 }
 
 /**

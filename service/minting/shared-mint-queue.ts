@@ -106,13 +106,8 @@ export async function startSharedMintQueue(
 
   /** Undefined while the journal cannot be read. */
   async function readAgain({ tokenId }: Issuance): Promise<Issuance | undefined> {
-    let found: Issuance | undefined;
-    try {
-      found = await journal.find(tokenId);
-    } catch {
-      return undefined;
-    }
-    if (found !== undefined) return found;
+    const found = await journal.find(tokenId).catch(() => null);
+    if (found !== undefined) return found ?? undefined;
     const message = `The issuance of ${tokenId} ended, and was removed meanwhile.`;
     throw new ServiceError('ISSUANCE_UNKNOWN', message);
   }

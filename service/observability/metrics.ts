@@ -6,7 +6,7 @@ import type { ConditionKind } from '../events/conditions';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { SeenCondition } from '../outbox/conditions';
 import type { SubscriptionState } from '../subscriptions/subscription';
-import type { FollowedFeed } from '../watcher/feed-status';
+import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 import type { IssuingReport } from './issuing-report';
 
 /** Values that are measured for each request of the metrics. */
@@ -17,6 +17,8 @@ export interface Measured {
   conditions: readonly SeenCondition[] | undefined;
   /** The number of subscriptions by state. */
   subscriptions: Readonly<Record<SubscriptionState, number>> | undefined;
+  /** Epoch milliseconds. */
+  now: number;
   /** Undefined while documents cannot be issued. */
   issuing: IssuingReport | undefined;
 }
@@ -26,9 +28,9 @@ type Value = number | undefined;
 type LabelledValues = readonly (readonly [label: string, value: Value])[];
 
 const ofFeeds =
-  (valueOf: (status: FollowedFeed['status']) => Value) =>
-  ({ feeds }: Measured): LabelledValues =>
-    feeds.map(({ chainId, registry, status }) => [registryName(chainId, registry), valueOf(status)]);
+  (valueOf: (status: FollowedFeed['status'], now: number) => Value) =>
+  ({ feeds, now }: Measured): LabelledValues =>
+    feeds.map(({ chainId, registry, status }) => [registryName(chainId, registry), valueOf(status, now)]);
 
 const ofOutboxes =
   (figure: keyof OutboxFigures) =>
@@ -61,6 +63,16 @@ const BY_REGISTRY: readonly Labelled[] = [
     'etr_feed_final_block',
     'Highest final block when the chain was last asked. Blocks up to it are read.',
     ofFeeds(({ finalBlock }) => finalBlock),
+  ],
+  [
+    'etr_feed_blocks_per_second',
+    'Blocks read a second in the last minute, while the feed is behind.',
+    ofFeeds((status, now) => progressOf(status, now)?.blocksPerSecond),
+  ],
+  [
+    'etr_feed_chain_blocks_per_second',
+    'Blocks that became final a second meanwhile. With more than are read, the feed never catches up.',
+    ofFeeds((status, now) => progressOf(status, now)?.chainBlocksPerSecond),
   ],
   ['etr_deliveries_waiting', 'Events that are not delivered yet.', ofOutboxes('waiting')],
   ['etr_dead_letters', 'Events that were given up.', ofOutboxes('deadLetters')],

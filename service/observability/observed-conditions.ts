@@ -3,7 +3,7 @@ import { NOT_ASKED, type NodeReport } from '../chain/node-states';
 import { aboutFeed, type Condition } from '../events/conditions';
 import type { JournalScope } from '../journal/issuance';
 import type { Sight } from '../outbox/conditions';
-import type { FollowedFeed } from '../watcher/feed-status';
+import { progressOf, type FollowedFeed, type Progress } from '../watcher/feed-status';
 import type { IssuingReport } from './issuing-report';
 
 // The decisions what is wrong. They are pure: from figures to conditions.
@@ -28,29 +28,51 @@ export function conditionOfFeed(
   { chainId, registry, status }: FollowedFeed,
   now: number,
 ): Condition | 'unknown' | undefined {
-  const { state, since, code, reason, catchUp } = status;
+  const { state, since, code, reason, remedy, catchUp } = status;
   const { subject, detail } = aboutFeed(registryName(chainId, registry));
-  const all = { subject, since, detail: { ...detail, code, reason } };
+  const all = { subject, since, detail: { ...detail, code, reason, remedy } };
   if (state === 'stopped')
     return { what: code === 'CHAIN_REORGANISED' ? 'reorganisation_too_deep' : 'feed_stopped', ...all };
   if (code === 'START_BLOCK_AHEAD') return { what: 'feed_ahead', ...all };
-  const isRead = state === 'following' || state === 'standby';
-  const behindSince = isRead ? catchUp?.since : since;
-  if (behindSince === undefined) return undefined;
-  if (now - behindSince < PATIENCE_MS) return 'unknown';
-  const why = isRead ? {} : { code, reason: reason ?? 'its node does not answer' };
-  return { what: 'feed_behind', subject, since: behindSince, detail: { ...detail, ...why } };
+  const behindSince = Math.min(isRead(status) ? Infinity : since, catchUp?.since ?? Infinity);
+  if (behindSince === Infinity) return undefined;
+  const behind = { what: 'feed_behind', subject, since: behindSince } as const;
+  if (isStuck(status, now))
+    return { ...behind, detail: { ...detail, code, reason: reason ?? 'its node does not answer', remedy } };
+  // While blocks are read between failures, the catch-up has their reason.
+  const progress = now - behindSince < PATIENCE_MS ? undefined : progressOf(status, now);
+  return progress ? { ...behind, detail: { ...detail, ...slowness(progress) } } : 'unknown';
+}
+
+function isRead({ state }: FollowedFeed['status']): boolean {
+  return state === 'following' || state === 'standby';
+}
+
+/** Whether a feed could not be read for a minute. */
+function isStuck(status: FollowedFeed['status'], now: number): boolean {
+  const { since, code } = status;
+  return !isRead(status) && code !== 'START_BLOCK_AHEAD' && now - since >= PATIENCE_MS;
+}
+
+/** Why a feed is read, and behind. The rates are rounded, because each other detail is stored. */
+function slowness({ isEndless, code, reason, remedy, ...rates }: Progress): Condition['detail'] {
+  const { blocksPerSecond, chainBlocksPerSecond } = rates;
+  const [read, made] = [blocksPerSecond, chainBlocksPerSecond].map((rate) => Number(rate.toPrecision(1)));
+  const speeds = `it reads about ${read} blocks a second, and the chain makes about ${made}`;
+  const end = isEndless ? ': at this rate it never catches up' : '';
+  const why = reason ? ` ${reason}` : '';
+  const byItself = isEndless
+    ? 'Set RPC_URL to a node that answers faster.'
+    : 'It catches up by itself. A faster node shortens this.';
+  return { code, reason: `${speeds}${end}.${why}`, blocksPerSecond: read, remedy: remedy ?? byItself };
 }
 
 /**
  * Whether a feed is read, or a restart would not help: it would neither speed up a catch-up nor bring the
  * chain to the block at which the feed begins.
  */
-export function isWell(feed: FollowedFeed, now: number): boolean {
-  const { state } = feed.status;
-  const condition = conditionOfFeed(feed, now);
-  if (condition === undefined || condition === 'unknown' || condition.what === 'feed_ahead') return true;
-  return state === 'following' || state === 'standby';
+export function isWell({ status }: FollowedFeed, now: number): boolean {
+  return status.state !== 'stopped' && !isStuck(status, now);
 }
 
 /** The sight of a feed's reader: the feed and its nodes. */

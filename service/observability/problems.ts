@@ -39,18 +39,26 @@ export function missingSettings(missing: readonly string[]): Problem[] {
 
 type Words = readonly [severity: Problem['severity'], message: string, remedy: string, href?: string];
 
-/** A sentence with its reason. Some reasons end with a full stop, some without. */
-function because(sentence: string, reason: string | number = 'see the log'): string {
-  return `${sentence}: ${String(reason).replace(/\.$/, '')}.`;
+/** A sentence with its reason, if there is one. Some reasons end with a full stop, or with the remedy. */
+function because(sentence: string, reason: string | number = '', remedy: string | number = ''): string {
+  const why = String(reason).replace(String(remedy), '').trim().replace(/\.$/, '');
+  return why === '' ? `${sentence}.` : `${sentence}: ${why}.`;
 }
 
 const feedOf = ({ registryAddress, chainId }: Condition['detail']): string =>
   `${registryAddress} on the chain ${chainId}`;
 
 const SUBSCRIPTIONS = '#/subscriptions';
+const TRIES_AGAIN = 'The service tries again by itself. Check the node.';
 const CORRECT_PIN = 'Correct the PIN, run `npx tdoc keys --retry`, then restart the service.';
-const CHECK_SIGNER =
-  'Do as the log says, or check the signer. The service goes on by itself when it signs again.';
+const GOES_ON = 'The service goes on by itself when it signs again.';
+/** By the code of the signer's failure. */
+const SIGNER_REMEDIES: Readonly<Record<string, string>> = {
+  SIGNER_PIN_REFUSED: CORRECT_PIN,
+  SIGNER_UNREACHABLE: `Start the signer. ${GOES_ON}`,
+  SIGNER_REFUSED: `Check that the signer has the key once, and allows this service to sign. ${GOES_ON}`,
+  SIGNER_ANSWER_WRONG: "Find out who answers in the signer's place.",
+};
 const FOLLOW = 'Follow it with `npx tdoc registries add`, or give it up with `npx tdoc registries remove`.';
 
 const noDelivery = (severity: Problem['severity'], { detail, since }: Condition, now: number): Words => [
@@ -63,8 +71,8 @@ const noDelivery = (severity: Problem['severity'], { detail, since }: Condition,
 
 const stopped = ({ detail }: Condition): Words => [
   'error',
-  because(`The events of ${feedOf(detail)} are no longer read`, detail.reason),
-  'Correct the cause, then restart the service.',
+  because(`The events of ${feedOf(detail)} are no longer read`, detail.reason, detail.remedy),
+  `${detail.remedy ?? 'Correct the cause.'} Then restart the service.`,
 ];
 
 /** The problem of each kind of condition. */
@@ -91,18 +99,10 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
   ],
   feed_stopped: stopped,
   reorganisation_too_deep: stopped,
-  feed_behind: ({ detail }) =>
-    detail.reason === undefined
-      ? [
-          'warning',
-          `The service is behind the chain of ${feedOf(detail)}.`,
-          'It catches up by itself. A faster node shortens this.',
-        ]
-      : [
-          'error',
-          because(`The events of ${feedOf(detail)} cannot be read`, detail.reason),
-          'The service tries again by itself. Check the node.',
-        ],
+  feed_behind: ({ detail: { reason, remedy = TRIES_AGAIN, blocksPerSecond, ...feed } }) =>
+    blocksPerSecond === undefined
+      ? ['error', because(`The events of ${feedOf(feed)} cannot be read`, reason, remedy), String(remedy)]
+      : ['warning', because(`The service is behind ${feedOf(feed)}`, reason, remedy), String(remedy)],
   feed_ahead: ({ detail }) => [
     'warning',
     because(`The events of ${feedOf(detail)} are not read yet`, detail.reason),
@@ -139,7 +139,7 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
     now - since >= PATIENCE_MS ? 'error' : 'warning',
     `${detail.key === 'wallet' ? 'Mints wait' : 'No document can be issued'}: ` +
       `the ${detail.key}'s signer at ${detail.signer} does not sign (${detail.code}).`,
-    detail.code === 'SIGNER_PIN_REFUSED' ? CORRECT_PIN : CHECK_SIGNER,
+    SIGNER_REMEDIES[String(detail.code)] ?? `Check the signer. ${GOES_ON}`,
   ],
   mint_deferred: ({ since }, now) => [
     'warning',
@@ -149,7 +149,7 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
   mint_failed: ({ detail, since }) => [
     'warning',
     `A mint failed at ${new Date(since).toISOString()} with ${detail.code}.`,
-    'docs/error-codes.md explains the code, and the log has the reason.',
+    'docs/error-codes.md explains the code, and GET /documents?state=failed has the reason.',
   ],
   documents_unfollowed: ({ detail: { unfinished, issuer, registry } }) => [
     'warning',

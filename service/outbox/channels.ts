@@ -226,9 +226,7 @@ export async function stopChannel(
   channel: number,
   changedAt: number | undefined,
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('channels')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  const row = await joinedChannels(db)
     .select(['channels.subscription', 'channels.state', 'definition'])
     .where('channels.id', '=', channel)
     .executeTakeFirst();
@@ -255,9 +253,7 @@ export async function stopChannel(
 
 /** Whether the subscription of a channel was changed at another time than this, or is being deleted. */
 export async function isChanged(db: Kysely<Schema>, channel: number, changedAt: number): Promise<boolean> {
-  const row = await db
-    .selectFrom('channels')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  const row = await joinedChannels(db)
     .select('changed_at')
     .where('channels.id', '=', channel)
     .executeTakeFirst();

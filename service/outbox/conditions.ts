@@ -101,9 +101,7 @@ export async function noteSight(
       await transaction
         .updateTable('conditions')
         .set({ detail: JSON.stringify(detail) })
-        .where('what', '=', what)
-        .where('subject', '=', subject)
-        .where('observer', '=', observer)
+        .where((eb) => eb.and({ what, subject, observer }))
         .execute();
     // An end is not told before the condition that follows on it has begun.
     const ended = changes.begun.length > begun.length ? [] : changes.ended.slice(0, MOST_AT_ONCE);
@@ -180,9 +178,7 @@ async function end(
   const { what, subject } = condition;
   await db
     .deleteFrom('conditions')
-    .where('what', '=', what)
-    .where('subject', '=', subject)
-    .where('observer', '=', observer)
+    .where((eb) => eb.and({ what, subject, observer }))
     .execute();
   const suffix = endOf(what);
   if (observer === OPERATIONS || suffix === undefined) return;

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
-import { channelKeysOf } from './channels';
+import { channelKeysOf, joinedChannels } from './channels';
 import { findDeliveredFeeds, registryOfFeed } from './feeds';
 import { bytesOfId, HIGHEST_KEY, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
 
@@ -392,9 +392,7 @@ async function channelsFor(
 ): Promise<{ id: number; feedId: number; subscription: string }[]> {
   const isAny = rows.some((row) => row.orphaned_at !== null);
   const known = [...new Set(entries.map(({ channel }) => channel))];
-  return db
-    .selectFrom('channels')
-    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+  return joinedChannels(db)
     .select(['channels.id', 'channels.feed as feedId', 'subscriptions.name as subscription'])
     .where('channels.feed', 'in', feedsOf(rows))
     .$if(!isAny, (query) => query.where('channels.id', 'in', orNone(known, 0)))

@@ -11,7 +11,7 @@ import type { Network } from '../chain/networks';
 import { blockIfThere, headNumberOf, type ChainBlock } from '../chain/read-chain';
 import { isNotImplemented } from '../chain/node-errors';
 import type { Chain } from '../chain/chain';
-import { connectNodes } from '../chain/chain';
+import { connectNodes } from '../chain/connect-nodes';
 import { codeAt, runnerOf } from '../chain/read-state';
 
 /** The contracts' interfaces, generated from their ABIs. */

@@ -1,4 +1,5 @@
-import type { ChainEventSuffix } from '../../client/events';
+import type { TransactionInBlock } from '../chain/read-chain';
+import type { DecodedLog } from './decode-log';
 
 /**
  * Terms of the registry's v5 contracts:
@@ -13,17 +14,11 @@ import type { ChainEventSuffix } from '../../client/events';
  *   read.
  */
 
-/** A decoded log. */
-export interface RegistryEvent {
-  type: ChainEventSuffix;
-  /** Undefined for events of the registry itself. */
-  tokenId: bigint | undefined;
-  payload: Record<string, string | boolean>;
+/** A decoded log, with its place on the chain. */
+export interface RegistryEvent extends Omit<DecodedLog, 'log'>, TransactionInBlock {
   blockNumber: number;
-  blockHash: string;
   /** Timestamp of the block in seconds. */
   blockTimestamp: number;
-  transactionHash: string;
   /** Position among the logs of the transaction, from 0. */
   logIndex: number;
   /** The `logIndex` of JSON-RPC: the position within the block, in whose order a block's events are. */

@@ -78,15 +78,22 @@ function columnsOf(
   };
 }
 
+/** Selects the subscriptions that were made by a request. */
+function storedIn(db: Kysely<Schema>) {
+  return db.selectFrom('subscriptions').selectAll().where('definition', 'is not', null);
+}
+
+/** Selects the subscription of the settings. */
+function defaultIn(db: Kysely<Schema>) {
+  return db.selectFrom('subscriptions').selectAll().where('definition', 'is', null);
+}
+
 /** Subscriptions of the API, in the order of their creation. `after`: the name of the one before the page. */
 export async function listSubscriptions(
   db: Kysely<Schema>,
   { after, limit }: { after: string | undefined; limit: number },
 ): Promise<SubscriptionRow[]> {
-  return db
-    .selectFrom('subscriptions')
-    .selectAll()
-    .where('definition', 'is not', null)
+  return storedIn(db)
     .$if(after !== undefined, (query) =>
       query.where('id', '>', (eb) =>
         eb
@@ -105,12 +112,7 @@ export async function findSubscription(
   db: Kysely<Schema>,
   name: string,
 ): Promise<SubscriptionRow | undefined> {
-  return db
-    .selectFrom('subscriptions')
-    .selectAll()
-    .where('name', '=', name)
-    .where('definition', 'is not', null)
-    .executeTakeFirst();
+  return storedIn(db).where('name', '=', name).executeTakeFirst();
 }
 
 /**
@@ -185,11 +187,7 @@ export async function defaultStateOf(
   const channels = await Promise.all(feeds.map((feed) => channelsOf(db, feed, DEFAULT_SUBSCRIPTION)));
   const states = channels.flat().map(({ state }) => state);
   if (states.length > 0) return worstOf(states);
-  const row = await db
-    .selectFrom('subscriptions')
-    .select('state')
-    .where('definition', 'is', null)
-    .executeTakeFirst();
+  const row = await defaultIn(db).executeTakeFirst();
   return row?.state ?? 'active';
 }
 
@@ -202,11 +200,7 @@ export async function setDefaultState(
   await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     await addDefault(transaction, now);
-    const row = await transaction
-      .selectFrom('subscriptions')
-      .selectAll()
-      .where('definition', 'is', null)
-      .executeTakeFirstOrThrow();
+    const row = await defaultIn(transaction).executeTakeFirstOrThrow();
     await update(database, transaction, row, { state }, now);
   });
 }

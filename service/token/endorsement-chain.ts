@@ -46,9 +46,10 @@ const ROLE_THAT_MAY: Partial<Record<TokenOperation, 'beneficiary' | 'holder'>> =
   returnToIssuer: 'holder',
 };
 
-type Place = TokenState['state'];
+export type Place = TokenState['state'];
 
-interface Situation extends Roles {
+/** A token between two logs. */
+export interface Situation extends Roles {
   place: Place;
 }
 
@@ -111,6 +112,14 @@ function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
   return after;
 }
 
+/** The situation after a log. */
+export function afterLog(before: Situation, { type, payload }: DecodedLog): Situation {
+  const move = MOVES[type];
+  if (move) return { ...before, place: move.to };
+  const change = ROLE_CHANGES[type];
+  return change ? { ...before, [change.role]: someone(payload[change.to]) } : before;
+}
+
 const MOVES: Partial<Record<DecodedLog['type'], { from: Place; to: Place }>> = {
   minted: { from: 'not minted', to: 'in escrow' },
   surrendered: { from: 'in escrow', to: 'returned to issuer' },
@@ -134,7 +143,8 @@ function expectRole(
   throw incomplete(`has ${type} to ${String(said)} where the ${role} is ${roles[role] ?? 'nobody'}`);
 }
 
-function someone(address: string | boolean | undefined): string | undefined {
+/** The address, checksummed. Undefined for the zero address, which is nobody. */
+export function someone(address: string | boolean | undefined): string | undefined {
   return typeof address !== 'string' || address === ZeroAddress ? undefined : getAddress(address);
 }
 

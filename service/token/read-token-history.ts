@@ -193,7 +193,7 @@ async function logsOfRange(
       ...blocks,
       address: [contracts.registry, contracts.titleEscrowFactory],
       topics: REGISTRY_AND_FACTORY_TOPICS,
-      fourthTopic: toBeHex(tokenId, 32),
+      otherTopics: [null, null, toBeHex(tokenId, 32)],
     }),
     logsOf(client, { ...blocks, address: [escrow], topics: ESCROW_TOPICS }),
   ]);

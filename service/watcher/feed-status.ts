@@ -1,6 +1,8 @@
 import type { Time } from '../base/time';
+import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
+import { nodeFailure } from '../chain/node-errors';
 import type { NodeReport } from '../chain/node-states';
 
 /**
@@ -27,9 +29,35 @@ export interface FeedStatus {
   finalBlock?: number | undefined;
   /** Undefined while the feed is up to date. */
   catchUp?: CatchUp | undefined;
-  /** Code and text of the error in the states failing and stopped. */
+  /** Why, in the states failing and stopped. */
   code?: string | undefined;
   reason?: string | undefined;
+  remedy?: string | undefined;
+}
+
+/** Why a feed is not read, for everybody to read. */
+export interface FeedFailure {
+  code: string;
+  reason: string;
+  remedy?: string | undefined;
+}
+
+const RETRIED = 'The service tries again by itself.';
+const OTHER_NODE = `${RETRIED} If this goes on, set RPC_URL to another node.`;
+
+/**
+ * An error for everybody to read. Only errors of ours, and those of a node, are quoted: what a library says
+ * may hold a secret that `mask` does not know.
+ */
+export function failureOf(error: unknown, mask: (text: string) => string): FeedFailure {
+  const known = error instanceof ServiceError ? error : nodeFailure(error);
+  if (known) {
+    const { code, message, remedy = known instanceof ChainError ? OTHER_NODE : RETRIED } = known;
+    return { code, reason: mask(message), remedy };
+  }
+  const [kind = 'an error'] = /^\w{1,40}$/.exec(codeOf(error) ?? '') ?? [];
+  const remedy = 'Check the database. If it answers, report this as a fault of the service.';
+  return { code: 'INTERNAL', reason: `The service or its database failed with ${kind}.`, remedy };
 }
 
 /** The feed of a registry, as health, metrics and the console show it. */
@@ -49,16 +77,12 @@ export function newFeedStatus(now: number): FeedStatus {
 }
 
 /** Sets the state. `since` is kept if the state does not change. */
-export function setState(
-  status: FeedStatus,
-  state: FeedState,
-  now: number,
-  error?: { code: string | undefined; reason: string },
-): void {
+export function setState(status: FeedStatus, state: FeedState, now: number, failure?: FeedFailure): void {
   if (status.state !== state) status.since = now;
   status.state = state;
-  status.code = error?.code;
-  status.reason = error?.reason;
+  status.code = failure?.code;
+  status.reason = failure?.reason;
+  status.remedy = failure?.remedy;
 }
 
 /** A catch-up: the reader has not reached the newest blocks yet. */
@@ -68,6 +92,30 @@ interface CatchUp {
   toBlock: number;
   /** Epoch milliseconds. */
   since: number;
+  /** Ascending: the first is the start, or at least a minute old. */
+  marks: readonly [Mark, ...Mark[]];
+  /** The last failure, or refusal that makes reading slower. */
+  slowed?: (FeedFailure & { at: number }) | undefined;
+}
+
+/** How far the reader and the chain were. */
+interface Mark {
+  at: number;
+  nextBlock: number;
+  toBlock: number;
+}
+
+/** The progress of a catch-up. The rates are of the last minute. */
+export interface Progress extends Partial<FeedFailure> {
+  blocksRead: number;
+  blocks: number;
+  blocksPerSecond: number;
+  /** Blocks that became final. */
+  chainBlocksPerSecond: number;
+  /** Undefined while blocks are not read faster than the chain makes them. */
+  secondsLeft: number | undefined;
+  /** Not at this rate: the chain was as fast for a minute. */
+  isEndless: boolean;
 }
 
 /** Tracks the catch-ups of a feed and logs their progress. */
@@ -76,28 +124,43 @@ export type CatchUpReport = ReturnType<typeof reportCatchUp>;
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
 const TOLD_EVERY_MS = 10_000;
+const MEASURED_MS = 60_000;
+const MARK_EVERY_MS = 1_000;
+/** How long a failure counts as the reason of a slow catch-up. It takes up to a minute until the next one. */
+const SLOWED_MS = 120_000;
 
-/**
- * The progress of a feed's catch-up. Undefined if there is none, or it has just begun. `secondsLeft`:
- * undefined until a block has been read.
- */
-export function progressOf({ catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>, now: number) {
-  if (catchUp === undefined || nextBlock === undefined) return undefined;
-  const milliseconds = now - catchUp.since;
-  if (milliseconds < SHORTEST_MS) return undefined;
-  const blocksRead = nextBlock - catchUp.fromBlock;
-  const blocks = catchUp.toBlock + 1 - catchUp.fromBlock;
-  const rate = (1000 * blocksRead) / milliseconds;
+/** The progress of a feed's catch-up. Undefined if there is none, or it has just begun. */
+export function progressOf(
+  { catchUp, nextBlock }: Pick<FeedStatus, 'catchUp' | 'nextBlock'>,
+  now: number,
+): Progress | undefined {
+  if (catchUp === undefined || nextBlock === undefined || now - catchUp.since < SHORTEST_MS) return undefined;
+  const { fromBlock, toBlock, slowed } = catchUp;
+  const mark = markBefore(catchUp.marks, now);
+  const perSecond = (blocks: number): number => Math.max(0, (1_000 * blocks) / (now - mark.at));
+  const [read, made] = [perSecond(nextBlock - mark.nextBlock), perSecond(toBlock - mark.toBlock)];
+  const { at, ...why } = slowed ?? { at: -Infinity };
   return {
-    blocksRead,
-    blocks,
-    blocksPerSecond: Math.round(10 * rate) / 10,
-    secondsLeft: rate > 0 ? Math.ceil((blocks - blocksRead) / rate) : undefined,
+    blocksRead: nextBlock - fromBlock,
+    blocks: toBlock + 1 - fromBlock,
+    blocksPerSecond: Math.round(100 * read) / 100,
+    chainBlocksPerSecond: Math.round(100 * made) / 100,
+    secondsLeft: read > made ? Math.ceil((toBlock + 1 - nextBlock) / (read - made)) : undefined,
+    isEndless: read <= made && now - mark.at >= MEASURED_MS,
+    ...(now - at < SLOWED_MS && why),
   };
 }
 
+/** The newest mark that is a minute old; the first if there is none. */
+function markBefore(marks: CatchUp['marks'], now: number): Mark {
+  return marks.findLast(({ at }) => at <= now - MEASURED_MS) ?? marks[0];
+}
+
 /** Maintains `status.catchUp`. Logs its progress every ten seconds, and its end. */
-export function reportCatchUp(status: FeedStatus, { time, logger }: { time: Time; logger: Logger }) {
+export function reportCatchUp(
+  status: FeedStatus,
+  { time, logger, mask }: { time: Time; logger: Logger; mask: (text: string) => string },
+) {
   let isTold = false;
   async function tell(): Promise<void> {
     const progress = progressOf(status, time.now());
@@ -113,9 +176,24 @@ export function reportCatchUp(status: FeedStatus, { time, logger }: { time: Time
       const { catchUp, nextBlock = 0 } = status;
       const now = time.now();
       if (nextBlock <= lastBlock) {
-        const { fromBlock = nextBlock, since = now } = catchUp ?? {};
+        const mark: Mark = { at: now, nextBlock, toBlock: lastBlock };
+        const { fromBlock, since, marks, slowed }: CatchUp = catchUp ?? {
+          fromBlock: nextBlock,
+          toBlock: lastBlock,
+          since: now,
+          marks: [mark],
+        };
+        const isNew = now - (marks.at(-1) ?? mark).at >= MARK_EVERY_MS;
+        const old = markBefore(marks, now);
+        const kept = isNew ? ([old, ...marks.filter(({ at }) => at > old.at), mark] as const) : marks;
         // A reorganisation may rewind to a block before the first.
-        status.catchUp = { fromBlock: Math.min(fromBlock, nextBlock), toBlock: lastBlock, since };
+        status.catchUp = {
+          fromBlock: Math.min(fromBlock, nextBlock),
+          toBlock: lastBlock,
+          since,
+          marks: kept,
+          slowed,
+        };
         return;
       }
       status.catchUp = undefined;
@@ -123,6 +201,12 @@ export function reportCatchUp(status: FeedStatus, { time, logger }: { time: Time
       isTold = false;
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
       logger.info(figures, 'caught up with the chain');
+    },
+    /** Call it with each error of the node that makes reading slower, whether it is thrown or not. */
+    slowedBy(this: void, error: unknown): FeedFailure {
+      const failure = failureOf(error, mask);
+      if (status.catchUp) status.catchUp.slowed = { ...failure, at: time.now() };
+      return failure;
     },
     /** Ends a catch-up that is not continued, without a log line. */
     forget(): void {

@@ -4,21 +4,22 @@ import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, untilAborted } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
 import {
+  blockAt,
   blockIfThere,
   existingBlock,
   headOf,
-  isOfSeveralNodes,
+  logsOf,
   unconfirmedBlock,
   type BlockSpan,
   type ChainBlock,
 } from '../chain/read-chain';
-import { isRangeRefused, isThrottled } from '../chain/node-errors';
+import { isBlockAbsent, isThrottled, RangeTooWideError } from '../chain/node-errors';
 import type { Chain } from '../chain/chain';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
-import type { ChainOrigin, RegistryContracts } from '../registry/registry-contracts';
+import type { ChainOrigin } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
-import { readByReceipts, readRange, type RangeRead } from './read-range';
+import { readRange, type RangeRead, type RegistryReading } from './read-range';
 
 /** The newest block, and the highest final block; negative if there is none. */
 interface Tip {
@@ -53,9 +54,7 @@ export type Sighting = Tip & { nextBlock: number } & (
   );
 
 /** Options of `followChain`. */
-export interface ChainFollowing {
-  client: Chain;
-  contracts: RegistryContracts;
+export interface ChainFollowing extends RegistryReading {
   cursor: FeedCursor;
   /** When the feed began. It distinguishes a restarted chain from a node that lags behind. */
   origin: ChainOrigin | undefined;
@@ -112,6 +111,7 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
         const { headBlock, finalBlock } = sighting;
         const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
         const { number } = ancestor;
+        options.escrows.rewindTo(number);
         cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
         yield { kind: 'reorganised', ancestor, headBlock, finalBlock, nextBlock: cursor.nextBlock };
       }
@@ -130,26 +130,39 @@ async function nextSighting(
   isFirst: boolean,
 ): Promise<Sighting | undefined> {
   const { client, readFinalBlock, span } = options;
-  const { nextBlock, kept } = cursor;
+  const { nextBlock } = cursor;
   const head = await headOf(client);
   const headBlock = head.number;
   const finalBlock = await readFinalBlock(headBlock);
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
   if (isFirst || toBlock < nextBlock) return compare(options, cursor, head, finalBlock);
+  return readUpTo(options, cursor, { head, finalBlock, toBlock }).catch(async (error: unknown) => {
+    throw await whetherPruned(options, error, nextBlock, headBlock);
+  });
+}
+
+/** Reads the next blocks. Undefined if the range has to be shorter. */
+async function readUpTo(
+  options: ChainFollowing,
+  { nextBlock, kept }: FeedCursor,
+  { head, finalBlock, toBlock }: { head: ChainBlock; finalBlock: number; toBlock: number },
+): Promise<Sighting | undefined> {
+  const { client, span } = options;
+  const headBlock = head.number;
   // The head is not read twice: on an idle chain without confirmations, a look is one call.
   // The first and the last block of several are read again after their logs, which confirms them.
   const readBlock = toBlock === nextBlock ? existingBlock : unconfirmedBlock;
   const first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) {
-    const isConfirmed = readBlock === existingBlock || !isOfSeveralNodes(client);
+    const isConfirmed = readBlock === existingBlock || !client.isOfSeveral;
     const confirmed = isConfirmed ? first : await existingBlock(client, nextBlock);
     if (isConfirmed || !(await isContinuation(options, kept.at(-1), confirmed)))
       return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
     return undefined;
   }
   const last = toBlock === nextBlock ? first : await readBlock(client, toBlock);
-  const read = await readOrShrink(options, first, last);
+  const read = await readOrShrink(options, first, last, headBlock - toBlock);
   if (read === undefined) return undefined;
   if (read.events.length > MANY_EVENTS) span.shrink();
   else span.grow();
@@ -169,38 +182,81 @@ async function nextSighting(
 }
 
 async function readOrShrink(
-  { client, contracts, span, alarm, signal }: ChainFollowing,
+  { span, alarm, signal, ...reading }: ChainFollowing,
   first: ChainBlock,
   last: ChainBlock,
+  ahead: number,
 ): Promise<RangeRead | undefined> {
   try {
-    return await readRange(client, contracts, first, last);
+    return await readRange(reading, first, last, ahead);
   } catch (error) {
-    const isRefused = isRangeRefused(error);
-    const code = codeOf(error) ?? '';
     // A single block is requested by its hash, which may be answered where its range was contradictory.
-    if (CONTRADICTIONS.includes(code) && first.number < last.number) return void span.shrink();
-    const isBroken = code === 'ANSWER_MALFORMED';
-    if (error instanceof ServiceError && !isRefused && !isBroken) throw error;
-    // Any failure of the node shrinks the next range: many providers give no reason when a query takes too
-    // long.
+    const isNarrower = error instanceof RangeTooWideError || CONTRADICTIONS.includes(codeOf(error) ?? '');
+    if (isNarrower && first.number < last.number) return void span.shrink();
+    reading.slowedBy?.(error);
+    if (error instanceof ServiceError) throw error;
+    // Many providers give no reason when a query takes too long.
     const isShorter = span.shrink();
-    if (isThrottled(error)) {
-      if (!isShorter) throw error;
-      // There is more to read; only the provider needs a pause.
-      alarm.quicken();
-      await alarm.wait(signal);
-    } else if (first.number === last.number && (span.failedAgain(last.number) || isRefused)) {
-      return readByReceipts(client, contracts, last);
-    } else if (!isRefused) {
-      throw error;
-    }
+    if (!isThrottled(error) || !isShorter) throw error;
+    // There is more to read; only the provider needs a pause.
+    alarm.quicken();
+    await alarm.wait(signal);
     return undefined;
   }
 }
 
 /** Codes of answers that contradict each other. */
 const CONTRADICTIONS = ['BLOCK_CHANGED', 'ANSWERS_DIFFER'];
+
+/** A node that is behind lacks fewer blocks than this. */
+const OLD_BLOCKS = 128;
+
+/**
+ * The error for a block that cannot be read. A node may have removed its old blocks, or their logs.
+ *
+ * @returns ChainError LOGS_PRUNED if the node does not have it any more; else the error.
+ */
+async function whetherPruned(
+  { client, escrows: { contracts } }: ChainFollowing,
+  error: unknown,
+  block: number,
+  headBlock: number,
+): Promise<unknown> {
+  if (!isBlockAbsent(error) && codeOf(error) !== 'BLOCK_MISSING') return error;
+  return (await prunedBefore(client, contracts.registry, block, headBlock)) ?? error;
+}
+
+/** The error LOGS_PRUNED if the node has no logs of `block`; undefined if it has, or may only be behind. */
+export async function prunedBefore(
+  client: Chain,
+  registry: string,
+  block: number,
+  headBlock: number,
+): Promise<ChainError | undefined> {
+  if (headBlock - block < OLD_BLOCKS || (await hasLogs(client, registry, block))) return undefined;
+  let [gone, there] = [block, headBlock];
+  while (there - gone > 1) {
+    const middle = Math.floor((gone + there) / 2);
+    if (await hasLogs(client, registry, middle)) there = middle;
+    else gone = middle;
+  }
+  const remedy =
+    `Set RPC_URL to a node that has all blocks from ${block} on, then restart the service. ` +
+    `If no earlier event is needed, and none was recorded, START_BLOCK may be ${there}.`;
+  const message = `The node has no logs before block ${there}, and block ${block} is to be read. ${remedy}`;
+  return new ChainError('LOGS_PRUNED', message, { remedy });
+}
+
+async function hasLogs(client: Chain, address: string, block: number): Promise<boolean> {
+  try {
+    if ((await blockAt(client, block)) === undefined) return false;
+    await logsOf(client, { address: [address], fromBlock: block, toBlock: block });
+    return true;
+  } catch (error) {
+    if (isBlockAbsent(error)) return false;
+    throw error;
+  }
+}
 
 /** Whether the first unread block is a child of the last block read. */
 async function isContinuation(
@@ -238,7 +294,7 @@ async function isThere(
   try {
     return (await isOnChain(options.client, block)) ? 'there' : 'gone';
   } catch (error) {
-    if (codeOf(error) !== 'BLOCK_MISSING') throw error;
+    if (codeOf(error) !== 'BLOCK_MISSING' && !isBlockAbsent(error)) throw error;
     return (await isSameChain(options)) ? 'unknown' : 'gone';
   }
 }

@@ -1,11 +1,12 @@
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import { ChainError, codeOf, messageOf, ServiceError } from '../base/errors';
+import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
+import type { Chain } from '../chain/chain';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
@@ -14,7 +15,14 @@ import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
 import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
-import { createBlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
+import {
+  createBlockAlarm,
+  followChain,
+  prunedBefore,
+  type ChainFollowing,
+  type Sighting,
+} from './follow-chain';
+import { KnownEscrows } from './known-escrows';
 import { readByReceipts } from './read-range';
 
 const FIRST_PAUSE_MS = 500;
@@ -69,6 +77,7 @@ export class RegistryFollower {
   readonly #finished: Promise<void>;
   /** The feed read last. Undefined if none was read yet. */
   #feed: string | undefined;
+  #escrows: KnownEscrows | undefined;
   #hasRight = false;
   #failures = 0;
   /** Ends the pause before the next look at the chain. */
@@ -103,7 +112,7 @@ export class RegistryFollower {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { logger, time, mask } = this.#options;
+    const { logger, time } = this.#options;
     const { status } = this;
     while (!signal.aborted) {
       try {
@@ -115,15 +124,13 @@ export class RegistryFollower {
       } catch (error) {
         if (signal.aborted) return;
         const reason = messageOf(error);
-        // The status is public, so errors of other code are shown only as "see the log".
-        const shown = error instanceof ServiceError ? mask(reason) : 'see the log';
-        const described = { code: codeOf(error), reason: shown };
+        const failure = this.#catchUp.slowedBy(error);
         if (error instanceof ServiceError && !error.retryable) {
-          setState(status, 'stopped', time.now(), described);
+          setState(status, 'stopped', time.now(), failure);
           logger.fatal({ error, code: error.code }, `events of the registry are no longer read: ${reason}`);
           return;
         }
-        setState(status, 'failing', time.now(), described);
+        setState(status, 'failing', time.now(), failure);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
         logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
         await pause(time, pauseMs, signal);
@@ -137,15 +144,17 @@ export class RegistryFollower {
    * @returns `standby` if another process reads the feed.
    */
   async #followFeed(stop: AbortSignal): Promise<'ended' | 'standby'> {
-    const { client, time, database, pauses, startBlock, checkChain, onOpened } = this.#options;
+    const { client, time, database, pauses, startBlock, finalityDepth, checkChain, onOpened } = this.#options;
     await untilAborted(stop, checkChain());
     const registry = await untilAborted(stop, this.#findRegistry());
+    const { origin } = registry;
     // Nodes with other blocks name the feed of a registry differently.
     const right = await database.takeRight(this.#name);
     try {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
       if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
+      if (this.#feed !== feed) this.#escrows = undefined;
       this.#feed = feed;
       if (right === undefined) {
         await onOpened(feed);
@@ -160,8 +169,13 @@ export class RegistryFollower {
         const { cursor, ...open } = await openFeed(database.db, feed, first, time.now());
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
         await onOpened(feed);
-        const { contracts, origin } = registry;
-        const chain = { ...this.#options, contracts, origin, span: this.#span };
+        const chain = {
+          ...this.#options,
+          escrows: (this.#escrows ??= new KnownEscrows(registry, finalityDepth)),
+          origin,
+          span: this.#span,
+          slowedBy: this.#catchUp.slowedBy,
+        };
         await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
         return 'ended';
       } finally {
@@ -227,13 +241,12 @@ export class RegistryFollower {
    */
   async #readBlocksAgain(open: OpenFeed, chain: ChainFollowing, nextBlock: number): Promise<void> {
     const { database, identity, time, logger, onDue } = this.#options;
-    const { client, contracts } = chain;
     for (const number of this.#again) {
       if (number >= nextBlock) continue;
       // A block that cannot be read is not repeated by itself: the feed would stand still for it.
       this.#again.delete(number);
       try {
-        const { events } = await readByReceipts(client, contracts, await existingBlock(client, number));
+        const { events } = await readByReceipts(chain, await existingBlock(chain.client, number));
         const { added, channels } = await recordRange(database, open, identity, { events }, time.now());
         if (added > 0) onDue(added, channels);
         logger.warn({ block: number, events: added }, 'a block was read again: the node had left events out');
@@ -304,8 +317,7 @@ type FeedNaming = Pick<FeedFollowing, 'client' | 'startBlock'> & {
  * registry's first block, or of the first block to read. A feed that was named by another of these goes on. A
  * local chain that was restarted has the same addresses and other blocks: it gets another feed.
  *
- * @throws ChainError HISTORY_MISSING (retryable) if the node does not have the first block that a new feed
- *   reads.
+ * @throws ChainError LOGS_PRUNED if the node does not have the first block that a new feed reads.
  */
 export async function nameFeed(
   { client, startBlock, identity: { chainId, registryAddress }, database: { db } }: FeedNaming,
@@ -325,12 +337,13 @@ export async function nameFeed(
   const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
   const again = named(first) ?? named(await blockIfThere(client, genesisBlock));
   if (again !== undefined) return again;
-  if (first === undefined) throw historyMissing(number);
+  if (first === undefined) throw await historyMissing(client, registryAddress, number);
   return nameBy(origin ?? first);
 }
 
-function historyMissing(block: number): ChainError {
-  const remedy = `Set RPC_URL to a node that has all blocks from it on, or START_BLOCK to a later one.`;
-  const message = `The node does not have block ${block}, so no events can be read. ${remedy}`;
-  return new ChainError('HISTORY_MISSING', message, { retryable: true, remedy });
+async function historyMissing(client: Chain, registry: string, block: number): Promise<ChainError> {
+  const pruned = await prunedBefore(client, registry, block, await headNumberOf(client));
+  return (
+    pruned ?? new ChainError('BLOCK_MISSING', `The node lacks block ${block} at times.`, { retryable: true })
+  );
 }

@@ -1,31 +1,32 @@
-import { isDeepStrictEqual } from 'node:util';
-import { isError, keccak256 } from 'ethers';
+import { toQuantity } from 'ethers';
 import pMap from 'p-map';
+import { ChainError } from '../base/errors';
+import { Bloom } from '../chain/bloom';
 import {
   blockChanged,
   blocksAt,
-  isOfSeveralNodes,
   logsOf,
   nameLogs,
-  transactionsOf,
   type ChainBlock,
   type ChainLog,
-  type LogFilter,
   type TransactionInBlock,
 } from '../chain/read-chain';
 import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
-import type { Chain } from '../chain/chain';
-import { ChainError, codeOf } from '../base/errors';
-import { isBlockAbsent, isParameterRefused, isThrottled, nodeErrorOf } from '../chain/node-errors';
-import { type RegistryContracts } from '../registry/registry-contracts';
-import {
-  ESCROW_TOPICS,
-  REGISTRY_AND_FACTORY_TOPICS,
-  completeMints,
-  genuineOf,
-  type DecodedLog,
-} from '../registry/decode-log';
+import type { Chain, Reading } from '../chain/chain';
+import type { RegistryContracts } from '../registry/registry-contracts';
+import { ESCROW_TOPICS, completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryEvent } from '../registry/registry-event';
+import type { KnownEscrows } from './known-escrows';
+import {
+  FEW_ESCROWS,
+  logsOfBlocks,
+  readLogs,
+  readOwnLogs,
+  receiptMissing,
+  transactionsIn,
+  type LogsWanted,
+  type Way,
+} from './log-ways';
 
 /** The contents of a range of blocks. */
 export interface RangeRead {
@@ -34,181 +35,125 @@ export interface RangeRead {
   blocks: ChainBlock[];
 }
 
-/** Maximum number of readings that differ before the error is thrown. */
-const READINGS = 3;
 /** Blocks whose logs are all requested at the same time. */
 const CONCURRENT_BLOCKS = 8;
 /** The highest index that the database holds. */
 const HIGHEST_INDEX = 2 ** 31 - 1;
-/**
- * A header's Bloom filter has 2,048 bits. With half of them set, it says little about the two addresses, and
- * with a quarter of them about the nine topics of title escrows.
- */
-const MOST_BITS_FOR_ADDRESSES = 1_024;
-const MOST_BITS_FOR_TOPICS = 512;
-/** No block has this hash. */
-const UNKNOWN_BLOCK = `0x${'0'.repeat(63)}1`;
+
+/** A registry on its chain, as it is read. */
+export interface RegistryReading {
+  client: Chain;
+  escrows: KnownEscrows;
+  /** Called with each error for which the reading takes longer. */
+  slowedBy?(this: void, error: unknown): void;
+}
 
 /**
- * Reads all genuine events of the blocks `first` to `last`, in chain order. It makes two `eth_getLogs`
- * queries for any number of tokens: title escrow events carry their registry unindexed, so they are selected
- * by topic and checked here. It also makes one call per block with events, for the block's time, and at most
- * one per transaction with events, for all of its logs. A single block is requested by hash: a node that does
- * not have the block fails then, instead of answering with no logs. A node that does not fail is asked by
- * number, unless the block's header says which logs it may have.
+ * Reads all genuine events of the blocks `first` to `last`, in chain order. Where the node allows it, it
+ * makes two `eth_getLogs` queries for any number of tokens: title escrow events carry their registry
+ * unindexed, so they are selected by topic and checked here. log-ways.ts has the other ways. It also makes
+ * one call per block with events, for the block's time, and at most one per transaction with events, for all
+ * of its logs.
  *
+ * @param ahead how many blocks the chain has after these.
  * @throws ChainError ANSWERS_DIFFER (retryable) if the node contradicts itself, as when a receipt has an
- *   event that the logs of its block lack.
+ *   event that the logs of its block lack; NODES_DIFFER (retryable); every error of readLogs.
  */
 export async function readRange(
-  client: Chain,
-  contracts: RegistryContracts,
+  reading: RegistryReading,
   first: ChainBlock,
   last: ChainBlock,
+  ahead = 0,
 ): Promise<RangeRead> {
   const isSingle = first.number === last.number;
-  if (isSingle && (bloomOf(last).saysMuch || (await refusesUnknownBlocks(client)))) {
-    const read = await readLogs(client, contracts, first, last, { blockHash: last.hash }).catch(
-      (error: unknown) => {
-        // Some nodes know no logs of a block's hash.
-        if (isParameterRefused(error)) return undefined;
-        throw error;
-      },
-    );
-    if (read && !('lacking' in read)) return read;
-  }
-  const read = await readLogs(client, contracts, first, last, {
-    fromBlock: first.number,
-    toBlock: last.number,
-  });
-  if ('lacking' in read) throw leftOut(read.lacking);
-  return read;
+  const read = await readOnce(reading, first, last, { ahead, byHash: isSingle });
+  if (!('lacking' in read)) return read;
+  // A node may know no logs of a block's hash.
+  const again = isSingle ? await readOnce(reading, first, last, { ahead, byHash: false }) : read;
+  if ('lacking' in again) throw leftOut(again.lacking);
+  return again;
 }
 
-/** `lacking`: an event that a receipt has, and the answer to `eth_getLogs` does not. */
-async function readLogs(
-  client: Chain,
-  contracts: RegistryContracts,
+/** `lacking`: an event that a receipt has, and the node's logs lack. */
+async function readOnce(
+  { client, escrows, slowedBy }: RegistryReading,
   first: ChainBlock,
   last: ChainBlock,
-  blocks: { fromBlock: number; toBlock: number } | { blockHash: string },
+  how: Pick<LogsWanted, 'ahead' | 'byHash'>,
 ): Promise<RangeRead | { lacking: ChainLog }> {
-  const [own, escrows] = await Promise.all([
-    readTwice(client, {
-      ...blocks,
-      address: [contracts.registry, contracts.titleEscrowFactory],
-      topics: REGISTRY_AND_FACTORY_TOPICS,
-    }),
-    readTwice(client, { ...blocks, topics: ESCROW_TOPICS }),
-  ]);
-  const genuine = genuineOf([...own, ...escrows], contracts);
-  // The logs of a block's hash are of that block. A range of numbers may have changed.
-  const read = 'blockHash' in blocks ? [last] : await blocksOf(client, genuine, first, last);
-  const wanted =
-    first.number === last.number && mayLackLogs(last, [...own, ...escrows], contracts)
+  const { contracts } = escrows;
+  const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
+  const wanted = { escrows, first, last, ...how, learnMints, byReceipts: new Map(), slowedBy };
+  const { way, logs: found } = await client.agree(blocksIn(first, last), async (node) => {
+    const logs = await readLogs(node, wanted);
+    return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };
+  });
+  const genuine = genuineOf(found, contracts);
+  escrows.note(genuine, first.number, last.number);
+  const isSingle = first.number === last.number;
+  // A single block is still there. A range of numbers may have changed.
+  const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
+  // Blocks that were read by their receipts are complete.
+  if (way === 'receipts') return { events: await eventsOf(client, genuine, blocks, found), blocks };
+  const wantedLogs =
+    isSingle && mayLackLogs(last, found, escrows, way)
       ? await transactionsIn(client, last.hash)
       : genuine.map(({ log }) => log);
-  const logs = await logsOfTransactions(client, wanted);
+  const logs = await logsOfTransactions(client, wantedLogs);
   const lacking = lackingIn(genuine, logs, contracts);
-  return lacking ? { lacking } : { events: await eventsOf(client, genuine, read, logs), blocks: read };
+  return lacking ? { lacking } : { events: await eventsOf(client, genuine, blocks, logs), blocks };
 }
 
-/**
- * Reads a block from the receipts of all its transactions. It is used for blocks whose logs the provider
- * refuses because too many match: anybody can fill a block with logs that look like those of title escrows.
- *
- * @throws ChainError RECEIPT_MISSING (retryable)
- */
+/** Reads the mints before a block that are not known yet, so that escrows can be asked for by address. */
+async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: number): Promise<void> {
+  await escrows.learnBefore(block, (first, last) => {
+    const blocks = { first: { number: first }, last: { number: last } };
+    return client.agree(blocksIn(blocks.first, blocks.last), async (node) => {
+      const found = genuineOf(await readOwnLogs(node, escrows.filters, blocks), escrows.contracts);
+      return { found, ...inWords(found) };
+    });
+  });
+}
+
+function inWords(logs: readonly DecodedLog[]): Pick<Reading<unknown>, 'content' | 'inShort'> {
+  const names = nameLogs(logs.map(({ log }) => log)).map(({ name }) => name);
+  return { content: names.join('\n').toLowerCase(), inShort: `${logs.length} events` };
+}
+
+function blocksIn(first: Pick<ChainBlock, 'number'>, last: Pick<ChainBlock, 'number'>): object {
+  return { fromBlock: toQuantity(first.number), toBlock: toQuantity(last.number) };
+}
+
+/** Reads a block from all its receipts. @throws ChainError RECEIPT_MISSING (retryable). */
 export async function readByReceipts(
-  client: Chain,
-  contracts: RegistryContracts,
+  { client, escrows }: RegistryReading,
   block: ChainBlock,
 ): Promise<RangeRead> {
-  const transactions = await transactionsIn(client, block.hash);
-  const receipts = await receiptLogsOf(client, transactions);
-  const logs = transactions.flatMap((one) => receipts.get(transactionIn(one)) ?? missing(one));
-  return { events: await eventsOf(client, genuineOf(logs, contracts), [block], logs), blocks: [block] };
-}
-
-function missing({ transactionHash }: TransactionInBlock): never {
-  const message =
-    `The node does not have the receipt of transaction ${transactionHash}, ` +
-    'and does not give all logs of its block. If the block is old, ' +
-    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
-  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
-}
-
-/**
- * Reads the matching logs twice and compares the answers. Providers behind a load balancer sometimes omit
- * logs, and an omitted log would never be read. With several nodes, the second answer is another node's.
- */
-async function readTwice(client: Chain, filter: LogFilter): Promise<ChainLog[]> {
-  if (isOfSeveralNodes(client)) return logsOf(client, filter);
-  for (let reading = 1; reading <= READINGS; reading++) {
-    const [logs, again] = await Promise.all([logsOf(client, filter), logsOf(client, filter)]);
-    if (isDeepStrictEqual(logs, again)) return logs;
-  }
-  throw differing('The node gives different logs each time it is asked for the same blocks.');
+  const logs = await logsOfBlocks(client, [block.hash]);
+  const genuine = genuineOf(logs, escrows.contracts);
+  return { events: await eventsOf(client, genuine, [block], logs), blocks: [block] };
 }
 
 /**
  * Whether the header says that the block may have logs of the registry, its factory or a title escrow, and
- * the answer has none of that address or topic. The Bloom filter never misses a log (Ethereum Yellow Paper,
- * 4.4.1), and within its limits it is wrong about one of four blocks at most.
+ * the answer has none of that address or topic. Within the filter's limits this is wrong about one of four
+ * blocks at most. Escrows that were asked for by their addresses are searched for while they are few.
  */
-function mayLackLogs(block: ChainBlock, found: readonly ChainLog[], contracts: RegistryContracts): boolean {
-  const { bloom, bits } = bloomOf(block);
+function mayLackLogs(
+  block: ChainBlock,
+  found: readonly ChainLog[],
+  escrows: KnownEscrows,
+  way: Way,
+): boolean {
   const known = new Set(found.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]));
-  const mayHave = (words: readonly string[], most: number): boolean =>
-    bits < most && words.some((word) => !known.has(word) && isInBloom(bloom, word));
-  const { registry, titleEscrowFactory } = contracts;
-  return (
-    mayHave([registry, titleEscrowFactory], MOST_BITS_FOR_ADDRESSES) ||
-    mayHave(ESCROW_TOPICS, MOST_BITS_FOR_TOPICS)
-  );
-}
-
-/** `saysMuch`: it shows whether a block has a log of interest. Some nodes give a filter of zeroes always. */
-function bloomOf({ logsBloom }: ChainBlock): { bloom: Buffer; bits: number; saysMuch: boolean } {
-  const bloom = Buffer.from(logsBloom.slice(2), 'hex');
-  const bits = bloom.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);
-  return { bloom, bits, saysMuch: bits > 0 && bits < MOST_BITS_FOR_TOPICS };
-}
-
-function isInBloom(bloom: Buffer, word: string): boolean {
-  const hash = Buffer.from(keccak256(word).slice(2), 'hex');
-  return [0, 2, 4].every((pair) => {
-    const bit = hash.readUInt16BE(pair) % 2_048;
-    return ((bloom.at(-1 - Math.floor(bit / 8)) ?? 0) >> (bit % 8)) % 2 === 1;
-  });
-}
-
-/**
- * Whether the node refuses to give the logs of a block that it does not have, as EIP-234 demands. It is asked
- * until its answer is clear. If a node does not refuse, an answer without logs may mean that it is behind.
- */
-export async function refusesUnknownBlocks(client: Chain): Promise<boolean> {
-  const { learned } = client;
-  if (learned.refusesUnknownBlocks !== undefined) return learned.refusesUnknownBlocks;
-  try {
-    await logsOf(client, { blockHash: UNKNOWN_BLOCK, topics: ESCROW_TOPICS });
-    learned.refusesUnknownBlocks = false;
-    return false;
-  } catch (error) {
-    const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
-    if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
-    // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
-    if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
-      learned.refusesUnknownBlocks = true;
-    return true;
-  }
-}
-
-const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
-
-async function transactionsIn(client: Chain, blockHash: string): Promise<TransactionInBlock[]> {
-  const hashes = await transactionsOf(client, blockHash);
-  return hashes.map((transactionHash) => ({ transactionHash, blockHash }));
+  const unseen = (words: readonly string[]): string[] => words.filter((word) => !known.has(word));
+  const bloom = new Bloom(block);
+  const { registry, titleEscrowFactory } = escrows.contracts;
+  if (bloom.saysMuchOfAddresses && bloom.mayHave(unseen([registry, titleEscrowFactory]))) return true;
+  if (!bloom.saysMuchOfTopics) return false;
+  if (way === 'topics') return bloom.mayHave(unseen(ESCROW_TOPICS));
+  const few = escrows.few(block.number, FEW_ESCROWS) ?? [];
+  return bloom.mayHave(ESCROW_TOPICS) && bloom.mayHave(unseen(few));
 }
 
 /**
@@ -224,14 +169,21 @@ async function logsOfTransactions(client: Chain, wanted: readonly TransactionInB
   const unknown = transactions.filter((one) => !receipts.has(transactionIn(one)));
   const unknownKeys = new Set(unknown.map(transactionIn));
   const blocks = [...new Set(unknown.map(({ blockHash }) => blockHash))];
-  const logs = await pMap(blocks, (blockHash) => readTwice(client, { blockHash }), {
+  const logs = await pMap(blocks, (blockHash) => allLogsOf(client, blockHash), {
     concurrency: CONCURRENT_BLOCKS,
   });
   // These blocks have logs: an answer of none is of a node that lacks the block.
   const silent = blocks[logs.findIndex(({ length }) => length === 0)];
-  for (const one of unknown) if (one.blockHash === silent) missing(one);
+  for (const one of unknown) if (one.blockHash === silent) receiptMissing(one);
   const found = logs.flat().filter((log) => unknownKeys.has(transactionIn(log)));
   return [...receipts.values(), found].flat();
+}
+
+async function allLogsOf(client: Chain, blockHash: string): Promise<ChainLog[]> {
+  return client.agree({ blockHash }, async (node) => {
+    const found = await logsOf(node, { blockHash });
+    return { found, content: JSON.stringify(found), inShort: `${found.length} logs` };
+  });
 }
 
 /** The first event that the transactions' own logs have, and the answer lacks. */

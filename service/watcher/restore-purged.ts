@@ -1,10 +1,10 @@
 import { untilAborted } from '../base/waiting';
 import { createBlockSpan, existingBlock } from '../chain/read-chain';
-import { isRangeRefused, isThrottled } from '../chain/node-errors';
 import { restoreEvents } from '../outbox/refill';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedFollowing } from './follow-registry';
-import { readByReceipts, readRange } from './read-range';
+import { KnownEscrows } from './known-escrows';
+import { readRange } from './read-range';
 
 /** Blocks per request at first. */
 const MOST_BLOCKS = 2_000;
@@ -25,19 +25,15 @@ export async function restorePurged(
   { fromBlock, upTo, signal }: { fromBlock: number; upTo: number; signal: AbortSignal },
 ): Promise<void> {
   const finding = createRegistryFinder(client, registryAddress)();
-  const { contracts, genesisBlock } = await untilAborted(signal, finding);
+  const registry = await untilAborted(signal, finding);
+  const escrows = new KnownEscrows(registry, 0);
   const span = createBlockSpan(MOST_BLOCKS);
-  const firstRead = startBlock ?? genesisBlock;
+  const firstRead = startBlock ?? registry.genesisBlock;
   const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
   for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
     const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);
-    const reading = blocks.then((both) =>
-      readRange(client, contracts, ...both).catch((error: unknown) => {
-        if (first < last || !isRangeRefused(error) || isThrottled(error)) throw error;
-        return readByReceipts(client, contracts, both[0]);
-      }),
-    );
+    const reading = blocks.then((both) => readRange({ client, escrows }, ...both));
     const read = await untilAborted(signal, reading).catch((error: unknown) => {
       if (!signal.aborted && span.shrink()) return undefined;
       throw error;

@@ -144,7 +144,7 @@ describe('the receipts of a block with many mints', () => {
     async function logsThrough(answerer: Answerer, socketUrl?: string) {
       const proxy = await startRpcProxy(local.node.url, answerer);
       const time = new VirtualTime();
-      const client = connectNode(socketUrl ?? proxy.url, time, 'bulk');
+      const client = connectNode(socketUrl ?? proxy.url, {}, time, 'bulk');
       tellOfRequests(client, time);
       const logs: unknown[] = [];
       try {

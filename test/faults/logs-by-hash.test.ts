@@ -2,45 +2,25 @@ import { expect } from 'chai';
 import { mintDirectly, transferHolder, type MintedToken } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { startRpcProxy, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { BLOOMS, both, logsByHash, withBloom } from '../helpers/chain/node-limits';
+import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import {
   whileFollowing,
   whileFollowingThroughProxy,
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
 
-const BLOOM_BYTES = 256;
-/** Blooms of nodes that do not compute them, and of busy chains. */
-const BLOOMS: Record<string, string | undefined> = {
-  right: undefined,
-  'all zeroes': `0x${'00'.repeat(BLOOM_BYTES)}`,
-  empty: '0x',
-  full: `0x${'ff'.repeat(BLOOM_BYTES)}`,
-};
+/** Blooms of nodes. Undefined: the right ones. */
+const GIVEN_BLOOMS: Record<string, string | undefined> = { right: undefined, ...BLOOMS };
 
 const hashIn = ([filter]: readonly unknown[]): string | undefined =>
   (filter as { blockHash?: string } | undefined)?.blockHash;
 
-/** Gives the headers this bloom. Undefined: their own. */
-const withBloom =
-  (bloom: string | undefined): Answerer =>
-  async (method, _params, forward) => {
-    if (!method.startsWith('eth_getBlockBy') || bloom === undefined) return 'none';
-    const answer = await forward();
-    return 'result' in answer && answer.result !== null
-      ? { result: { ...answer.result, logsBloom: bloom } }
-      : answer;
-  };
-
 const UNKNOWN_FIELD: RpcAnswer = { error: { code: -32602, message: 'unknown field blockHash' } };
 
 /** Answers a request for the logs of a block's hash with none, or with an error. */
-const withoutLogsByHash =
-  (bloom: string | undefined, answer: RpcAnswer = { result: [] }): Answerer =>
-  (method, params, forward) =>
-    method === 'eth_getLogs' && hashIn(params) !== undefined
-      ? answer
-      : withBloom(bloom)(method, params, forward);
+const withoutLogsByHash = (bloom: string | undefined, answer: RpcAnswer = { result: [] }): Answerer =>
+  both(logsByHash(answer), bloom === undefined ? THROUGH : withBloom(bloom));
 
 describe('the logs of a block that is read alone', () => {
   const local = localSetupOfSuite();
@@ -63,7 +43,7 @@ describe('the logs of a block that is read alone', () => {
     await followed.allDeliveredOnce();
   }
 
-  for (const [name, bloom] of Object.entries(BLOOMS)) {
+  for (const [name, bloom] of Object.entries(GIVEN_BLOOMS)) {
     it(`are found by number if the node gives none by hash, and a bloom that is ${name}`, () =>
       whileFollowingThroughProxy(local, { answerer: withoutLogsByHash(bloom) }, (_, followed) =>
         expectAll(followed),

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import { createMeter } from '../helpers/chain/metered-provider';
+import { atMostBlocks, atMostCalls, refusalOf, type RpcError, widthsOf } from '../helpers/chain/node-limits';
+import { RATE_ERRORS } from '../helpers/chain/node-profiles';
 import { create } from '../helpers/processes/create-call';
 import {
   whileFollowing,
@@ -15,24 +16,18 @@ import {
   THROUGH,
   type Answerer,
   type HttpAnswer,
-  type RpcCall,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
 import { DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
-import type { Time } from '../../service/base/time';
+import { systemTime, type Time } from '../../service/base/time';
 import { makeTraffic } from '../helpers/chain/traffic';
 import { startSocketFront } from '../helpers/chain/socket-front';
 
 /** test/unit/reading-ranges.test.ts has other refusals by which providers ask for fewer blocks. */
-const TOO_WIDE: HttpAnswer = {
-  status: 400,
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify({
-    jsonrpc: '2.0',
-    id: null,
-    error: { code: -32602, message: 'You can make eth_getLogs requests with up to a 40 block range.' },
-  }),
-};
+const TOO_WIDE = refusalOf(
+  { code: -32602, message: 'You can make eth_getLogs requests with up to a 40 block range.' },
+  400,
+);
 const MOST_BLOCKS = 40;
 const STRETCH = 200;
 
@@ -58,7 +53,7 @@ describe('reading many blocks from a provider with limits', () => {
   ): Promise<void> => whileFollowingThroughProxy(local, { answerer, fromBlock }, act);
 
   it('succeeds with narrower ranges when the provider refuses a wide one with status 400', () =>
-    readThrough(refuseWider(MOST_BLOCKS, TOO_WIDE), async (proxy, followed) => {
+    readThrough(atMostBlocks(MOST_BLOCKS, TOO_WIDE), async (proxy, followed) => {
       await followed.allDeliveredOnce();
       expect(Math.max(...widthsOf(proxy.requests))).to.be.greaterThan(MOST_BLOCKS);
       expect(await healthOf(followed.service.url)).to.include({ httpStatus: 200, status: 'ok' });
@@ -66,7 +61,7 @@ describe('reading many blocks from a provider with limits', () => {
 
   it('succeeds with narrower ranges when the provider fails on a wide one', () => {
     const failure: HttpAnswer = { status: 500, body: 'Internal Server Error' };
-    return readThrough(refuseWider(MOST_BLOCKS_AT_ALL, failure), async (_proxy, followed) => {
+    return readThrough(atMostBlocks(MOST_BLOCKS_AT_ALL, failure), async (_proxy, followed) => {
       await followed.allDeliveredOnce();
       // Each failure restarted the reading, with a narrower range.
       const failures = followed.service.log.filter(({ retryInMs }) => retryInMs !== undefined);
@@ -75,7 +70,7 @@ describe('reading many blocks from a provider with limits', () => {
   });
 
   it('asks for wider ranges when the provider allows them, also where Hardhat mined thousands at once', () =>
-    readThrough(refuseWider(MOST_BLOCKS, TOO_WIDE), async (proxy, followed) => {
+    readThrough(atMostBlocks(MOST_BLOCKS, TOO_WIDE), async (proxy, followed) => {
       await followed.caughtUp();
       const narrow = proxy.requests.length;
       proxy.answer(THROUGH);
@@ -87,28 +82,16 @@ describe('reading many blocks from a provider with limits', () => {
     }));
 });
 
-/** Errors by which providers say with status 200 that they are asked too often. */
-const RATE_ERRORS = {
-  'as Alchemy does': { code: 429, message: 'Your app has exceeded its compute units per second capacity.' },
-  'as QuickNode does': { code: -32007, message: '20/second request limit reached - reduce calls per second' },
-  'as Infura does': {
-    code: -32005,
-    message: 'project ID request rate exceeded',
-    data: { rate: { allowed_rps: 20, backoff_seconds: 1, current_rps: 25.5 } },
-  },
-  'by its code alone': { code: -32097, message: 'limit' },
-  'and names the pause': { code: -32000, message: 'Request refused: try again in 1s' },
-};
 const IN_OTHER_WORDS = { code: -32050, message: 'the hamster of node 17 is tired' };
 
 describe('a node whose provider allows 20 requests a second, and refuses others in the body', () => {
   const local = localSetupOfSuite();
 
   /** Refuses calls that are too many, and on a slow machine too some of them. */
-  const limited = (error: { code: number; message: string; data?: object }, time?: Time): Answerer => {
-    const meter = createMeter(20, time);
+  const limited = (error: RpcError, time: Time = systemTime): Answerer => {
+    const limit = atMostCalls(20, time, { error });
     let calls = 0;
-    return () => (meter(1) && ![20, 30, 40].includes(++calls) ? 'none' : { error });
+    return (...call) => ([20, 30, 40].includes(++calls) ? { error } : limit(...call));
   };
 
   /** The node's URL through the proxy, by how it is reached. */
@@ -152,20 +135,3 @@ describe('a node whose provider allows 20 requests a second, and refuses others 
     });
   }
 });
-
-/** Refuses ranges of more than `mostBlocks` blocks. */
-function refuseWider(mostBlocks: number, refusal: HttpAnswer): Answerer {
-  return (method, params) => {
-    const [width = 0] = widthsOf([{ method, params }]);
-    return width > mostBlocks ? refusal : 'none';
-  };
-}
-
-/** The widths, in blocks, of the ranges whose logs were asked for. */
-function widthsOf(requests: readonly RpcCall[]): number[] {
-  return requests.flatMap(({ method, params: [filter] }) => {
-    if (method !== 'eth_getLogs') return [];
-    const { fromBlock, toBlock } = filter as { fromBlock?: string; toBlock?: string };
-    return fromBlock === undefined ? [] : [Number(toBlock) - Number(fromBlock) + 1];
-  });
-}

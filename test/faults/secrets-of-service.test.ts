@@ -198,7 +198,7 @@ describe('the service with secrets in its settings', () => {
       echo.fail(mode);
       const time = VirtualTime.ofRequests();
       for (const use of ['single', 'bulk'] as const) {
-        const client = connectNode(nodeUrl(echo.port), time, use);
+        const client = connectNode(nodeUrl(echo.port), {}, time, use);
         const error: unknown = await time.settled(
           client.send('eth_chainId', []).catch((thrown: unknown) => thrown),
         );

@@ -3,10 +3,11 @@ import { systemTime } from '../../service/base/time';
 import { networkOfChain } from '../../service/chain/networks';
 import { existingBlock } from '../../service/chain/read-chain';
 import { connectNode, type Chain } from '../../service/chain/chain';
-import { connectSeveral } from '../../service/chain/chain';
+import { connectSeveral } from '../../service/chain/connect-nodes';
 import { eventIdOf } from '../../service/events/cloud-event';
 import { createRegistryFinder, type RegistryContracts } from '../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../service/registry/registry-event';
+import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { readByReceipts, readRange } from '../../service/watcher/read-range';
 import { BatchAccount__factory, TitleEscrow__factory } from '../../typechain-types';
 import { createNode } from '../../service/chain/node';
@@ -45,7 +46,7 @@ describe('the logs of a node that counts them in its own way', () => {
   let batch: { address: string; tokens: MintedToken[] };
 
   before(async () => {
-    direct = connectNode(local.node.url, systemTime, 'bulk');
+    direct = connectNode(local.node.url, {}, systemTime, 'bulk');
     ({ contracts } = await createRegistryFinder(direct, local.registryAddress)());
     first = (await local.client.getBlockNumber()) + 1;
     const deployed = await new BatchAccount__factory(await local.client.getSigner(0)).deploy();
@@ -83,13 +84,14 @@ describe('the logs of a node that counts them in its own way', () => {
   /** The events of all blocks, read at once, block by block, and from receipts alone. */
   async function readEachWay(client: Chain): Promise<RegistryEvent[][]> {
     const at = (number: number) => existingBlock(client, number);
-    const whole = await readRange(client, contracts, await at(first), await at(last));
+    const reading = { client, escrows: new KnownEscrows({ contracts, genesisBlock: first }, 0) };
+    const whole = await readRange(reading, await at(first), await at(last));
     const single: RegistryEvent[] = [];
     const byReceipts: RegistryEvent[] = [];
     for (const { number } of whole.blocks) {
       const block = await at(number);
-      single.push(...(await readRange(client, contracts, block, block)).events);
-      byReceipts.push(...(await readByReceipts(client, contracts, block)).events);
+      single.push(...(await readRange(reading, block, block)).events);
+      byReceipts.push(...(await readByReceipts(reading, block)).events);
     }
     return [whole.events, single, byReceipts];
   }
@@ -102,7 +104,7 @@ describe('the logs of a node that counts them in its own way', () => {
       for (const receipts of ['block', 'transaction'] as const) {
         if (logs === 'none') continue;
         await using proxy = await startRpcProxy(local.node.url, counting(logs, receipts));
-        const client = connectNode(proxy.url, systemTime, 'bulk');
+        const client = connectNode(proxy.url, {}, systemTime, 'bulk');
         for (const events of await readEachWay(client)) {
           // The index of a block's only transaction cannot be checked, and nothing depends on it.
           const ordered = logs === 'answer' ? events.map(withoutIndex) : events;
@@ -123,7 +125,7 @@ describe('the logs of a node that counts them in its own way', () => {
       [proxy.url, local.node.url],
       [proxy.url, other.url],
     ]) {
-      const nodes = urls.map((url) => createNode(url, systemTime, 'bulk'));
+      const nodes = urls.map((url) => createNode(url, {}, systemTime, 'bulk'));
       const { client } = connectSeveral(nodes, NETWORK, systemTime);
       for (const events of await readEachWay(client)) expect(events).to.deep.equal(expected);
       client.close();

@@ -51,7 +51,7 @@ describe('the events of a registry on a failing node', () => {
       const states = new Set<string | undefined>();
       proxy.answer(async (method) => {
         if (!['eth_getLogs', 'eth_getTransactionReceipt'].includes(method)) return 'none';
-        if (pausesOf(followed).length > 0) states.add(await stateOf(followed));
+        if (pausesOf(followed).length > 0) states.add(await whyOf(followed));
         return { error: { code: -32000, message: 'internal error' } };
       });
       await mintDirectly(local, await local.account(1));
@@ -59,7 +59,10 @@ describe('the events of a registry on a failing node', () => {
       followed.answer(200);
       await followed.until('what waited', () => followed.accepted.length === EVENTS_OF_A_MINT);
       await followed.until('and again', () => pausesOf(followed).length > 2);
-      expect([...states]).to.deep.equal(['failing']);
+      expect([...states]).to.have.length(1);
+      expect([...states][0])
+        .to.match(/^failing LOGS_REFUSED To logs the node answers with an error: internal error\. /)
+        .and.contain('docs/networks.md');
       expect(pausesOf(followed).slice(0, 3)).to.deep.equal([500, 1_000, 2_000]);
       expect(followed.logged('the chain can be read again')).to.deep.equal([]);
       expect(followed.accepted).to.have.length(EVENTS_OF_A_MINT);
@@ -135,6 +138,12 @@ function pausesOf({ service }: FollowedRegistry): number[] {
 
 async function stateOf({ service }: FollowedRegistry): Promise<string | undefined> {
   return (await healthOf(service.url)).feeds[0]?.state;
+}
+
+/** The state with its code, and its reason, if it has a remedy. */
+async function whyOf({ service }: FollowedRegistry): Promise<string | undefined> {
+  const { state, code, reason, remedy } = (await healthOf(service.url)).feeds[0] ?? {};
+  return remedy && `${state} ${code} ${reason}`;
 }
 
 /** Returns whether the filter covers logs of this block. */

@@ -99,7 +99,7 @@ describe('the service with a node over WebSocket', () => {
 
   it('shares one connection between requests that come while it opens', () =>
     throughTcp(async (proxy, url) => {
-      const client = connectNode(url, systemTime);
+      const client = connectNode(url, {}, systemTime);
       stopLater('the client', () => client.close());
       await Promise.all(Array.from({ length: 5 }, () => headNumberOf(client)));
       expect(proxy.cut()).to.equal(1);
@@ -160,7 +160,7 @@ describe('the service with a node over WebSocket', () => {
     const answered = newDeferred<'none'>();
     const proxy = await startRpcProxy(local.node.url, () => answered.promise);
     const front = await startSocketFront(proxy.url);
-    const client = connectNode(front.url, systemTime);
+    const client = connectNode(front.url, {}, systemTime);
     stopLater('the client', () => client.close());
     const head = headNumberOf(client);
     await eventually('it is asked', () => proxy.calls.includes('eth_blockNumber'));
@@ -173,7 +173,7 @@ describe('the service with a node over WebSocket', () => {
   it('asks for the newest block once the node has reported none since, or not a block', async () => {
     const proxy = await startRpcProxy(local.node.url);
     const front = await startSocketFront(proxy.url);
-    const client = connectNode(front.url, systemTime);
+    const client = connectNode(front.url, {}, systemTime);
     stopLater('the client', () => client.close());
     const asked = () => proxy.counts().eth_getBlockByNumber ?? 0;
     const reported = async (head: unknown) => {
@@ -205,7 +205,7 @@ function widthOf(filter: unknown): number {
 
 /** Its requests end by the node's words, not by the time. */
 function patientClient(url: string): Chain {
-  const client = connectNode(url, systemTime, 'single', 2 ** 31 - 1);
+  const client = connectNode(url, {}, systemTime, 'single', 2 ** 31 - 1);
   stopLater('the client', () => client.close());
   return client;
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
 import { newDeferred } from '../../service/base/waiting';
-import { healthOf, type CatchUpHealth } from '../helpers/processes/health-and-metrics';
-import { startRpcProxy, type Fault, type RpcProxy } from '../helpers/chain/rpc-proxy';
+import { healthOf, metricOf, type CatchUpHealth } from '../helpers/processes/health-and-metrics';
+import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { VirtualTime } from '../helpers/virtual-time';
@@ -19,15 +19,25 @@ describe('progress of a catch-up in which no block has events', () => {
   /** Milliseconds that the node then takes for the logs of a range. */
   let delayMs = 50;
   let isBroken = false;
+  let failsOnce = false;
+  /** The last block of each range that failed, by its first one: shorter ranges do not. */
+  const failing = new Map<unknown, unknown>();
+  const WORDS = 'the archive is busy';
+  const FAILURE = {
+    status: 503,
+    body: JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: WORDS } }),
+  };
 
   before(async () => {
     local = await createLocalSetup();
     await local.client.send('hardhat_mine', [toQuantity(BLOCKS)]);
-    node = await startRpcProxy(local.node.url, async (method): Promise<Fault> => {
+    node = await startRpcProxy(local.node.url, async (method, [filter]) => {
       if (method !== 'eth_getLogs') return 'none';
       if (isBroken) return 'drop request';
+      const { fromBlock, toBlock } = filter as { fromBlock?: string; toBlock?: string };
+      if (failsOnce && !failing.has(fromBlock)) failing.set(fromBlock, toBlock);
       await time.aside(answering.promise.then(() => time.sleep(delayMs)));
-      return 'none';
+      return failsOnce && failing.get(fromBlock) === toBlock ? FAILURE : 'none';
     });
     time = VirtualTime.ofRequests();
     const settings = { ...local.settings, RPC_URL: node.url, WALLET_PRIVATE_KEY: '' };
@@ -73,6 +83,30 @@ describe('progress of a catch-up in which no block has events', () => {
     const meanwhile = await catchUp();
     expect(meanwhile?.blocksRead).to.be.at.least(before?.blocksRead ?? NaN);
     isBroken = false;
+  });
+
+  it('has reason and rates while blocks are read between failures, and makes a condition', async () => {
+    delayMs = 2_000;
+    failsOnce = true;
+    const states = new Set<string>();
+    const behind = await time.until('the feed is behind', async () => {
+      const { httpStatus, feeds, conditions = [] } = await healthOf(service.url);
+      const [feed] = feeds;
+      const condition = conditions.find(({ what }) => what === 'feed_behind');
+      const code = feed?.catchUp?.code;
+      if (states.size > 0 || code === 'NODE_FAILED') states.add(`${httpStatus} ${feed?.state} ${code}`);
+      return condition?.message.includes(WORDS) && feed?.state === 'following' ? condition : undefined;
+    });
+    failsOnce = false;
+    delayMs = 0;
+    expect(behind.message).to.match(
+      /^The service is behind .*: it reads about [\d.]+ blocks a second, and the chain makes about 0\. .*busy\.$/,
+    );
+    expect(behind).to.include({ severity: 'warning' });
+    expect(behind.remedy).to.contain('RPC_URL');
+    expect([...states].sort()).to.deep.equal(['200 failing NODE_FAILED', '200 following NODE_FAILED']);
+    expect(await metricOf(service.url, 'etr_feed_blocks_per_second')).to.be.greaterThan(0);
+    expect(await metricOf(service.url, 'etr_feed_chain_blocks_per_second')).to.equal(0);
   });
 
   it('ends with one log line when the last block is read, and is not reported afterwards', async () => {

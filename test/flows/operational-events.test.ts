@@ -68,7 +68,7 @@ describe('operational events', () => {
     time = VirtualTime.ofRequests();
     await start();
     await subscribe(operator, { types: OPERATIONAL_TYPES });
-    // A second attempt is the last one. Up to half of the delay is taken off at random: it comes after 15 minutes.
+    // A second attempt is the last one. It comes after 15 minutes, as up to half is taken off at random.
     const retry = { initialDelayMs: 30 * MINUTE, maxDelayMs: 30 * MINUTE, giveUpAfterMs: 16 * MINUTE };
     subscription = await subscribe(subscriber, {
       types: ['com.service.etr.minted'],

@@ -35,7 +35,7 @@ describe('a registry admin command, when calls fail', () => {
     registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, signer);
     proxy = await startRpcProxy(local.node.url);
     url = `${proxy.url}/v3/${KEY}`;
-    client = connectNode(proxy.url, systemTime);
+    client = connectNode(proxy.url, {}, systemTime);
     stopLater('the client', () => client.close());
     source = {
       client,

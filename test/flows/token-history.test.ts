@@ -56,7 +56,7 @@ describe('the endorsement chain of a token', () => {
     life = await liveThrough(local, { tokenId, transactionHash: answer.txHash });
     proxy = await startRpcProxy(local.node.url);
     time = VirtualTime.ofRequests();
-    client = connectNode(proxy.url, time);
+    client = connectNode(proxy.url, {}, time);
     stopLater('the client', () => client.close());
     registry = await createRegistryFinder(client, local.registryAddress)();
   });
@@ -211,7 +211,7 @@ describe('the endorsement chain of a token', () => {
     const newToken = (): Promise<MintedToken> => mintDirectly(local, accounts[1]!);
 
     before(async () => {
-      bulkClient = connectNode(proxy.url, time, 'bulk');
+      bulkClient = connectNode(proxy.url, {}, time, 'bulk');
       stopLater('the client for many calls', () => bulkClient.close());
       transferred = await newToken();
       await transferHolder(local, transferred, { from: accounts[1]!, to: accounts[2]! });

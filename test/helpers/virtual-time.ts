@@ -19,6 +19,8 @@ interface Due {
 
 /** Longer than any real work takes: after this time, an end was forgotten. */
 const HANGS_AFTER_MS = 60_000;
+/** How long to wait for work that is not marked, before the next look. */
+const IDLE_MS = 5;
 /** The turns of the event loop without new work after which the work has ended. */
 const QUIET_TURNS = 4;
 /** The longest wait of a test, in virtual time. */
@@ -46,6 +48,7 @@ export class VirtualTime implements Time {
   #underWay = 0;
   #begun = 0;
   #ended: () => void = () => undefined;
+  #idleFor = 0;
   readonly #realSetTimeout = globalThis.setTimeout;
   readonly #realClearTimeout = globalThis.clearTimeout;
 
@@ -100,6 +103,11 @@ export class VirtualTime implements Time {
     return 1_000_000 + this.#now;
   }
 
+  /** How much work waits for its time. */
+  get dueCount(): number {
+    return this.#due.size;
+  }
+
   later(ms: number, work: () => void): () => void {
     const due = this.#at(ms, work);
     return () => void this.#due.delete(due);
@@ -124,7 +132,7 @@ export class VirtualTime implements Time {
     for (;;) {
       await this.#untilQuiet();
       if (isOver()) return;
-      this.#step();
+      await this.#step();
     }
   }
 
@@ -136,7 +144,7 @@ export class VirtualTime implements Time {
       const value = await probe();
       if (value !== undefined && value !== false && value !== null) return value;
       if (this.#now > end) throw new Error(`did not happen within ${withinMs} ms: ${what}`);
-      this.#step();
+      await this.#step();
     }
   }
 
@@ -156,12 +164,19 @@ export class VirtualTime implements Time {
     await this.until('it passed', () => isOver, ms);
   }
 
-  #step(): void {
+  async #step(): Promise<void> {
     const next = [...this.#due].reduce<Due | undefined>(earlier, undefined);
-    if (next === undefined) throw new Error('nothing will ever happen again');
+    if (next === undefined) return this.#untilMore();
+    this.#idleFor = 0;
     this.#due.delete(next);
     this.#now = Math.max(this.#now, next.at);
     next.work();
+  }
+
+  /** Nothing is due. Work that is not marked, as reading a file, may be under way. */
+  async #untilMore(): Promise<void> {
+    if (this.#idleFor++ * IDLE_MS > HANGS_AFTER_MS) throw new Error('nothing will ever happen again');
+    await new Promise<void>((resolve) => void this.#realSetTimeout(resolve, IDLE_MS));
   }
 
   /** Makes the process use this time; the result undoes it. */

@@ -18,6 +18,7 @@ import { rawCreate, rawRequest, textOf } from '../helpers/processes/raw-request'
 const MEGABYTE = 1024 * 1024;
 const LARGE = MEGABYTE + 1;
 const SMALL = 64 * 1024;
+const MINUTE_MS = 60_000;
 const json = { 'Content-Type': 'application/json' };
 
 /** A request of the right shape, of this many bytes. */
@@ -31,12 +32,14 @@ describe('bodies of POST /create', () => {
   /** Bodies being processed; each continues when its function is called. */
   let working: (() => void)[];
 
-  beforeEach(async () => {
+  beforeEach(() => start(400));
+
+  async function start(waitMs: number): Promise<void> {
     working = [];
     app = await startHttpApp({
       bodyLimits: {
-        large: { permits: 2, waiting: 2, waitMs: 400 },
-        medium: { permits: 3, waiting: 1, waitMs: 400 },
+        large: { permits: 2, waiting: 2, waitMs },
+        medium: { permits: 3, waiting: 1, waitMs },
       },
       acceptDocument: accepting(async ({ body }) => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
@@ -44,7 +47,7 @@ describe('bodies of POST /create', () => {
         return mintedDocument({ length: signed.length, parts: [signed] });
       }),
     });
-  });
+  }
 
   const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${app.url}/create/BILL_OF_LADING`, { method: 'POST', headers: { ...json, ...headers }, body });
@@ -66,6 +69,7 @@ describe('bodies of POST /create', () => {
   };
 
   it('are processed a few at a time when they are large; smaller ones do not wait for them', async () => {
+    await start(10 * MINUTE_MS);
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const waiting = [1, 2].map(() => post(bodyOf(LARGE)));
@@ -118,6 +122,7 @@ describe('bodies of POST /create', () => {
   });
 
   it('are not read while they wait', async () => {
+    await start(10 * MINUTE_MS);
     const large = [1, 2].map(() => post(bodyOf(LARGE)));
     await atWork(2);
     const waiting = await rawCreate(app.url, { 'Content-Length': 50 * MEGABYTE });

@@ -274,13 +274,14 @@ describeOnEngines('the outbox', (on, engine) => {
     };
     const work = async (): Promise<void> => {
       for (;;) {
+        const wasAdding = isAdding;
         const heads = await claim(7);
         for (const head of heads)
           seen.set(head.tokenId, [...(seen.get(head.tokenId) ?? []), ...blocksOf([head])]);
         const lost = await settle(...heads.reverse().map((head) => delivered(head, outbox.now)));
         expect(lost).to.deep.equal([]);
         if (heads.length > 0) continue;
-        if (!isAdding) return;
+        if (!wasAdding) return;
         await turn();
       }
     };

@@ -97,7 +97,14 @@ describeOnEngines(
 
 describe('the metrics of unfollowed registries', () => {
   const text = (conditions: Parameters<typeof metrics.text>[0]['conditions']) =>
-    metrics.text({ feeds: [], outboxes: [], issuing: undefined, conditions, subscriptions: undefined });
+    metrics.text({
+      feeds: [],
+      outboxes: [],
+      issuing: undefined,
+      conditions,
+      subscriptions: undefined,
+      now: 0,
+    });
   const metrics = createMetrics(createLifecycle());
 
   it('count the work of each registry, and disappear when there is none or it is not known', async () => {

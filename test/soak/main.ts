@@ -27,7 +27,10 @@ class Tally {
   readonly #counts: Record<string, number> = {};
   readonly #startedAt = Date.now();
 
-  constructor(readonly isReplay: boolean) {}
+  constructor(
+    readonly isReplay: boolean,
+    readonly hasProfiles: boolean,
+  ) {}
 
   add({ model, engine }: SeedRange, { seed, counts, violations, history }: ScenarioResult): void {
     this.scenarios++;
@@ -39,7 +42,8 @@ class Tally {
     if (violations.length === 0) return;
     if (!this.isReplay) console.log(history.slice(-LAST_LINES).join('\n'));
     console.log(`${model}, seed ${seed} failed:\n  ${violations.join('\n  ')}`);
-    this.failed.push(`--model ${model} --engine ${engine} --seed ${seed}`);
+    const profiles = this.hasProfiles ? ' --profiles' : '';
+    this.failed.push(`--model ${model} --engine ${engine} --seed ${seed}${profiles}`);
   }
 
   toString(): string {
@@ -61,7 +65,7 @@ async function runInProcess(ranges: readonly SeedRange[], tally: Tally): Promise
     env: { ...inheritedEnvironment(), TMPDIR: folder },
   });
   child.on('message', ([range, result]: [SeedRange, ScenarioResult]) => tally.add(range, result));
-  child.send(ranges);
+  child.send(ranges.map((range) => ({ ...range, hasProfiles: tally.hasProfiles })));
   const [code] = (await once(child, 'close')) as [number | null];
   if (code !== 0)
     throw new Error(`the process with the seeds from ${ranges[0]?.first} on ended with ${code}`);
@@ -100,11 +104,19 @@ async function runFor(
  * - `--seconds S` runs every model, or the one of `--model`, for S seconds in all.
  * - `--seeds N` runs N scenarios of a model, from a random seed or that of `--seed` on.
  * - `--seed N` runs one again, and prints its history.
+ * - `--profiles` gives the nodes of mints, nodes and retractions random profiles of public nodes.
  */
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const options = { model: text, engine: text, seeds: text, seed: text, seconds: text };
-  const { model, engine, seeds, seed, seconds } = parseArgs({ options }).values;
+  const options = {
+    model: text,
+    engine: text,
+    seeds: text,
+    seed: text,
+    seconds: text,
+    profiles: { type: 'boolean' } as const,
+  };
+  const { model, engine, seeds, seed, seconds, profiles = false } = parseArgs({ options }).values;
   if (model !== undefined && !MODELS.some((one) => one.model === model))
     throw new Error(`--model is one of ${[...new Set(MODELS.map((one) => one.model))].join(', ')}`);
   if (engine !== undefined && !ENGINES.some((name) => name === engine))
@@ -115,7 +127,7 @@ async function main(): Promise<void> {
   const [only] = chosen;
   if (only === undefined) throw new Error(`the model ${model} does not run on ${engine}`);
   const first = seed === undefined ? randomInt(HIGHEST_SEED) : Number(seed);
-  const tally = new Tally(seed !== undefined && seeds === undefined && seconds === undefined);
+  const tally = new Tally(seed !== undefined && seeds === undefined && seconds === undefined, profiles);
   console.log(`seeds from ${first} on`);
   if (seconds !== undefined) await runFor(Number(seconds), chosen, first, tally);
   else await runSeeds(only, first, tally.isReplay ? 1 : Number(seeds ?? SEEDS_OF_A_PROCESS), tally);

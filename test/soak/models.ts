@@ -30,11 +30,17 @@ export interface SeedRange extends ModelOnEngine {
   count: number;
   /** No scenario begins later than this after the first. */
   forMs?: number;
+  /** The nodes of the scenarios have random profiles of public nodes. */
+  hasProfiles?: boolean;
 }
 
 /** Undefined if the engine is not installed. */
-export async function createPlace({ model, engine }: ModelOnEngine): Promise<Place | undefined> {
-  if (model === 'retractions') return createRetractionPlace();
+export async function createPlace({
+  model,
+  engine,
+  hasProfiles = false,
+}: ModelOnEngine & Pick<SeedRange, 'hasProfiles'>): Promise<Place | undefined> {
+  if (model === 'retractions') return createRetractionPlace(hasProfiles);
   if (model === 'requests') return createRequestPlace(engine);
   if (model === 'subscriptions') return createLivePlace(engine);
   const place = await createMintPlace();
@@ -42,7 +48,7 @@ export async function createPlace({ model, engine }: ModelOnEngine): Promise<Pla
   return {
     async run(seed) {
       await place.reset();
-      return new Scenario(place, seed).run();
+      return new Scenario(place, seed, hasProfiles).run();
     },
   };
 }

@@ -14,7 +14,7 @@ async function withClient<T>(
 ): Promise<T> {
   await using server = await serve((request, response) => void listener(request, response));
   const time = new VirtualTime();
-  const made = connectNode(server.url, time, 'bulk');
+  const made = connectNode(server.url, {}, time, 'bulk');
   await using client = owned('client', made, 'close');
   tellOfRequests(client, time);
   return await time.settled(ask(client));

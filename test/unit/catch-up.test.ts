@@ -1,11 +1,13 @@
 import { expect } from 'chai';
-import { messageOf } from '../../service/base/errors';
+import { ChainError } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import {
   newFeedStatus,
+  progressOf,
   reportCatchUp,
   type CatchUpReport,
   type FeedStatus,
+  type Progress,
 } from '../../service/watcher/feed-status';
 import { VirtualTime } from '../helpers/virtual-time';
 
@@ -25,15 +27,15 @@ describe('the log lines about a catch-up', () => {
     lines = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) };
     const logger = createLogger({ level: 'info', mask: (text) => text, destination });
-    report = reportCatchUp(status, { time, logger });
+    report = reportCatchUp(status, { time, logger, mask: (text) => text.replace('secret', '[secret]') });
     readUpTo(FIRST_BLOCK);
   });
 
   afterEach(() => report.stop());
 
-  function readUpTo(nextBlock: number): void {
+  function readUpTo(nextBlock: number, lastBlock = LAST_BLOCK): void {
     status.nextBlock = nextBlock;
-    report.seen(LAST_BLOCK);
+    report.seen(lastBlock);
   }
 
   it('come every ten seconds, with the blocks read, their rate and the time left once known', async () => {
@@ -86,9 +88,59 @@ describe('the log lines about a catch-up', () => {
     expect(lines).to.deep.equal([]);
   });
 
+  it('have the rates of the last minute, whatever was read before', async () => {
+    for (let second = 1; second <= 200; second++) {
+      await time.pass(1_000);
+      readUpTo(FIRST_BLOCK + second + (second > 100 ? 200 : 0), LAST_BLOCK + second / 2);
+    }
+    const { blocksPerSecond, chainBlocksPerSecond, secondsLeft, isEndless } = progress();
+    expect({ blocksPerSecond, chainBlocksPerSecond, isEndless }).to.deep.equal({
+      blocksPerSecond: 1,
+      chainBlocksPerSecond: 0.5,
+      isEndless: false,
+    });
+    expect(secondsLeft).to.equal((LAST_BLOCK + 101 - FIRST_BLOCK - 400) / 0.5);
+    expect(status.catchUp?.marks.length).to.be.at.most(62);
+    await time.pass(60_000);
+    expect(progress().blocksPerSecond).to.equal(0);
+  });
+
+  it('say after a minute that it is endless if the chain is as fast', async () => {
+    const said: boolean[] = [];
+    for (let second = 1; second <= 61; second++) {
+      await time.pass(1_000);
+      readUpTo(FIRST_BLOCK + second, LAST_BLOCK + second);
+      said.push(progress().isEndless);
+    }
+    expect(said.indexOf(true)).to.equal(59);
+    expect(progress().secondsLeft).to.equal(undefined);
+  });
+
+  it('have the last failure with its code and remedy for two minutes, while blocks are read', async () => {
+    const error = new ChainError('NODE_FAILED', 'no secret', { remedy: 'Ask.', retryable: true });
+    report.slowedBy(error);
+    await time.pass(119_999);
+    readUpTo(FIRST_BLOCK + 1);
+    const failure = { code: 'NODE_FAILED', reason: 'no [secret]', remedy: 'Ask.' };
+    expect(progress()).to.deep.include(failure);
+    expect(lines.at(-1)).to.deep.include(failure);
+    await time.pass(1);
+    expect(progress()).not.to.have.any.keys(failure);
+    report.slowedBy(error);
+    readUpTo(LAST_BLOCK + 1);
+    readUpTo(FIRST_BLOCK);
+    await time.pass(1_000);
+    expect(progress()).not.to.have.any.keys(failure);
+  });
+
+  function progress(): Progress {
+    const found = progressOf(status, time.now());
+    if (found === undefined) throw new Error('it does not catch up');
+    return found;
+  }
+
   it('leave no timer behind when the feed is stopped', async () => {
     await report.stop();
-    const left = await time.until('a timer', () => false).catch(messageOf);
-    expect(left).to.equal('nothing will ever happen again');
+    expect(time.dueCount).to.equal(0);
   });
 });

@@ -66,7 +66,14 @@ const having = (what: ConditionKind, detail: Condition['detail'], since = NOW): 
   conditions: [{ what, subject: 'a', since, detail }],
 });
 const OF_SUBSCRIPTION = { subscription: 'a b' };
-const catchUp = (ms: number) => ({ catchUp: { fromBlock: 1, toBlock: 100, since: NOW - ms } });
+/** A catch-up that has read so many blocks since its start, while the chain made half a block a second. */
+const catchUp = (ms: number, blocksRead = 0, slowed?: string) => {
+  const [since, made] = [NOW - ms, ms / 2_000];
+  const marks = [{ at: since, nextBlock: 101 - blocksRead, toBlock: 300 - made }] as const;
+  const failure = slowed && { at: NOW - 1, code: 'NODE_FAILED', reason: slowed, remedy: 'Ask it.' };
+  const all = { fromBlock: 1, toBlock: 300, since, marks, ...(failure && { slowed: failure }) };
+  return { nextBlock: 101, catchUp: all };
+};
 
 describe('what is wrong', () => {
   const none = {
@@ -97,7 +104,26 @@ describe('what is wrong', () => {
     ],
     [/^feed_behind error: .*its node does not answer\.$/, ofFeed({ state: 'starting' })],
     [/^feed_ahead warning: .*read yet: Too high\.$/, ofFeed(ahead)],
-    [/^feed_behind warning: .*is behind the chain.*\.$/, ofFeed(catchUp(2 * MINUTE))],
+    [
+      /^feed_behind warning: The service is behind .*: it reads about 2 blocks a second, and the chain makes about 0.5\.$/,
+      ofFeed(catchUp(2 * MINUTE, 240)),
+    ],
+    [
+      /^feed_behind warning: .* reads about 0.3 blocks .* makes about 0.5: at this rate it never catches up\.$/,
+      ofFeed(catchUp(2 * MINUTE, 30)),
+    ],
+    [
+      /^feed_behind warning: .* reads about 2 blocks .* about 0.5\. The node answers with an error: no\.$/,
+      ofFeed({
+        ...catchUp(2 * MINUTE, 240, 'The node answers with an error: no.'),
+        state: 'failing',
+        since: NOW - 1,
+      }),
+    ],
+    [
+      /^feed_behind error: .*cannot be read: no node\.$/,
+      ofFeed({ ...catchUp(9 * MINUTE), state: 'failing', reason: 'no node.', since: NOW - MINUTE }),
+    ],
     [
       /^node_away warning: .*example is left out: it is gone\.$/,
       ofFeed({}, { state: 'away', reason: 'it is gone' }),
@@ -174,7 +200,8 @@ describe('what is wrong', () => {
     const failing = { state: 'failing', since: NOW - MINUTE } as const;
     const unwell = [{ state: 'stopped' } as const, failing, { ...failing, state: 'starting' } as const];
     for (const status of unwell) expect(isWell(feedOf(status), NOW), status.state).to.equal(false);
-    const well = [{}, ahead, catchUp(2 * MINUTE), { state: 'standby' } as const];
+    const catchingUp = { ...catchUp(9 * MINUTE), state: 'failing', since: NOW - MINUTE + 1 } as const;
+    const well = [{}, ahead, catchUp(2 * MINUTE), catchingUp, { state: 'standby' } as const];
     for (const status of well) expect(isWell(feedOf(status), NOW), JSON.stringify(status)).to.equal(true);
     expect(isWell(feedOf({ ...failing, since: NOW - MINUTE + 1 }), NOW)).to.equal(true);
   });

@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
 import { createBlockSpan } from '../../service/chain/read-chain';
+import { registryInterface } from '../../service/registry/registry-contracts';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
+import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { chainOf } from '../helpers/chain/fake-nodes';
 import { eventually } from '../helpers/eventually';
 
 const ADDRESS = `0x${'1'.repeat(40)}`;
+const CONTRACTS = { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS };
 const HEAD = 100;
 
 describe('following a chain', () => {
@@ -43,6 +46,76 @@ describe('following a chain', () => {
     }
     expect(ranges.length).to.be.greaterThan(1);
   });
+
+  for (const left of ['first', 'second'])
+    it(`finds the events of a range that the ${left} of two answers leaves out`, async () => {
+      const block = 5;
+      const fragment = registryInterface.getEvent('PauseWithRemark');
+      const transactionHash = ZeroHash;
+      const log = {
+        ...registryInterface.encodeEventLog(fragment, [ADDRESS, '0x']),
+        address: ADDRESS,
+        blockNumber: toQuantity(block),
+        blockHash: hashOf(block),
+        transactionHash,
+        logIndex: '0x0',
+      };
+      let asked = 0;
+      const client: Answer = async (method, params) => {
+        if (method === 'eth_getTransactionReceipt')
+          return { transactionHash, blockHash: hashOf(block), logs: [log] };
+        if (method !== 'eth_getLogs') return answer(method, params);
+        const isOfRegistry = 'address' in (params[0] as object);
+        if (!isOfRegistry) return [];
+        asked++;
+        return asked === (left === 'first' ? 1 : 2) ? [] : [log];
+      };
+      const alarm = { wait: async () => undefined, quicken: () => undefined };
+      const { signal } = new AbortController();
+      const types: string[] = [];
+      for await (const sighting of sightings(client, alarm, signal)) {
+        if (sighting.kind !== 'range') continue;
+        types.push(...sighting.events.map(({ type }) => type));
+        if (sighting.toBlock > block) break;
+      }
+      expect(types).to.deep.equal(['registry_paused']);
+    });
+
+  describe('compares the newest block read with the chain:', () => {
+    const READ = 10;
+    const ORIGIN = { number: 0, hash: hashOf(0) };
+    const missing = { [toQuantity(READ)]: undefined };
+
+    for (const [name, head, blocks, origin, expected] of [
+      ['it is there', READ + 2, {}, ORIGIN, { kind: 'unchanged', isAllThere: true }],
+      ['the head is before it', READ - 1, {}, ORIGIN, { kind: 'unchanged', isAllThere: false }],
+      ['the node lacks it', READ + 2, missing, ORIGIN, { kind: 'unchanged', isAllThere: false }],
+      ['there is another', READ + 2, { [toQuantity(READ)]: hashOf(1) }, ORIGIN, { kind: 'mismatch' }],
+      [
+        'the chain is another one that lacks it',
+        READ + 2,
+        missing,
+        { ...ORIGIN, hash: hashOf(1) },
+        { kind: 'mismatch' },
+      ],
+    ] as const)
+      it(name, async () => {
+        const client: Answer = async (method, [number]) => {
+          const asked = number === 'latest' ? toQuantity(head) : String(number);
+          const block = await answer(method, [asked]);
+          if (!(asked in blocks)) return block;
+          const hash = (blocks as Record<string, string | undefined>)[asked];
+          return hash === undefined ? null : { ...block, hash };
+        };
+        const kept = [8, 9, READ].map((number) => ({ number, hash: hashOf(number) }));
+        const alarm = { wait: async () => undefined, quicken: () => undefined };
+        const { signal } = new AbortController();
+        const following = sightings(client, alarm, signal, { cursor: { nextBlock: READ + 1, kept }, origin });
+        const { value } = await following.next();
+        await following.return();
+        expect(value).to.include(expected);
+      });
+  });
 });
 
 type Answer = (method: string, params: [unknown]) => Promise<unknown>;
@@ -51,10 +124,11 @@ function sightings(
   send: Answer,
   alarm: ChainFollowing['alarm'],
   signal: AbortSignal,
-): AsyncGenerator<Sighting> {
+  feed: Partial<Pick<ChainFollowing, 'cursor' | 'origin'>> = {},
+): AsyncGenerator<Sighting, void, undefined> {
   return followChain({
     client: chainOf(send),
-    contracts: { registry: ADDRESS, titleEscrowFactory: ADDRESS, titleEscrowImplementation: ADDRESS },
+    escrows: new KnownEscrows({ contracts: CONTRACTS, genesisBlock: 1 }, 1),
     cursor: { nextBlock: 1, kept: [] },
     origin: { number: 0, hash: ZeroHash },
     readFinalBlock: async (headBlock) => headBlock,
@@ -62,6 +136,7 @@ function sightings(
     span: createBlockSpan(20),
     alarm,
     signal,
+    ...feed,
   });
 }
 
@@ -73,9 +148,12 @@ async function refuseLogs(method: string, params: [unknown]): Promise<unknown> {
 }
 
 /** A chain of empty blocks, each with its number as its hash. */
-async function answer(_: string, [number]: [unknown]): Promise<unknown> {
-  const hashOf = (block: number): string => zeroPadValue(`0x${block.toString(16).padStart(4, '0')}`, 32);
+async function answer(_: string, [number]: [unknown]): Promise<object> {
   const block = number === 'latest' ? HEAD : Number(number);
   const parentHash = block === 0 ? ZeroHash : hashOf(block - 1);
   return { number: toQuantity(block), hash: hashOf(block), parentHash, timestamp: '0x1' };
+}
+
+function hashOf(block: number): string {
+  return zeroPadValue(`0x${block.toString(16).padStart(4, '0')}`, 32);
 }

@@ -41,7 +41,7 @@ describe('the RPC client over HTTP', () => {
 
   function clientOf(path: string, timeoutMs: number, time: Time = systemTime): Chain {
     const url = `${server.url.replace('//', '//user:key@')}${path}`;
-    const made = connectNode(url, time, 'single', timeoutMs);
+    const made = connectNode(url, {}, time, 'single', timeoutMs);
     return owned(`client of ${path}`, made, 'close');
   }
 

@@ -28,7 +28,7 @@ const mints = { waiting: 3, inFlight: 2, mined: 1, oldestSeconds: 90, lastFailur
 
 const WHEN = '1970-01-01T00:00:06.000Z';
 
-const NOTHING = { feeds: [], outboxes: [], conditions: undefined, subscriptions: undefined };
+const NOTHING = { feeds: [], outboxes: [], conditions: undefined, subscriptions: undefined, now: 0 };
 
 /** The value lines of a metric. */
 async function valuesOf(
@@ -121,6 +121,20 @@ describe('GET /metrics', () => {
       `etr_node_up{node="${url}"} 0`,
       `etr_node_head_block{node="${url}"} 8`,
       `etr_node_differences{node="${url}"} 3`,
+    ]);
+  });
+
+  it('has the rates of a feed that is behind, of the last minute', async () => {
+    const registry = `0x${'ab'.repeat(20)}`;
+    const marks = [{ at: 1_000, nextBlock: 7, toBlock: 90 }] as const;
+    const catchUp = { fromBlock: 1, toBlock: 100, since: 0, marks };
+    const status = { ...newFeedStatus(0), nextBlock: 47, catchUp };
+    const feeds = [{ network: 'localhost', chainId: 1, registry, status }];
+    const measured = { ...NOTHING, issuing: undefined, feeds, now: 101_000 };
+    const text = await createMetrics(createLifecycle()).text(measured);
+    expect(text.split('\n').filter((line) => /^etr_feed\w*_per_second/.test(line))).to.deep.equal([
+      `etr_feed_blocks_per_second{registry="1:${registry}"} 0.4`,
+      `etr_feed_chain_blocks_per_second{registry="1:${registry}"} 0.1`,
     ]);
   });
 

@@ -58,7 +58,7 @@ async function fail(held: Held, node: FakeNode | undefined): Promise<void> {
   Object.assign(node!, { absence: 'refused' });
   ask(held, node, 'eth_blockNumber');
   await held.time.sleep(node!.latencyMs + 1);
-  expect(held.reported(node)).to.equal('away: it cannot be reached');
+  expect(held.reported(node)).to.equal('away: it does not answer');
 }
 
 const NO_ANSWER = 'away: no answer within 3 s';
@@ -183,7 +183,7 @@ describe('a node among several', () => {
       await fail(held, held.nodes[1]);
       const error = await errorOf(held.usable());
       expect(error).to.include({ code: 'RPC_UNREACHABLE', retryable: true });
-      expect(error).to.have.property('message').that.contains('http://node-2: it cannot be reached');
+      expect(error).to.have.property('message').that.contains('http://node-2: it does not answer');
     }));
 });
 
@@ -248,7 +248,7 @@ describe('a node that is behind', () => {
         nodes[0]!.head++;
         await look(2_000);
       }
-      expect(nodes.map(reported)).to.deep.equal(['up', 'up', 'away: it cannot be reached']);
+      expect(nodes.map(reported)).to.deep.equal(['up', 'up', 'away: it does not answer']);
       await look(26_000);
       expect(reported(nodes[0])).to.match(/^away: it is \d+ blocks behind$/);
     }));

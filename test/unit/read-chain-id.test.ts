@@ -19,7 +19,7 @@ describe('reading the chain id of a node', () => {
     await using server = await serve((_request, response) => response.writeHead(status).end(body));
     // After a refusal, the pace is one request a second.
     const time = new VirtualTime();
-    await using client = owned('client', connectNode(server.url, time, 'bulk'), 'close');
+    await using client = owned('client', connectNode(server.url, {}, time, 'bulk'), 'close');
     tellOfRequests(client, time);
     return await time.settled(errorOf(readChainId(client, url, network)));
   }

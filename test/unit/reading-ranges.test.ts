@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
-import { askedPauseMs, isRangeRefused, isThrottled } from '../../service/chain/node-errors';
+import { askedPauseMs, isAnswer, isRefusal, isThrottled } from '../../service/chain/node-errors';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 
@@ -16,32 +16,25 @@ function status(code: number): Error {
 }
 
 describe('ranges of blocks', () => {
-  for (const message of [
-    'query returned more than 10000 results',
-    'block range is too wide',
-    'exceed maximum block range: 5000',
-    'eth_getLogs is limited to a 10,000 range',
-    'Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range',
-    'query timeout exceeded',
-    'Too many requests',
-  ]) {
-    it(`shrink when the provider says "${message}"`, () =>
-      expect(isRangeRefused(answered(message, -32005))).to.equal(true));
-  }
+  /** In words that are known nowhere. */
+  for (const message of ['header not found', 'internal error', 'the hamster is tired', 'ไม่รองรับ', ''])
+    it(`shrink when the node answers with the error "${message}"`, () =>
+      expect([isRefusal(answered(message)), isAnswer(answered(message))]).to.deep.equal([true, true]));
 
-  it('shrink on the statuses 413 and 429, of which only 429 counts as throttling', () => {
-    expect([413, 429, 500, 404].map((code) => isRangeRefused(status(code)))).to.deep.equal([
-      true,
-      true,
-      false,
-      false,
-    ]);
-    expect([413, 429].map((code) => isThrottled(status(code)))).to.deep.equal([false, true]);
+  it('shrink on the statuses 400, 413 and 422, and after those of a gateway that failed', () => {
+    const kindOf = (error: unknown): string => `${isRefusal(error)} ${isAnswer(error)}`;
+    const answers = [400, 413, 422].map((code) => kindOf(status(code)));
+    expect(answers).to.deep.equal(['true true', 'true true', 'true true']);
+    expect([404, 500, 503, 504].map((code) => kindOf(status(code)))).to.deep.equal(
+      Array(4).fill('true false'),
+    );
   });
 
-  it('do not shrink when the node is broken or gone', () => {
-    for (const error of [answered('header not found'), answered('internal error'), new Error('ECONNREFUSED')])
-      expect(isRangeRefused(error)).to.equal(false);
+  it('do not shrink for who asks, or how often, or when no node answers', () => {
+    const others = [401, 402, 403, 429].map(status);
+    for (const error of [...others, answered('Too many requests', -32005), new Error('ECONNREFUSED')])
+      expect(isRefusal(error)).to.equal(false);
+    expect([413, 429].map((code) => isThrottled(status(code)))).to.deep.equal([false, true]);
   });
 
   it('are halved down to one block, and grow back to the maximum, never beyond', () => {

@@ -3,7 +3,7 @@ import { makeError } from 'ethers';
 import { createFinalBlockReading, type FinalBlockReading } from '../../service/chain/finality';
 import { LATE_MS } from '../../service/chain/reach-node';
 import { blocksAt } from '../../service/chain/read-chain';
-import { connectSeveral } from '../../service/chain/chain';
+import { connectSeveral } from '../../service/chain/connect-nodes';
 import { AMOY, type FakeNode, type TagAnswer, withFakeNodes } from '../helpers/chain/fake-nodes';
 
 function nodeError(code: number, message: string): Error {

@@ -74,12 +74,20 @@ const FEED = z.strictObject({
     .strictObject({
       blocksRead: z.int(),
       blocks: COUNT,
-      blocksPerSecond: z.number(),
-      secondsLeft: COUNT.optional(),
+      blocksPerSecond: z.number().describe('Of the last minute.'),
+      chainBlocksPerSecond: z.number().describe('Blocks that became final meanwhile.'),
+      secondsLeft: COUNT.optional().describe(
+        'Absent unless blocks are read faster than the chain makes them.',
+      ),
+      isEndless: z.boolean().describe('At this rate the feed never catches up.'),
+      code: TEXT.optional(),
+      reason: TEXT.optional().describe('What made it slower within the last two minutes.'),
+      remedy: TEXT.optional(),
     })
     .optional(),
   code: TEXT.optional(),
-  reason: TEXT.optional(),
+  reason: TEXT.optional().describe("Why it is not read; also in the node's own words."),
+  remedy: TEXT.optional().describe('What to do about it.'),
   ...NODES,
 });
 

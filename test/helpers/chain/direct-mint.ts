@@ -79,7 +79,7 @@ export async function historyOf(
   { node, registryAddress }: Pick<LocalSetup, 'node' | 'registryAddress'>,
   tokenId: bigint,
 ): Promise<TokenHistory> {
-  const client = connectNode(node.url, systemTime);
+  const client = connectNode(node.url, {}, systemTime);
   try {
     return await readTokenHistory(client, await createRegistryFinder(client, registryAddress)(), tokenId);
   } finally {

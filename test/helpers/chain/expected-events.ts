@@ -18,6 +18,7 @@ interface Meaning {
   payload: Payload;
 }
 
+const LOCAL = { chainId: 31337, chainKey: 'hardhat' };
 const NOBODY = '0x0000000000000000000000000000000000000000';
 const BURNED = '0x000000000000000000000000000000000000dead';
 const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
@@ -44,11 +45,14 @@ const ESCROW_EVENTS: Record<string, [type: string, ...payload: string[]]> = {
  * The events that a subscriber must get of a registry, in chain order. They are derived from the chain alone:
  * all logs from `fromBlock` on, unfiltered, decoded with the interfaces of the contracts. The logs of the
  * factory on chain name the title escrows. No code is shared with the service.
+ *
+ * @param network that the service takes the chain for.
  */
 export async function expectedEvents(
   client: JsonRpcProvider,
   registryAddress: string,
   fromBlock: number,
+  network = LOCAL,
 ): Promise<ExpectedEvent[]> {
   const address = registryAddress.toLowerCase();
   const registry = TradeTrustTokenStandard__factory.connect(address, client);
@@ -77,7 +81,7 @@ export async function expectedEvents(
   return logs.flatMap((log) => {
     const meaning = meaningOf(log);
     const logIndex = besides(log).indexOf(log);
-    return meaning ? [envelope(meaning, log, logIndex, blockOf.get(log.blockNumber), address)] : [];
+    return meaning ? [envelope(meaning, log, logIndex, blockOf.get(log.blockNumber), address, network)] : [];
   });
 }
 
@@ -149,18 +153,19 @@ function envelope(
   logIndex: number,
   block: Block | null | undefined,
   registryAddress: string,
+  { chainId, chainKey }: { chainId: number; chainKey: string },
 ): ExpectedEvent {
   if (block?.hash !== log.blockHash) throw new Error(`block ${log.blockNumber} is not that of its log`);
   return {
     specversion: '1.0',
-    source: `urn:service:31337:${registryAddress}`,
+    source: `urn:service:${chainId}:${registryAddress}`,
     type: `com.service.etr.${type}` as CloudEvent['type'],
     datacontenttype: 'application/json',
     time: new Date(block.timestamp * 1000).toISOString(),
     subject: String(tokenId ?? 0),
     data: {
-      chainKey: 'hardhat',
-      chainId: 31337,
+      chainKey,
+      chainId,
       registryAddress,
       tokenId: String(tokenId ?? 0),
       ...(tokenId !== undefined && { tokenIdHex: tokenId.toString(16).padStart(64, '0') }),

@@ -54,11 +54,12 @@ export interface RpcCall {
 /** Forwards the call to the node, or the same method with other parameters. */
 export type Forward = (params?: readonly unknown[]) => Promise<RpcAnswer>;
 
-/** Decides the answer to a call. */
+/** Decides the answer to a call. `calls`: how many its request has. */
 export type Answerer = (
   method: string,
   params: readonly unknown[],
   forward: Forward,
+  calls?: number,
 ) => Fault | RpcAnswer | HttpAnswer | Promise<Fault | RpcAnswer | HttpAnswer>;
 
 /** A proxy in front of a node. It can fail like a network, a provider or a node that is behind. */
@@ -106,11 +107,12 @@ export async function startRpcProxy(nodeUrl: string, answerer: Answerer = THROUG
   let decide = answerer;
   let waiting = 0;
   const server = createServer((request, response) => {
-    const answerOne = (call: unknown): Promise<unknown> => {
+    const answerOne = (call: unknown, together: number): Promise<unknown> => {
       const { method, params = [] } = call as RpcCall;
       calls.push(method);
       requests.push({ method, params });
-      return answerCall(nodeUrl, call as object, decide, () => neverAnswer(request.headers));
+      const decideIt: Answerer = (method, params, forward) => decide(method, params, forward, together);
+      return answerCall(nodeUrl, call as object, decideIt, () => neverAnswer(request.headers));
     };
     waiting++;
     response.on('close', () => waiting--);
@@ -152,12 +154,12 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
   sizes: number[],
-  answerOne: (call: unknown) => Promise<unknown>,
+  answerOne: (call: unknown, together: number) => Promise<unknown>,
 ): Promise<void> {
   const body = JSON.parse(await textOf(request)) as unknown;
   const calls: unknown[] = Array.isArray(body) ? body : [body];
   sizes.push(calls.length);
-  const answers = await Promise.all(calls.map(answerOne));
+  const answers = await Promise.all(calls.map((call) => answerOne(call, calls.length)));
   const refusal = answers.find((answer) => typeof answer === 'object' && answer && 'status' in answer);
   if (refusal) {
     const { status, headers = {}, body: text = '' } = refusal as HttpAnswer;

@@ -33,7 +33,7 @@ interface Receipt {
 }
 
 /** Asks the node, which counts through the block. */
-type Ask = (method: string, params: readonly unknown[]) => Promise<RpcAnswer>;
+export type Ask = (method: string, params: readonly unknown[]) => Promise<RpcAnswer>;
 
 /** Numbers the logs in an answer as another node does, which may count in receipts otherwise. */
 export async function renumber(

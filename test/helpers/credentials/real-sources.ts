@@ -23,7 +23,7 @@ export function realSources(local: LocalSetup, nodeUrl = local.node.url): Verifi
     async readToken({ chainId, registry, tokenId }) {
       const network = NETWORKS.find((known) => known.chainId === chainId);
       if (!network) throw new Error(`chain ${chainId}`);
-      const client = connectNode(nodeUrl, systemTime);
+      const client = connectNode(nodeUrl, {}, systemTime);
       try {
         const { contracts } = await createRegistryFinder(client, registry)();
         return await readTokenState(client, contracts, tokenId);

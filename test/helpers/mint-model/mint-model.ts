@@ -3,6 +3,7 @@ import { messageOf } from '../../../service/base/errors';
 import { type Issuance, scopeName } from '../../../service/journal/issuance';
 import { findNetwork, type Network } from '../../../service/chain/networks';
 import { createDatabaseJournal, type Journal } from '../../../service/journal/journal';
+import { drawNode } from '../chain/node-profiles';
 import { FaultPlan, type ScenarioParts } from './faults';
 import { LyingProvider } from './lying-provider';
 import type { MintPlace } from './place';
@@ -53,6 +54,7 @@ export class MintScenario {
   constructor(
     private readonly place: MintPlace,
     seed: number,
+    hasProfiles = false,
   ) {
     // Each part has its own random numbers, so that a change of one does not change the others.
     let drawn = 0;
@@ -76,6 +78,11 @@ export class MintScenario {
     this.#scope = scopeName(journalScope);
     const clock = { now: () => 1_700_000_000_000 + time.now() };
     this.#provider = new LyingProvider(parts, nextRandom(), (hash) => this.#nonceKeptFor(hash));
+    // The last of the numbers but one, so that the others stay as they are without profiles.
+    const random = seededRandom(seed * 32 + 30);
+    const ask = (...call: Parameters<UnsteadyChain['ask']>) => parts.chain.ask(...call);
+    const profile = hasProfiles ? drawNode({ random, time, ask }) : undefined;
+    if (profile) parts.history.note(`profile: ${profile.name}`);
     this.#local = new UnsteadyNetwork(parts, nextRandom());
     this.#service = new Service({
       parts,
@@ -83,6 +90,7 @@ export class MintScenario {
       // The last of its numbers, however many callers there are.
       wallet: new UnsteadySigner(parts, seededRandom(seed * 32 + 31)),
       provider: this.#provider,
+      profile: profile?.answerer,
       journal: this.#watched(createDatabaseJournal(place.database, journalScope, clock)),
       registryAddress: place.registryAddress,
       network: NETWORK,

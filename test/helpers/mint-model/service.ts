@@ -4,7 +4,8 @@ import type { Journal } from '../../../service/journal/journal';
 import { createLogger, type Logger } from '../../../service/base/logger';
 import type { TransactionSigner } from '../../../service/keys/transaction-signer';
 import { createMintQueue, type MintQueue } from '../../../service/minting/mint-queue';
-import { startRpcProxy, type RpcProxy } from '../chain/rpc-proxy';
+import { both } from '../chain/node-limits';
+import { startRpcProxy, type Answerer, type RpcProxy } from '../chain/rpc-proxy';
 import { queueOptions } from '../processes/running-mint-queue';
 import type { SeededRandom } from '../seeded-random';
 import type { History } from '../scenario';
@@ -82,6 +83,8 @@ interface ServiceSurroundings {
   parts: ScenarioParts;
   random: SeededRandom;
   provider: LyingProvider;
+  /** The node's habits before the provider's answers. */
+  profile: Answerer | undefined;
   journal: Journal;
   wallet: TransactionSigner;
   registryAddress: string;
@@ -108,10 +111,11 @@ export class ServiceLife implements Mortal {
   #stopped: Promise<void> | undefined;
 
   static async start(surroundings: ServiceSurroundings, death: Death): Promise<ServiceLife> {
-    const { provider, parts } = surroundings;
+    const { provider, profile, parts } = surroundings;
     const proxy = await parts.time.real(startRpcProxy(NOWHERE));
     const life = new ServiceLife(surroundings, death, proxy);
-    proxy.answer(provider.answererFor(life));
+    const answerer = provider.answererFor(life);
+    proxy.answer(profile ? both(profile, answerer) : answerer);
     return life;
   }
 
@@ -124,7 +128,7 @@ export class ServiceLife implements Mortal {
     this.#ended = new Promise<never>((_, reject) => (this.#end = reject));
     // No caller may be waiting for it.
     this.#ended.catch(() => undefined);
-    this.#client = connectNode(proxy.url, parts.time);
+    this.#client = connectNode(proxy.url, {}, parts.time);
     tellOfRequests(this.#client, parts.time);
     this.journal = mortalJournal(journal, parts, random, this);
     this.#queue = createMintQueue({

@@ -1,9 +1,9 @@
-import { AbiCoder, JsonRpcApiProvider, keccak256, makeError } from 'ethers';
+import { AbiCoder, FetchResponse, JsonRpcApiProvider, keccak256, makeError } from 'ethers';
 import { nothingLearned, type Node } from '../../../service/chain/node';
 import { mintTopics } from '../../../service/minting/mint-chain';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import { answerAs, type NodeProgram } from '../chain/other-nodes';
-import type { RpcAnswer, RpcCall } from '../chain/rpc-proxy';
+import type { Answerer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';
 import { ofRemovedBlock, renumber, type Counting } from '../chain/unusual-logs';
 import { answerUpTo } from '../mint-model/lying-provider';
 import { hex, type UnsteadyChain } from '../mint-model/unsteady-chain';
@@ -71,6 +71,8 @@ export class ModelNode implements Node {
   givesRemoved = false;
   lie: Lie = 'honest';
   program: NodeProgram | undefined;
+  /** Its habits, if it answers like a public node. */
+  profile: Answerer | undefined;
   absence: Absence | undefined;
   readonly time: VirtualTime;
   readonly learned = nothingLearned();
@@ -132,10 +134,21 @@ export class ModelNode implements Node {
       await time.sleep(TIMEOUT_MS);
       throw makeError('no answer', 'TIMEOUT', { operation: 'request', reason: 'timeout' });
     }
-    const ask = (): Promise<RpcAnswer> => this.#answerAs(lie, call);
-    const answer = await (this.program ? answerAs(this.program, call, ask) : ask());
+    const { program, profile } = this;
+    const forward = (params = call.params): Promise<RpcAnswer> => {
+      const forwarded = { ...call, params };
+      const ask = (): Promise<RpcAnswer> => this.#answerAs(lie, forwarded);
+      return program ? answerAs(program, forwarded, ask) : ask();
+    };
+    const decision = profile === undefined ? 'none' : await profile(call.method, call.params, forward);
+    const answer = decision === 'none' ? await forward() : decision;
     await time.sleep(1 + random.below(LATENCY_MS));
-    return answer;
+    if (typeof answer === 'string') throw new Error(`a profile does not ${answer}`);
+    if (!('status' in answer)) return answer;
+    const { status, body = '' } = answer;
+    const response = new FetchResponse(status, '', {}, null);
+    const info = { responseBody: String(body) };
+    throw makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
   }
 
   async #answerAs(lie: Lie, call: RpcCall): Promise<RpcAnswer> {

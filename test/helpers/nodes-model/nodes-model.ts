@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../service/base/errors';
 import { createFinalBlockReading } from '../../../service/chain/finality';
 import { createBlockSpan, existingBlock } from '../../../service/chain/read-chain';
-import { chainOfOne, connectSeveral, type ConnectedNodes } from '../../../service/chain/chain';
+import { chainOfOne } from '../../../service/chain/chain';
+import { connectSeveral, type ConnectedNodes } from '../../../service/chain/connect-nodes';
 import type { Issuance } from '../../../service/journal/issuance';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import {
@@ -12,8 +13,10 @@ import {
 } from '../../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { createBlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
+import { KnownEscrows } from '../../../service/watcher/known-escrows';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
+import { drawNode } from '../chain/node-profiles';
 import { drawProgram } from '../chain/other-nodes';
 import { randomCounting } from '../chain/unusual-logs';
 import { createMemoryJournal } from '../database/memory-journal';
@@ -74,6 +77,7 @@ export class NodesScenario {
   constructor(
     private readonly place: MintPlace,
     private readonly seed: number,
+    hasProfiles = false,
   ) {
     const random = seededRandom(seed * 32);
     this.#random = random;
@@ -93,6 +97,12 @@ export class NodesScenario {
     for (const [index, node] of this.#nodes.entries()) {
       const { block0 } = drawProgram(seededRandom(seed * 32 + 11 + index));
       node.program = { ...program, block0 };
+    }
+    for (const [index, node] of hasProfiles ? this.#nodes.entries() : []) {
+      const ask = (...call: Parameters<UnsteadyChain['ask']>) => this.#chain.ask(...call);
+      const profile = drawNode({ random: seededRandom(seed * 32 + 20 + index), time: this.#time, ask });
+      node.profile = profile.answerer;
+      this.#history.note(`${node.name}: ${profile.name}`);
     }
     this.#history.count(`program: logs of hashes silent ${program.silentHashes}`);
     this.#history.note(`program: ${JSON.stringify(this.#nodes.map((node) => node.program))}`);
@@ -182,6 +192,7 @@ export class NodesScenario {
   }
 
   #contracts: Parameters<typeof titleEscrowAddress>[0] | undefined;
+  #escrows: KnownEscrows | undefined;
 
   #escrowOf(tokenId: string): string {
     return this.#contracts === undefined
@@ -272,9 +283,10 @@ export class NodesScenario {
     for (let failures = 0; !signal.aborted;) {
       try {
         await checkChain();
-        const { contracts, origin } = await findRegistry();
-        this.#contracts ??= contracts;
-        const following = { client, contracts, origin, readFinalBlock, span, alarm, signal, cursor };
+        const { origin, ...registry } = await findRegistry();
+        this.#contracts ??= registry.contracts;
+        const escrows = (this.#escrows ??= new KnownEscrows(registry, FINALITY_DEPTH));
+        const following = { client, escrows, origin, readFinalBlock, span, alarm, signal, cursor };
         for await (const sighting of followChain({ ...following, finalityDepth: FINALITY_DEPTH })) {
           failures = 0;
           if (sighting.kind === 'range') {
@@ -306,11 +318,11 @@ export class NodesScenario {
       random: this.#random,
     });
     const honest = chainOfOne(node);
-    const contracts = (await createRegistryFinder(honest, this.place.registryAddress)()).contracts;
+    const registry = await createRegistryFinder(honest, this.place.registryAddress)();
+    const reading = { client: honest, escrows: new KnownEscrows(registry, FINALITY_DEPTH) };
     const first = await existingBlock(honest, this.#chain.base + 1);
     const last = await existingBlock(honest, this.#nextBlock - 1);
-    const expected =
-      this.#nextBlock - 1 > first.number ? (await readRange(honest, contracts, first, last)).events : [];
+    const expected = this.#nextBlock - 1 > first.number ? (await readRange(reading, first, last)).events : [];
     for (const [index, event] of expected.entries())
       if (!isDeepStrictEqual(event, this.#events[index])) {
         this.#history.violation(

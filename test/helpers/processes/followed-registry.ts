@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CloudEvent } from '../../../service/events/cloud-event';
-import { readConfirmations } from '../../../service/chain/networks';
+import { networkOfChain, readConfirmations } from '../../../service/chain/networks';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
 import { eventually } from '../eventually';
 import { healthOf, metricOf } from './health-and-metrics';
@@ -61,6 +61,8 @@ export interface Following {
   config?: object;
   /** Defaults to the next block. */
   fromBlock?: number;
+  /** Defaults to a new one. */
+  time?: VirtualTime;
 }
 
 /**
@@ -103,7 +105,7 @@ export async function whileFollowing(
     ...own,
   };
   const isIssuing = settings.WALLET_PRIVATE_KEY !== '' || settings.WALLET_SIGNER_URL !== undefined;
-  const time = isIssuing ? undefined : VirtualTime.ofRequests();
+  const time = isIssuing ? undefined : (following.time ?? VirtualTime.ofRequests());
   const until = <T>(what: string, probe: () => T | Promise<T>): Promise<NonNullable<T>> =>
     time === undefined ? eventually(what, probe) : time.until(what, probe);
   const parts = time && { time };
@@ -140,7 +142,10 @@ export async function whileFollowing(
       settled,
       async allDeliveredOnce(registries = [local.registryAddress]) {
         await settled();
-        const expected = registries.map((address) => expectedEvents(local.client, address, fromBlock));
+        const network = networkOfChain(Number(settings.NET));
+        const expected = registries.map((address) =>
+          expectedEvents(local.client, address, fromBlock, network),
+        );
         expectSame(accepted, (await Promise.all(expected)).flat());
       },
       async restart(meanwhile) {

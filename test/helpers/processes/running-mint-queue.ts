@@ -87,7 +87,7 @@ export async function startQueue(
       return { error: { code: -32000, message: 'the test refuses what is not in the journal' } };
     return decide(method, params, forward);
   });
-  const client = connectNode(proxy.url, time);
+  const client = connectNode(proxy.url, {}, time);
   if (time instanceof VirtualTime) tellOfRequests(client, time);
   const log: Record<string, unknown>[] = [];
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as Record<string, unknown>) };

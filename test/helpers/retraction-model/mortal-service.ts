@@ -79,7 +79,7 @@ export class MortalService {
       lifecycle: createLifecycle(),
       registry: 'operations',
     });
-    const client = connectNode(rpcUrl, time, 'bulk');
+    const client = connectNode(rpcUrl, {}, time, 'bulk');
     const { chainKey, chainId } = NETWORK;
     const follower = new RegistryFollower({
       lifecycle: createLifecycle(),

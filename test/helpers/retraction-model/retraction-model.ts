@@ -10,10 +10,12 @@ import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
+import { both } from '../chain/node-limits';
+import { drawNode } from '../chain/node-profiles';
 import { answerAs, drawProgram } from '../chain/other-nodes';
 import { giveChainBack, takeChain } from '../chain/prepared-chain';
-import { startRpcProxy } from '../chain/rpc-proxy';
-import { unusualLogs } from '../chain/unusual-logs';
+import { startRpcProxy, type Answerer } from '../chain/rpc-proxy';
+import { asking, unusualLogs } from '../chain/unusual-logs';
 import { newState, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
@@ -41,8 +43,8 @@ const SETTLED_WITHIN_MS = 180_000;
 /** Token 0 has the subject of the registry's events. */
 const TOKENS = [0n, 7n, 2n ** 255n + 5n];
 
-/** Takes a node with a registry. */
-export async function createRetractionPlace(): Promise<Place> {
+/** Takes a node with a registry. `hasProfiles`: it answers like a random public node. */
+export async function createRetractionPlace(hasProfiles = false): Promise<Place> {
   const chain = await takeChain();
   stopLater('the chain of the model', () => giveChainBack(chain));
   const { client } = chain;
@@ -51,7 +53,7 @@ export async function createRetractionPlace(): Promise<Place> {
   return {
     async run(seed) {
       const history = new History(seed);
-      await history.of(runOnce(history, { ...chain, rpcUrl: chain.node.url }));
+      await history.of(runOnce(history, { ...chain, rpcUrl: chain.node.url }, hasProfiles));
       if ((await client.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
       snapshot = (await client.send('evm_snapshot', [])) as string;
       return history;
@@ -61,7 +63,11 @@ export async function createRetractionPlace(): Promise<Place> {
 
 type Chain = Pick<Awaited<ReturnType<typeof takeChain>>, 'client' | 'registryAddress'> & { rpcUrl: string };
 
-async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain): Promise<void> {
+async function runOnce(
+  run: History,
+  { client, registryAddress, rpcUrl }: Chain,
+  hasProfiles: boolean,
+): Promise<void> {
   const { seed } = run;
   // Each part has its own random numbers: what one draws does not depend on the timing of another.
   let drawn = 0;
@@ -77,14 +83,18 @@ async function runOnce(run: History, { client, registryAddress, rpcUrl }: Chain)
   await using node = await startRpcProxy(rpcUrl);
   const programs = nextRandom();
   const answerOf = unusualLogs(rpcUrl, nextRandom());
+  const ofProfiles = seededRandom(seed * 16 + 15);
   /** Another program, or another node of the same chain. */
   const changeNode = (): void => {
     const program = drawProgram(programs);
     run.note(`node: ${JSON.stringify(program)}`);
     run.count(`nodes whose logs of hashes are silent: ${program.silentHashes}`);
-    node.answer((method, params, forward) =>
-      answerAs(program, { method, params }, () => answerOf(method, params, forward)),
-    );
+    const answerer: Answerer = (method, params, forward) =>
+      answerAs(program, { method, params }, () => answerOf(method, params, forward));
+    const parts = { random: ofProfiles, time: systemTime, ask: asking(rpcUrl) };
+    const profile = hasProfiles ? drawNode(parts) : undefined;
+    if (profile) run.note(`profile: ${profile.name}`);
+    node.answer(profile ? both(profile.answerer, answerer) : answerer);
   };
   changeNode();
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -214,7 +224,7 @@ async function differences(
     histories.set(history, [...(histories.get(history) ?? []), event]);
   }
   const source = `urn:service:31337:${registryAddress.toLowerCase()}`;
-  const client = connectNode(rpcUrl, systemTime);
+  const client = connectNode(rpcUrl, {}, systemTime);
   try {
     const { contracts } = await createRegistryFinder(client, registryAddress)();
     for (const tokenId of TOKENS) {

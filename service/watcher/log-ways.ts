@@ -1,0 +1,422 @@
+import { isError, ZeroHash } from 'ethers';
+import pMap from 'p-map';
+import { ChainError } from '../base/errors';
+import { Bloom } from '../chain/bloom';
+import { LearnedLimit } from '../chain/learned-limit';
+import {
+  isAnswer,
+  isBlockAbsent,
+  isDenied,
+  isRefusal,
+  problemOf,
+  RangeTooWideError,
+} from '../chain/node-errors';
+import {
+  blockChanged,
+  blocksAt,
+  existing,
+  existingBlock,
+  logsOf,
+  refusesUnknownBlocks,
+  transactionsOf,
+  type ChainBlock,
+  type ChainLog,
+  type LogFilter,
+  type TransactionInBlock,
+} from '../chain/read-chain';
+import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
+import type { Rpc } from '../chain/node';
+import { AnswerTooLargeError } from '../chain/transport';
+import { ESCROW_TOPICS, genuineOf, REGISTRY_AND_FACTORY_TOPICS } from '../registry/decode-log';
+import type { KnownEscrows } from './known-escrows';
+
+// The ways to read the logs of a registry, its factory and its title escrows from one node:
+//
+// - by topics: one query by the addresses of registry and factory, and one by the topics of title escrows.
+//   The cost is the same for any number of tokens.
+// - by addresses: the title escrows are asked for by their addresses, in portions. For nodes that refuse logs
+//   without an address, or allow fewer blocks for them.
+// - by receipts: of the blocks whose Bloom filter may have such a log. Every node gives them.
+//
+// The cheapest way is taken, by the limits that the node was found to have.
+
+/** The kinds of queries, which nodes limit in different ways. */
+type Kind = 'own' | 'topics' | 'escrows';
+
+/** Blocks and addresses that are asked for in one query until the node refuses. */
+const MOST_BLOCKS = 10_000;
+const MOST_ADDRESSES = 1_000;
+/** Queries of one reading under way. */
+const CONCURRENT_QUERIES = 4;
+/** A timeout takes half a minute: the next query asks for an eighth. */
+const PART_AFTER_TIMEOUT = 1 / 8;
+/** A node that denies all queries of a kind for so long, as too many or not allowed, gives none. */
+const LONGEST_DENIED_MS = 10_000;
+/** A range that a node gives only in more parts than this is read in several readings. */
+const MOST_PARTS = 25;
+/** Header, hashes of the transactions, and their receipts. */
+const CALLS_OF_RECEIPTS = 3;
+/** Mints and burns are read by two filters. */
+const FILTERS_OF_MINTS = 2;
+/** The cost of reading the mints first is borne by so many blocks. */
+const BLOCKS_TO_COME = 10_000;
+/** Of more escrows, too many are in a block's Bloom filter by chance. */
+export const FEW_ESCROWS = 16;
+
+/** What a node was found to allow. */
+export class NodeLimits {
+  readonly own: LearnedLimit;
+  readonly topics: LearnedLimit;
+  readonly escrows: LearnedLimit;
+  readonly addresses: LearnedLimit;
+  /** Queries by a block's hash (EIP-234). */
+  readonly hashes: LearnedLimit;
+  /** The last refusal of a query, as a clause about the node. */
+  lastRefusal: string | undefined;
+  /** The block of which a query failed in another way than by an answer of the node, the last time. */
+  readonly failed = new Map<Kind, number>();
+  /** Since when every query was denied, by `elapsed()`. */
+  readonly deniedSince = new Map<Kind, number>();
+
+  private constructor({ time }: Rpc) {
+    const limit = (most: number): LearnedLimit => new LearnedLimit(time, most);
+    [this.own, this.topics, this.escrows] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
+    [this.addresses, this.hashes] = [limit(MOST_ADDRESSES), limit(1)];
+  }
+
+  /** The limits of a node are kept as long as its client. */
+  static of(node: Rpc): NodeLimits {
+    const known = NodeLimits.#known.get(node) ?? new NodeLimits(node);
+    NodeLimits.#known.set(node, known);
+    return known;
+  }
+
+  static readonly #known = new WeakMap<Rpc, NodeLimits>();
+}
+
+/** The blocks to read. */
+export interface LogsWanted {
+  escrows: KnownEscrows;
+  first: ChainBlock;
+  last: ChainBlock;
+  /** How many blocks the chain has after them. */
+  ahead: number;
+  /** Whether a single block may be asked for by its hash (EIP-234). */
+  byHash: boolean;
+  /** Reads the mints before the first block, for the way by addresses. */
+  learnMints: () => Promise<void>;
+  /** A node has a receipt completely or not at all: both readings of one node share theirs. */
+  byReceipts: Map<Rpc, Promise<ChainLog[]>>;
+  /** Called with each refusal. */
+  slowedBy?: ((error: unknown) => void) | undefined;
+}
+
+export type Way = 'topics' | 'addresses' | 'receipts';
+
+/** Logs of a node, not all genuine. */
+export interface LogsFound {
+  way: Way;
+  logs: ChainLog[];
+}
+
+/** A node refused a query. Its limits say by now which way, or how many blocks, to try next. */
+class Refused extends Error {}
+
+/**
+ * Reads the logs of a registry, its factory and its escrows from one node, by the cheapest way that the node
+ * allows. A single block is still on the chain afterwards.
+ *
+ * @throws RangeTooWideError if the range must be read in parts; ChainError LOGS_REFUSED if the node refuses
+ *   every way, BLOCK_CHANGED, BLOCK_MISSING, RECEIPT_MISSING (all retryable); any error of the node that is
+ *   no refusal.
+ */
+export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound> {
+  const { first, last } = wanted;
+  const limits = NodeLimits.of(node);
+  for (;;) {
+    const way = cheapestWay(limits, wanted);
+    const isSingle = first.number === last.number && way !== 'receipts';
+    const byHash = isSingle && wanted.byHash && (await mayAskByHash(node, limits, last));
+    try {
+      const logs = await WAYS[way]({ ...wanted, node, limits, byHash });
+      if (isSingle && !byHash && (await existingBlock(node, last.number)).hash !== last.hash)
+        throw blockChanged(last.number);
+      return { way, logs };
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      wanted.slowedBy?.(error.cause);
+    }
+  }
+}
+
+/** The way that makes the fewest calls for these blocks, and those to come. */
+function cheapestWay(limits: NodeLimits, { escrows, first, last, ahead }: LogsWanted): Way {
+  const blocks = last.number - first.number + 1;
+  const queries = (amount: number, limit: LearnedLimit): number =>
+    amount === 0 ? 0 : Math.ceil(amount / limit.value);
+  const parts = (...kinds: Kind[]): number => Math.max(...kinds.map((kind) => queries(blocks, limits[kind])));
+  const portions = Math.max(1, queries(escrows.of(first.number, last.number).length, limits.addresses));
+  const learning = FILTERS_OF_MINTS * queries(escrows.missingBefore(first.number), limits.own);
+  const share = blocks / (blocks + ahead + BLOCKS_TO_COME);
+  const ways: { way: Way; parts: number; calls: number }[] = [
+    { way: 'receipts', parts: blocks, calls: blocks * CALLS_OF_RECEIPTS },
+    {
+      way: 'addresses',
+      parts: parts('own', 'escrows'),
+      calls: parts('own') + portions * parts('escrows') + learning * share,
+    },
+    { way: 'topics', parts: parts('own', 'topics'), calls: parts('own') + parts('topics') },
+  ];
+  const cheapest = ways.reduce((one, other) => (other.calls <= one.calls ? other : one));
+  if (cheapest.parts > MOST_PARTS && blocks > 1)
+    throw new RangeTooWideError('the node gives the range only in many parts');
+  return cheapest.way;
+}
+
+/** Each way with what it reads from. */
+interface Reading extends LogsWanted {
+  node: Rpc;
+  limits: NodeLimits;
+}
+
+const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
+  async topics(reading) {
+    const [own, escrows] = await Promise.all([
+      ownLogs(reading),
+      query(reading, 'topics', [{ topics: ESCROW_TOPICS }]),
+    ]);
+    return [...own, ...escrows];
+  },
+
+  async addresses(reading) {
+    const { escrows, first, last, limits, learnMints } = reading;
+    await learnMints();
+    const own = await ownLogs(reading);
+    const minted = genuineOf(own, escrows.contracts).flatMap(({ type, payload }) =>
+      type === 'escrow_created' ? String(payload.escrowAddress) : [],
+    );
+    const all = [...new Set([...escrows.of(first.number, last.number), ...minted])];
+    const atOnce = Math.max(1, limits.addresses.value);
+    const portions = Array.from({ length: Math.ceil(all.length / atOnce) }, (_, index) => ({
+      address: all.slice(index * atOnce, (index + 1) * atOnce),
+      topics: ESCROW_TOPICS,
+    }));
+    return [...own, ...(await query(reading, 'escrows', portions))];
+  },
+
+  async receipts({ node, limits, escrows, first, last, byReceipts }) {
+    const read = async (): Promise<ChainLog[]> => {
+      const headers = await headersOf(node, first, last);
+      const mayHave = headers.filter((header) => mayHaveLogs(header, escrows));
+      return logsOfBlocks(
+        node,
+        mayHave.map(({ hash }) => hash),
+      );
+    };
+    const reading = byReceipts.get(node) ?? read();
+    byReceipts.set(node, reading);
+    return reading.catch((error: unknown) => {
+      throw isRefusal(error) ? refusedAll(limits, error) : error;
+    });
+  },
+};
+
+function ownLogs(reading: Reading): Promise<ChainLog[]> {
+  const { registry, titleEscrowFactory } = reading.escrows.contracts;
+  const address = [registry, titleEscrowFactory];
+  return query(reading, 'own', [{ address, topics: REGISTRY_AND_FACTORY_TOPICS }]);
+}
+
+/** The logs of a node that these filters select, of the blocks `first` to `last`: of mints and burns. */
+export async function readOwnLogs(
+  node: Rpc,
+  filters: readonly Filter[],
+  blocks: NumberedRange,
+): Promise<ChainLog[]> {
+  const limits = NodeLimits.of(node);
+  for (;;)
+    try {
+      return await query({ ...blocks, node, limits, byHash: false }, 'own', filters);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      if (limits.own.isClosed) throw refusedAll(limits, error.cause);
+    }
+}
+
+type Filter = Omit<LogFilter, 'fromBlock' | 'toBlock' | 'blockHash'>;
+
+/** The logs of each filter, in as many queries as the node's limits demand. */
+async function query(
+  { node, limits, first, last, byHash }: Pick<Reading, 'node' | 'limits' | 'byHash'> & NumberedRange,
+  kind: Kind,
+  filters: readonly Filter[],
+): Promise<ChainLog[]> {
+  const width = Math.max(1, limits[kind].value);
+  const starts = Array.from(
+    { length: Math.ceil((last.number - first.number + 1) / width) },
+    (_, part) => first.number + part * width,
+  );
+  const queries = filters.flatMap((filter) => starts.map((fromBlock) => ({ filter, fromBlock })));
+  const logs = await pMap(
+    queries,
+    async ({ filter, fromBlock }) => {
+      const toBlock = Math.min(last.number, fromBlock + width - 1);
+      const addresses = filter.address?.length ?? 0;
+      try {
+        const found = byHash
+          ? await logsOfHash(node, limits, filter, last)
+          : await twiceIfRefused(() => logsOf(node, { ...filter, fromBlock, toBlock }));
+        limits[kind].allowed(toBlock - fromBlock + 1);
+        limits.deniedSince.delete(kind);
+        if (kind === 'escrows') limits.addresses.allowed(addresses);
+        return found;
+      } catch (error) {
+        const asked = { kind, addresses, fromBlock, blocks: toBlock - fromBlock + 1 };
+        throw learn(limits, asked, error, node.time.elapsed());
+      }
+    },
+    { concurrency: CONCURRENT_QUERIES },
+  );
+  return logs.flat();
+}
+
+type NumberedRange = Record<'first' | 'last', Pick<ChainBlock, 'number'> & { hash?: string }>;
+
+/** A refusal may be of one of several nodes behind a URL. */
+async function twiceIfRefused<T>(ask: () => Promise<T>): Promise<T> {
+  return ask().catch((error: unknown) => {
+    if (!isRefusal(error) || !isAnswer(error) || error instanceof AnswerTooLargeError) throw error;
+    return ask();
+  });
+}
+
+/**
+ * The logs of a block by its hash. A node that refuses, or gives those of another block, is asked by number
+ * from now on.
+ */
+async function logsOfHash(
+  node: Rpc,
+  limits: NodeLimits,
+  filter: Filter,
+  { number, hash = '' }: NumberedRange['last'],
+): Promise<ChainLog[]> {
+  try {
+    const logs = await twiceIfRefused(() => logsOf(node, { ...filter, blockHash: hash }));
+    if (logs.every(({ blockHash }) => blockHash === hash)) return logs;
+  } catch (error) {
+    if (!isRefusal(error) || !isAnswer(error) || isBlockAbsent(error)) throw error;
+    await logsOf(node, { ...filter, fromBlock: number, toBlock: number });
+  }
+  limits.hashes.refused(1);
+  throw new Refused();
+}
+
+/**
+ * Whether a node may be asked by a block's hash: one that lacks the block refuses then, instead of answering
+ * with no logs. A node that does not refuse may be asked if the header says which logs the block may have.
+ */
+async function mayAskByHash(node: Rpc, { hashes }: NodeLimits, block: ChainBlock): Promise<boolean> {
+  if (hashes.isClosed) return false;
+  const bloom = new Bloom(block);
+  if (bloom.isGiven && bloom.saysMuchOfTopics) return true;
+  return refusesUnknownBlocks(node).catch((error: unknown) => {
+    if (!isRefusal(error)) throw error;
+    return false;
+  });
+}
+
+/** A query, by what a node may limit. */
+interface Query {
+  kind: Kind;
+  fromBlock: number;
+  blocks: number;
+  addresses: number;
+}
+
+/** Learns from an error of a query. Returns what to throw. */
+function learn(
+  limits: NodeLimits,
+  { kind, blocks, addresses, fromBlock }: Query,
+  error: unknown,
+  now: number,
+): unknown {
+  if (error instanceof Refused || (blocks === 1 && isBlockAbsent(error))) return error;
+  const refused = new Refused('the node refuses a query', { cause: error });
+  if (isDenied(error)) {
+    const since = limits.deniedSince.get(kind) ?? now;
+    limits.deniedSince.set(kind, since);
+    if (now - since < LONGEST_DENIED_MS) return error;
+    limits[kind].refused(1);
+  } else if (!isRefusal(error)) {
+    return error;
+  }
+  limits.lastRefusal = problemOf(error);
+  if (isDenied(error)) return refused;
+  const part = isError(error, 'TIMEOUT') ? PART_AFTER_TIMEOUT : undefined;
+  const isOfNode = isAnswer(error);
+  const isRepeated = limits.failed.get(kind) === fromBlock;
+  if (addresses > 1 && kind === 'escrows' && limits.own.allows(blocks))
+    limits.addresses.refused(addresses, part);
+  else if (blocks > 1 || isOfNode || isRepeated) limits[kind].refused(blocks, part);
+  else limits.failed.set(kind, fromBlock);
+  return isOfNode ? refused : error;
+}
+
+/** The headers of the blocks, of which the first and the last one are known. */
+async function headersOf(node: Rpc, first: ChainBlock, last: ChainBlock): Promise<ChainBlock[]> {
+  const between = Array.from(
+    { length: Math.max(0, last.number - first.number - 1) },
+    (_, at) => first.number + 1 + at,
+  );
+  const found = await blocksAt(node, between);
+  const headers = [first, ...found, ...(last.number > first.number ? [last] : [])].map((block, at) =>
+    existing(first.number + at, block),
+  );
+  for (const [at, { number, parentHash }] of headers.entries())
+    if (at > 0 && parentHash !== headers[at - 1]?.hash && parentHash !== ZeroHash) throw blockChanged(number);
+  return headers;
+}
+
+/** Whether the header says that a block may have a log of the registry, its factory or one of its escrows. */
+function mayHaveLogs(header: ChainBlock, escrows: KnownEscrows): boolean {
+  if (header.isEmpty) return false;
+  const bloom = new Bloom(header);
+  if (!bloom.isGiven) return true;
+  const { registry, titleEscrowFactory } = escrows.contracts;
+  if (bloom.mayHave([registry, titleEscrowFactory])) return true;
+  const few = escrows.few(header.number, FEW_ESCROWS);
+  return bloom.mayHave(ESCROW_TOPICS) && (few === undefined || bloom.mayHave(few));
+}
+
+/** All logs of blocks, from their receipts: a node has a receipt completely or not at all. */
+export async function logsOfBlocks(node: Rpc, hashes: readonly string[]): Promise<ChainLog[]> {
+  const transactions = await pMap(hashes, (hash) => transactionsIn(node, hash), {
+    concurrency: CONCURRENT_QUERIES,
+  });
+  const all = transactions.flat();
+  const receipts = await receiptLogsOf(node, all);
+  return all.flatMap((one) => receipts.get(transactionIn(one)) ?? receiptMissing(one));
+}
+
+export async function transactionsIn(node: Rpc, blockHash: string): Promise<TransactionInBlock[]> {
+  const hashes = await transactionsOf(node, blockHash);
+  return hashes.map((transactionHash) => ({ transactionHash, blockHash }));
+}
+
+/** @throws ChainError RECEIPT_MISSING (retryable). */
+export function receiptMissing({ transactionHash }: TransactionInBlock): never {
+  const message =
+    `The node does not have the receipt of transaction ${transactionHash}, ` +
+    'and does not give all logs of its block. If the block is old, ' +
+    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
+  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
+}
+
+function refusedAll(limits: NodeLimits, cause: unknown): ChainError {
+  // They may be refused for another reason than what was asked for.
+  for (const kind of ['own', 'topics', 'escrows'] as const) limits[kind].open();
+  const remedy = 'Set RPC_URL to another node: docs/networks.md says which are known to give logs.';
+  const { lastRefusal = problemOf(cause) } = limits;
+  const message = `To logs the node ${lastRefusal}. To other ways it ${problemOf(cause)}. ${remedy}`;
+  return new ChainError('LOGS_REFUSED', message, { retryable: true, remedy, cause });
+}
