@@ -84,6 +84,10 @@ export class KnownEscrows {
   /** Notes what was read of the blocks `first` to `last`. */
   note(logs: readonly DecodedLog[], first: number, last: number): void {
     if (!this.#isUsed || first > this.#nextBlock) return;
+    // What an earlier reading found there may have been of another branch.
+    for (const life of this.#lives.values())
+      if (life.burnedAt !== undefined && life.burnedAt >= first && life.burnedAt <= last)
+        life.burnedAt = undefined;
     for (const { type, tokenId, log } of logs) {
       if (tokenId === undefined || (type !== 'escrow_created' && type !== 'burned')) continue;
       const escrow = titleEscrowAddress(this.contracts, tokenId);

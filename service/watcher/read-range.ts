@@ -90,19 +90,22 @@ async function readOnce(
     return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };
   });
   const genuine = genuineOf(found, contracts);
-  escrows.note(genuine, first.number, last.number);
+  const noted = (read: RangeRead): RangeRead => {
+    escrows.note(genuine, first.number, last.number);
+    return read;
+  };
   const isSingle = first.number === last.number;
   // A single block is still there. A range of numbers may have changed.
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
   // Blocks that were read by their receipts are complete.
-  if (way === 'receipts') return { events: await eventsOf(client, genuine, blocks, found), blocks };
+  if (way === 'receipts') return noted({ events: await eventsOf(client, genuine, blocks, found), blocks });
   const wantedLogs =
     isSingle && mayLackLogs(last, found, escrows, way)
       ? await transactionsIn(client, last.hash)
       : genuine.map(({ log }) => log);
   const logs = await logsOfTransactions(client, wantedLogs);
   const lacking = lackingIn(genuine, logs, contracts);
-  return lacking ? { lacking } : { events: await eventsOf(client, genuine, blocks, logs), blocks };
+  return lacking ? { lacking } : noted({ events: await eventsOf(client, genuine, blocks, logs), blocks });
 }
 
 /** Reads the mints before a block that are not known yet, so that escrows can be asked for by address. */

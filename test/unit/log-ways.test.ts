@@ -131,6 +131,13 @@ describe('the title escrows that are asked for by address', () => {
     expect(escrows.missingBefore(200)).to.equal(40);
   });
 
+  it('are alive again when the blocks of a burn are read again without it', async () => {
+    await learnBefore(200, []);
+    escrows.note([event('escrow_created', 1n, 200), event('burned', 1n, 205)], 200, 209);
+    escrows.note([event('escrow_created', 1n, 200)], 200, 209);
+    expect(escrows.of(1_000, 1_000)).to.deep.equal([one]);
+  });
+
   it('are a few only while all mints before the block are known', async () => {
     expect(escrows.few(150, 1)).to.equal(undefined);
     await learnBefore(200, [event('escrow_created', 1n, 150), event('escrow_created', 2n, 160)]);

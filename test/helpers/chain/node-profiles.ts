@@ -109,7 +109,7 @@ export const NODE_PROFILES: Record<string, NodeProfile> = {
   'gives few logs at most, and says so in its own words': ({ random }) =>
     atMostLogs(3 + random.below(10), randomRefusal(random)),
   'has no eth_getLogs': () =>
-    refusingLogs(() => true, refusalOf({ code: -32_601, message: 'the method eth_getLogs does not exist' })),
+    refusingLogs(() => true, refusalOf({ code: -32_601, message: 'Method not found' })),
   'has no eth_getLogs, and gives the receipts of blocks': ({ ask, random }) =>
     both(
       withBlockReceipts(ask),
