@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
+import { isBlockAbsent, isThrottled } from './node-errors';
 import { parseLogs, sendEach, textOf, type ChainLog, type TransactionInBlock } from './read-chain';
 import type { RpcClient } from './rpc-client';
 import { malformed } from './transport';
@@ -37,6 +38,9 @@ export async function receiptLogsOf(
     const receipt = receipts[index] ?? undefined;
     if (receipt !== undefined) found.set(transactionIn(one), logsOfReceipt(receipt, one, method));
   }
+  // A node without the hashes of old transactions may have the receipts of their blocks.
+  const unknown = left.filter((one) => !found.has(transactionIn(one))).map(({ blockHash }) => blockHash);
+  await pMap(new Set(unknown), read, { concurrency: CONCURRENT_BLOCKS });
   return found;
 }
 
@@ -108,7 +112,8 @@ export async function blockReceiptsOf<T>(
     const receipts = read(answer);
     withoutReceipts.delete(client);
     return receipts;
-  } catch {
+  } catch (error) {
+    if (isThrottled(error) || isBlockAbsent(error)) return null;
     withoutReceipts.set(client, (withoutReceipts.get(client) ?? 0) + 1);
     return null;
   }
