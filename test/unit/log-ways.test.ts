@@ -84,7 +84,7 @@ describe('the title escrows that are asked for by address', () => {
   let escrows: KnownEscrows;
   let read: [first: number, last: number][];
   const learnBefore = (block: number, events: DecodedLog[] = []): Promise<void> =>
-    escrows.learnBefore(block, async (first, last) => {
+    escrows.learnBefore(block, 0, async (first, last) => {
       read.push([first, last]);
       return events.filter(({ log }) => log.blockNumber >= first && log.blockNumber <= last);
     });

@@ -28,7 +28,7 @@ import type { Ask } from './unusual-logs';
 
 // Nodes and providers as their users report them, with values of our own.
 
-/** What a profile is made with. The same seed makes the same profile. */
+/** The parts of a profile. The same seed makes the same profile. */
 export interface ProfileParts {
   random: SeededRandom;
   /** The time of limits per second. */
