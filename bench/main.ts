@@ -6,6 +6,7 @@ import { fanOut } from './fan-out';
 import { cost, fullBlocks } from './issuing';
 import { largeBodies } from './large-bodies';
 import { latency } from './latency';
+import { reading } from './reading';
 import { SMALL, WHOLE, type Size } from './measure';
 
 /** Every program by name, in the order in which all of them run. */
@@ -17,6 +18,7 @@ const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   delivery,
   backlog,
   'fan-out': fanOut,
+  reading,
   console: consoles,
   evidence,
 };

@@ -1,4 +1,4 @@
-import { isError, ZeroAddress } from 'ethers';
+import { isError, toBeHex, ZeroAddress } from 'ethers';
 import { cut, messageOf, ServiceError } from '../../service/base/errors';
 import { createFinalBlockReading } from '../../service/chain/finality';
 import { type Confirmations, FINALITY_TAGS, type Network } from '../../service/chain/networks';
@@ -10,10 +10,13 @@ import {
   logsOf,
   refusesUnknownBlocks,
   type ChainLog,
+  type LogFilter,
 } from '../../service/chain/read-chain';
+import { ESCROW_TOPICS } from '../../service/registry/decode-log';
 import { receiptLogsOf, transactionIn } from '../../service/chain/read-receipts';
 import { createChainCheck } from '../../service/chain/reach-node';
 import type { Chain } from '../../service/chain/chain';
+import type { Rpc } from '../../service/chain/node';
 import type { TransactionSigner } from '../../service/keys/transaction-signer';
 import { maskSecrets } from '../errors';
 
@@ -56,7 +59,7 @@ export async function checkNode(
   node: OpenNode,
   now: number,
 ): Promise<{ findings: Finding[]; usable?: OpenNode }> {
-  const { client, bulkClient, network, url, registries } = node;
+  const { client, bulkClient, network, url } = node;
   const subject = `node ${node.name}`;
   const identity = await found(subject, () => checkIdentity(node));
   if (identity.some(({ status }) => status === 'fault'))
@@ -66,7 +69,7 @@ export async function checkNode(
     ...identity,
     ...(await found(subject, () => checkHead(client, network, now))),
     ...(await found(subject, () => checkTags(client, node))),
-    ...(await found(subject, () => checkRanges(bulkClient, registries, (read) => void (logs = read)))),
+    ...(await found(subject, () => checkRanges(node, (read) => void (logs = read)))),
     ...(await found(subject, () => checkNumbering(client, logs))),
     ...(await found(subject, () => checkUnknownBlocks(bulkClient))),
     ...(await found(subject, () => checkBatches(bulkClient, url))),
@@ -151,31 +154,75 @@ async function checkTags(client: Chain, { network, confirmations }: CheckedNode)
 /** The widest ranges first. The service starts with the first one, and narrows it by itself. */
 const WIDTHS = [2_000, 1_000, 500, 250, 100, 50, 10, 1];
 
+/** The widest range, up to the newest block, of which the node gives logs; `blocks` is 0 if it gives none. */
+async function widestRange(
+  client: Rpc,
+  toBlock: number,
+  filter: Pick<LogFilter, 'address' | 'topics'>,
+): Promise<{ blocks: number; isWhole: boolean; logs: ChainLog[]; refusal: unknown }> {
+  let refusal: unknown;
+  for (const width of WIDTHS) {
+    try {
+      const logs = await logsOf(client, { ...filter, fromBlock: Math.max(0, toBlock - width + 1), toBlock });
+      return { blocks: Math.min(width, toBlock + 1), isWhole: width > toBlock, logs, refusal };
+    } catch (thrown) {
+      refusal = thrown;
+    }
+  }
+  return { blocks: 0, isWhole: false, logs: [], refusal };
+}
+
 /** `take` receives the newest logs of the registries. */
 async function checkRanges(
-  client: Chain,
-  registries: readonly string[],
+  { bulkClient: client, registries, network }: OpenNode,
   take: (logs: ChainLog[]) => void,
 ): Promise<Statements> {
   const address = registries.length > 0 ? [...registries] : [ZeroAddress];
   const toBlock = await headNumberOf(client);
-  let refusal: unknown;
-  for (const width of WIDTHS) {
-    try {
-      take(await logsOf(client, { address, fromBlock: Math.max(0, toBlock - width + 1), toBlock }));
-    } catch (thrown) {
-      refusal = thrown;
-      continue;
-    }
-    const blocks = Math.min(width, toBlock + 1).toLocaleString('en');
-    const all = width > toBlock ? ', which is all there are' : '';
-    const statement = `eth_getLogs takes ${blocks} blocks${all}`;
-    if (refusal === undefined) return [ok(statement)];
-    const remedy = `More are refused (${reasonOf(refusal)}): catching up takes more requests.`;
-    return [{ status: 'warning', statement, remedy }];
+  const own = await widestRange(client, toBlock, { address });
+  take(own.logs);
+  if (own.blocks === 0) {
+    const remedy =
+      'Events are read from the receipts of blocks, up to three calls a block. Histories of tokens and ' +
+      'evidence cannot be read here: use another node (RPC_URL).';
+    return [{ status: 'warning', statement: `eth_getLogs is refused: ${reasonOf(own.refusal)}`, remedy }];
   }
-  const remedy = 'Events cannot be read here: use another node (RPC_URL).';
-  return [{ status: 'fault', statement: `eth_getLogs is refused: ${reasonOf(refusal)}`, remedy }];
+  const all = own.isWhole ? ', which is all there are' : '';
+  const statement = `eth_getLogs takes ${own.blocks.toLocaleString('en')} blocks${all}`;
+  const topics = await widestRange(client, toBlock, { topics: ESCROW_TOPICS });
+  const many = Array.from({ length: MANY_ADDRESSES }, (_, at) => toBeHex(at + 1, 20));
+  const escrows = topics.blocks < own.blocks ? await widestRange(client, toBlock, { address: many }) : own;
+  const remedy = `More are refused (${reasonOf(own.refusal)}): catching up takes more requests.`;
+  return [
+    own.refusal === undefined ? ok(statement) : { status: 'warning', statement, remedy },
+    wayOfReading(network, { own: own.blocks, topics: topics.blocks, escrows: escrows.blocks }),
+  ];
+}
+
+const MANY_ADDRESSES = 1_000;
+/** Two queries, each asked twice, and the headers of the first and the last block twice. */
+const [CALLS_OF_A_BLOCK, CALLS_OF_A_RANGE] = [4, 8];
+
+/** How the events will be read, by the blocks that the node gives for each kind of query. */
+function wayOfReading(
+  { blockTimeMs }: Network,
+  { own, topics, escrows }: Record<'own' | 'topics' | 'escrows', number>,
+): Statements[number] {
+  const millions = Math.ceil(1_000_000 / Math.max(own === topics ? topics : Math.min(own, escrows), 1));
+  const catchUp = `${(millions * CALLS_OF_A_RANGE).toLocaleString('en')} calls for a million blocks`;
+  const perMinute = blockTimeMs > 0 ? Math.round((MINUTE_MS / blockTimeMs) * CALLS_OF_A_BLOCK) : undefined;
+  const cost = perMinute === undefined ? catchUp : `${catchUp}, and ${perMinute} a minute at the head`;
+  if (topics >= own) return ok(`events are read by topic, for any number of tokens: ${cost}`);
+  const without = topics === 0 ? 'no logs' : `logs of ${topics} blocks only`;
+  if (escrows > 0) {
+    const of = `gives ${without} without an address: title escrows are asked for by their addresses`;
+    return ok(`${of}, ${MANY_ADDRESSES.toLocaleString('en')} at once: ${cost}`);
+  }
+  return {
+    status: 'warning',
+    statement: `gives ${without} without an address, and none of ${MANY_ADDRESSES} addresses at once`,
+    remedy: 'Catching up with many tokens takes more requests: another node (RPC_URL) may take fewer.',
+  };
 }
 
 /**

@@ -169,6 +169,8 @@ export function isParameterRefused(thrown: unknown): boolean {
   return isInvalid || PARAMETER_REFUSALS.test(nodeErrorOf(thrown) ?? '');
 }
 
+/** JSON-RPC 2.0, section 5.1. */
+const METHOD_NOT_FOUND = -32601;
 /** Code of a node that has removed old blocks (https://eips.ethereum.org/EIPS/eip-4444). */
 const PRUNED_HISTORY = 4444;
 const ABSENT_BLOCKS =
@@ -179,8 +181,9 @@ const ABSENT_BLOCKS =
  * not have it any more.
  */
 export function isBlockAbsent(thrown: unknown): boolean {
-  const isPruned = Number(nodeAnswerOf(thrown)?.code) === PRUNED_HISTORY;
-  return isPruned || ABSENT_BLOCKS.test(nodeErrorOf(thrown) ?? '');
+  const code = Number(nodeAnswerOf(thrown)?.code);
+  if (code === METHOD_NOT_FOUND) return false;
+  return code === PRUNED_HISTORY || ABSENT_BLOCKS.test(nodeErrorOf(thrown) ?? '');
 }
 
 /** JSON-RPC 2.0, section 5.1: an internal error, which does not say what failed. */
@@ -197,7 +200,7 @@ export function isDefinite(thrown: unknown): boolean {
 }
 
 /** Codes of JSON-RPC and geth that say what is wrong with a request. */
-const KNOWN_CODES = [-32700, -32600, -32601, INVALID_PARAMETERS, 3, PRUNED_HISTORY];
+const KNOWN_CODES = [-32700, -32600, METHOD_NOT_FOUND, INVALID_PARAMETERS, 3, PRUNED_HISTORY];
 
 /** Whether a node answered with an error that says nothing that is known here. */
 export function isUnknown(thrown: unknown): boolean {

@@ -213,7 +213,7 @@ export async function refusesUnknownBlocks(client: Rpc): Promise<boolean> {
   } catch (error) {
     const isAnswer = nodeErrorOf(error) !== undefined || REFUSALS.includes(codeOf(error) ?? '');
     if (isThrottled(error) || !(isAnswer || isError(error, 'SERVER_ERROR'))) throw error;
-    // Of nodes that differ, one refuses. Any other error may pass, or be of a gateway.
+    // One of nodes that differ refuses. Any other error may pass, or be of a gateway.
     if (isBlockAbsent(error) || isParameterRefused(error) || codeOf(error) === 'NODES_DIFFER')
       learned.refusesUnknownBlocks = true;
     return true;

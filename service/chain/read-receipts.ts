@@ -1,8 +1,9 @@
 import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import { parseLogs, textOf, transactionsOf, type ChainLog, type TransactionInBlock } from './read-chain';
+import { isBlockAbsent, isThrottled } from './node-errors';
 import type { Rpc } from './node';
+import { parseLogs, textOf, transactionsOf, type ChainLog, type TransactionInBlock } from './read-chain';
 import { malformed } from './transport';
 
 /** Names a transaction in a block. */
@@ -38,6 +39,9 @@ export async function receiptLogsOf(
     const receipt = receipts[index] ?? undefined;
     if (receipt !== undefined) found.set(transactionIn(one), logsOfReceipt(receipt, one, method));
   }
+  // A node without the hashes of old transactions may have the receipts of their blocks.
+  const unknown = left.filter((one) => !found.has(transactionIn(one))).map(({ blockHash }) => blockHash);
+  await pMap(new Set(unknown), read, { concurrency: CONCURRENT_BLOCKS });
   return found;
 }
 
@@ -106,7 +110,8 @@ export async function blockReceiptsOf<T>(
     const receipts = read(answer);
     client.learned.blocksWithoutReceipts = 0;
     return receipts;
-  } catch {
+  } catch (error) {
+    if (isThrottled(error) || isBlockAbsent(error)) return null;
     client.learned.blocksWithoutReceipts++;
     return null;
   }

@@ -119,8 +119,10 @@ export class SeveralNodes implements Chain {
 
   async sendUnconfirmed(method: string, params: Params): Promise<unknown> {
     const vote = await this.#firstVote(method, params);
-    if (vote?.kind === 'value')
-      this.#unconfirmed.set(keyOf(method, params), { vote, at: this.time.elapsed() });
+    const now = this.time.elapsed();
+    for (const [key, { at }] of this.#unconfirmed)
+      if (now - at >= UNCONFIRMED_MS) this.#unconfirmed.delete(key);
+    if (vote?.kind === 'value') this.#unconfirmed.set(keyOf(method, params), { vote, at: now });
     return valueOf(vote, method);
   }
 

@@ -70,7 +70,7 @@ export function isOfEthers(cause: unknown): boolean {
   return cause instanceof Error && 'shortMessage' in cause;
 }
 
-/** What else can be thrown while a request is under way is of the connection. */
+/** Any other error that is thrown while a request is under way is of the connection. */
 function ofConnection(cause: unknown): unknown {
   return cause instanceof ServiceError || isOfEthers(cause) ? cause : new ConnectionError(cause);
 }

@@ -1,7 +1,7 @@
 import { ZeroHash } from 'ethers';
 import type { Time } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
-import { createWakeableSleep, untilAborted } from '../base/waiting';
+import { createWakeableSleep, pause, untilAborted } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
 import {
   blockAt,
@@ -19,7 +19,7 @@ import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { ChainOrigin } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
-import { readRange, type RangeRead, type RegistryReading } from './read-range';
+import { NEAR_HEAD, readRange, type RangeRead, type RegistryReading } from './read-range';
 
 /** The newest block, and the highest final block; negative if there is none. */
 interface Tip {
@@ -67,11 +67,6 @@ export interface ChainFollowing extends RegistryReading {
   signal: AbortSignal;
 }
 
-/**
- * This close to the head, blocks are read one by one. A range is requested by block numbers, and a node that
- * does not have all of its blocks yet returns the logs of those it has.
- */
-const NEAR_HEAD = 8;
 /** A range with more events than this shrinks the next one, to limit memory and the size of transactions. */
 const MANY_EVENTS = 2_000;
 
@@ -217,14 +212,17 @@ const OLD_BLOCKS = 128;
  * @returns ChainError LOGS_PRUNED if the node does not have it any more; else the error.
  */
 async function whetherPruned(
-  { client, escrows: { contracts } }: ChainFollowing,
+  { client, escrows: { contracts }, signal }: ChainFollowing,
   error: unknown,
   block: number,
   headBlock: number,
 ): Promise<unknown> {
   if (!isBlockAbsent(error) && codeOf(error) !== 'BLOCK_MISSING') return error;
-  return (await prunedBefore(client, contracts.registry, block, headBlock)) ?? error;
+  return (await prunedBefore(client, contracts.registry, block, headBlock, signal)) ?? error;
 }
+
+/** How often a block must be gone, and how long apart: a node of several behind a URL may be far behind. */
+const [PROBES, PROBE_PAUSE_MS] = [4, 5_000];
 
 /** The error LOGS_PRUNED if the node has no logs of `block`; undefined if it has, or may only be behind. */
 export async function prunedBefore(
@@ -232,8 +230,15 @@ export async function prunedBefore(
   registry: string,
   block: number,
   headBlock: number,
+  signal?: AbortSignal,
 ): Promise<ChainError | undefined> {
-  if (headBlock - block < OLD_BLOCKS || (await hasLogs(client, registry, block))) return undefined;
+  if (headBlock - block < OLD_BLOCKS) return undefined;
+  for (let probe = 1; probe <= PROBES; probe++) {
+    const newer = headBlock - NEAR_HEAD;
+    if ((await hasLogs(client, registry, block)) || !(await hasLogs(client, registry, newer)))
+      return undefined;
+    if (probe < PROBES) await pause(client.time, PROBE_PAUSE_MS, signal);
+  }
   let [gone, there] = [block, headBlock];
   while (there - gone > 1) {
     const middle = Math.floor((gone + there) / 2);

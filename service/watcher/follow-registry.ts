@@ -154,7 +154,7 @@ export class RegistryFollower {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
       if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
-      if (this.#feed !== feed) this.#escrows = undefined;
+      if (right === undefined || this.#feed !== feed) this.#escrows = undefined;
       this.#feed = feed;
       if (right === undefined) {
         await onOpened(feed);
@@ -169,9 +169,12 @@ export class RegistryFollower {
         const { cursor, ...open } = await openFeed(database.db, feed, first, time.now());
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
         await onOpened(feed);
+        const escrows = (this.#escrows ??= new KnownEscrows(registry, finalityDepth));
+        // The blocks that were read but not recorded may be of another branch.
+        escrows.rewindTo(cursor.nextBlock - 1);
         const chain = {
           ...this.#options,
-          escrows: (this.#escrows ??= new KnownEscrows(registry, finalityDepth)),
+          escrows,
           origin,
           span: this.#span,
           slowedBy: this.#catchUp.slowedBy,
@@ -181,6 +184,8 @@ export class RegistryFollower {
       } finally {
         alarm.stop();
         this.#hasRight = false;
+        // Another process may read from here on.
+        if (right.lost.aborted) this.#escrows = undefined;
       }
     } finally {
       await right?.release();

@@ -60,12 +60,13 @@ export class KnownEscrows {
   }
 
   /**
-   * Reads the mints before a block that are not known yet.
+   * Reads the mints before a block that are not known yet, those of the last `alone` blocks block by block.
    *
    * @param read the genuine logs of `filters`, of these blocks.
    */
   async learnBefore(
     block: number,
+    alone: number,
     read: (first: number, last: number) => Promise<DecodedLog[]>,
   ): Promise<void> {
     this.#isUsed = true;
@@ -73,7 +74,7 @@ export class KnownEscrows {
     const learn = async (): Promise<void> => {
       while (this.#nextBlock < block) {
         const first = this.#nextBlock;
-        const last = Math.min(block, first + BLOCKS_AT_ONCE) - 1;
+        const last = Math.max(first, Math.min(block - alone, first + BLOCKS_AT_ONCE) - 1);
         this.note(await read(first, last), first, last);
       }
     };
@@ -81,9 +82,13 @@ export class KnownEscrows {
     await this.#reading;
   }
 
-  /** Notes what was read of the blocks `first` to `last`. */
+  /** Notes the logs that were read of the blocks `first` to `last`. */
   note(logs: readonly DecodedLog[], first: number, last: number): void {
     if (!this.#isUsed || first > this.#nextBlock) return;
+    // An earlier reading may have found a burn of another branch there.
+    for (const life of this.#lives.values())
+      if (life.burnedAt !== undefined && life.burnedAt >= first && life.burnedAt <= last)
+        life.burnedAt = undefined;
     for (const { type, tokenId, log } of logs) {
       if (tokenId === undefined || (type !== 'escrow_created' && type !== 'burned')) continue;
       const escrow = titleEscrowAddress(this.contracts, tokenId);

@@ -1,6 +1,6 @@
 import { isError, ZeroHash } from 'ethers';
 import pMap from 'p-map';
-import { ChainError } from '../base/errors';
+import { ChainError, codeOf } from '../base/errors';
 import { Bloom } from '../chain/bloom';
 import { LearnedLimit } from '../chain/learned-limit';
 import {
@@ -41,7 +41,7 @@ import type { KnownEscrows } from './known-escrows';
 // The cheapest way is taken, by the limits that the node was found to have.
 
 /** The kinds of queries, which nodes limit in different ways. */
-type Kind = 'own' | 'topics' | 'escrows';
+type Kind = 'own' | 'topics' | 'escrows' | 'mints';
 
 /** Blocks and addresses that are asked for in one query until the node refuses. */
 const MOST_BLOCKS = 10_000;
@@ -60,14 +60,15 @@ const CALLS_OF_RECEIPTS = 3;
 const FILTERS_OF_MINTS = 2;
 /** The cost of reading the mints first is borne by so many blocks. */
 const BLOCKS_TO_COME = 10_000;
-/** Of more escrows, too many are in a block's Bloom filter by chance. */
+/** A block's Bloom filter has too many of more escrows by chance. */
 export const FEW_ESCROWS = 16;
 
-/** What a node was found to allow. */
+/** The limits that a node was found to have. */
 export class NodeLimits {
   readonly own: LearnedLimit;
   readonly topics: LearnedLimit;
   readonly escrows: LearnedLimit;
+  readonly mints: LearnedLimit;
   readonly addresses: LearnedLimit;
   /** Queries by a block's hash (EIP-234). */
   readonly hashes: LearnedLimit;
@@ -80,7 +81,8 @@ export class NodeLimits {
 
   private constructor({ time }: Rpc) {
     const limit = (most: number): LearnedLimit => new LearnedLimit(time, most);
-    [this.own, this.topics, this.escrows] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
+    [this.own, this.topics] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
+    [this.escrows, this.mints] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
     [this.addresses, this.hashes] = [limit(MOST_ADDRESSES), limit(1)];
   }
 
@@ -103,6 +105,8 @@ export interface LogsWanted {
   ahead: number;
   /** Whether a single block may be asked for by its hash (EIP-234). */
   byHash: boolean;
+  /** Whether the headers of `first` and `last` were given by this node, or may be of another one. */
+  isOfThisNode: boolean;
   /** Reads the mints before the first block, for the way by addresses. */
   learnMints: () => Promise<void>;
   /** A node has a receipt completely or not at all: both readings of one node share theirs. */
@@ -136,7 +140,9 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound
   for (;;) {
     const way = cheapestWay(limits, wanted);
     const isSingle = first.number === last.number && way !== 'receipts';
-    const byHash = isSingle && wanted.byHash && (await mayAskByHash(node, limits, last));
+    // By addresses, the header shows a log that is left out only while the escrows are few.
+    const isChecked = way === 'topics' || wanted.escrows.few(last.number, FEW_ESCROWS) !== undefined;
+    const byHash = isSingle && wanted.byHash && (await mayAskByHash(node, limits, last, isChecked));
     try {
       const logs = await WAYS[way]({ ...wanted, node, limits, byHash });
       if (isSingle && !byHash && (await existingBlock(node, last.number)).hash !== last.hash)
@@ -156,7 +162,7 @@ function cheapestWay(limits: NodeLimits, { escrows, first, last, ahead }: LogsWa
     amount === 0 ? 0 : Math.ceil(amount / limit.value);
   const parts = (...kinds: Kind[]): number => Math.max(...kinds.map((kind) => queries(blocks, limits[kind])));
   const portions = Math.max(1, queries(escrows.of(first.number, last.number).length, limits.addresses));
-  const learning = FILTERS_OF_MINTS * queries(escrows.missingBefore(first.number), limits.own);
+  const learning = FILTERS_OF_MINTS * queries(escrows.missingBefore(first.number), limits.mints);
   const share = blocks / (blocks + ahead + BLOCKS_TO_COME);
   const ways: { way: Way; parts: number; calls: number }[] = [
     { way: 'receipts', parts: blocks, calls: blocks * CALLS_OF_RECEIPTS },
@@ -190,7 +196,12 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
 
   async addresses(reading) {
     const { escrows, first, last, limits, learnMints } = reading;
-    await learnMints();
+    await learnMints().catch((error: unknown) => {
+      if (!isRefusal(error) && !isBlockAbsent(error) && codeOf(error) !== 'LOGS_REFUSED') throw error;
+      // The mints are not to be had, as where old blocks were removed.
+      limits.escrows.refused(1);
+      throw new Refused('the node refuses the mints', { cause: error });
+    });
     const own = await ownLogs(reading);
     const minted = genuineOf(own, escrows.contracts).flatMap(({ type, payload }) =>
       type === 'escrow_created' ? String(payload.escrowAddress) : [],
@@ -204,18 +215,19 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
     return [...own, ...(await query(reading, 'escrows', portions))];
   },
 
-  async receipts({ node, limits, escrows, first, last, byReceipts }) {
+  async receipts(reading) {
+    const { node, limits, escrows, byReceipts } = reading;
     const read = async (): Promise<ChainLog[]> => {
-      const headers = await headersOf(node, first, last);
+      const headers = await headersOf(reading);
       const mayHave = headers.filter((header) => mayHaveLogs(header, escrows));
       return logsOfBlocks(
         node,
         mayHave.map(({ hash }) => hash),
       );
     };
-    const reading = byReceipts.get(node) ?? read();
-    byReceipts.set(node, reading);
-    return reading.catch((error: unknown) => {
+    const logs = byReceipts.get(node) ?? read();
+    byReceipts.set(node, logs);
+    return logs.catch((error: unknown) => {
       throw isRefusal(error) ? refusedAll(limits, error) : error;
     });
   },
@@ -227,27 +239,39 @@ function ownLogs(reading: Reading): Promise<ChainLog[]> {
   return query(reading, 'own', [{ address, topics: REGISTRY_AND_FACTORY_TOPICS }]);
 }
 
-/** The logs of a node that these filters select, of the blocks `first` to `last`: of mints and burns. */
+/**
+ * The logs of a node that these filters select: of mints and burns, in the blocks `first` to `last`. A single
+ * block is still on the chain afterwards.
+ *
+ * @throws ChainError LOGS_REFUSED, BLOCK_CHANGED, BLOCK_MISSING (all retryable); any error of the node that
+ *   is no refusal.
+ */
 export async function readOwnLogs(
   node: Rpc,
   filters: readonly Filter[],
-  blocks: NumberedRange,
+  { first, last }: Record<'first' | 'last', ChainBlock>,
 ): Promise<ChainLog[]> {
   const limits = NodeLimits.of(node);
-  for (;;)
+  for (;;) {
+    const isSingle = first.number === last.number;
+    const byHash = isSingle && (await mayAskByHash(node, limits, last, false));
     try {
-      return await query({ ...blocks, node, limits, byHash: false }, 'own', filters);
+      const logs = await query({ first, last, node, limits, byHash }, 'mints', filters);
+      if (!byHash && (await existingBlock(node, last.number)).hash !== last.hash)
+        throw blockChanged(last.number);
+      return logs;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (limits.own.isClosed) throw refusedAll(limits, error.cause);
+      if (limits.mints.isClosed) throw refusedAll(limits, error.cause);
     }
+  }
 }
 
 type Filter = Omit<LogFilter, 'fromBlock' | 'toBlock' | 'blockHash'>;
 
 /** The logs of each filter, in as many queries as the node's limits demand. */
 async function query(
-  { node, limits, first, last, byHash }: Pick<Reading, 'node' | 'limits' | 'byHash'> & NumberedRange,
+  { node, limits, first, last, byHash }: Pick<Reading, 'node' | 'limits' | 'byHash' | 'first' | 'last'>,
   kind: Kind,
   filters: readonly Filter[],
 ): Promise<ChainLog[]> {
@@ -280,8 +304,6 @@ async function query(
   return logs.flat();
 }
 
-type NumberedRange = Record<'first' | 'last', Pick<ChainBlock, 'number'> & { hash?: string }>;
-
 /** A refusal may be of one of several nodes behind a URL. */
 async function twiceIfRefused<T>(ask: () => Promise<T>): Promise<T> {
   return ask().catch((error: unknown) => {
@@ -298,7 +320,7 @@ async function logsOfHash(
   node: Rpc,
   limits: NodeLimits,
   filter: Filter,
-  { number, hash = '' }: NumberedRange['last'],
+  { number, hash }: ChainBlock,
 ): Promise<ChainLog[]> {
   try {
     const logs = await twiceIfRefused(() => logsOf(node, { ...filter, blockHash: hash }));
@@ -314,13 +336,20 @@ async function logsOfHash(
 /**
  * Whether a node may be asked by a block's hash: one that lacks the block refuses then, instead of answering
  * with no logs. A node that does not refuse may be asked if the header says which logs the block may have.
+ *
+ * @param isChecked whether the answer is compared with the header.
  */
-async function mayAskByHash(node: Rpc, { hashes }: NodeLimits, block: ChainBlock): Promise<boolean> {
+async function mayAskByHash(
+  node: Rpc,
+  { hashes }: NodeLimits,
+  block: ChainBlock,
+  isChecked: boolean,
+): Promise<boolean> {
   if (hashes.isClosed) return false;
   const bloom = new Bloom(block);
-  if (bloom.isGiven && bloom.saysMuchOfTopics) return true;
+  if (isChecked && bloom.isGiven && bloom.saysMuchOfTopics) return true;
   return refusesUnknownBlocks(node).catch((error: unknown) => {
-    if (!isRefusal(error)) throw error;
+    if (!isRefusal(error) && !isDenied(error)) throw error;
     return false;
   });
 }
@@ -362,18 +391,23 @@ function learn(
   return isOfNode ? refused : error;
 }
 
-/** The headers of the blocks, of which the first and the last one are known. */
-async function headersOf(node: Rpc, first: ChainBlock, last: ChainBlock): Promise<ChainBlock[]> {
-  const between = Array.from(
-    { length: Math.max(0, last.number - first.number - 1) },
-    (_, at) => first.number + 1 + at,
-  );
-  const found = await blocksAt(node, between);
-  const headers = [first, ...found, ...(last.number > first.number ? [last] : [])].map((block, at) =>
-    existing(first.number + at, block),
-  );
-  for (const [at, { number, parentHash }] of headers.entries())
-    if (at > 0 && parentHash !== headers[at - 1]?.hash && parentHash !== ZeroHash) throw blockChanged(number);
+/**
+ * The headers of the blocks as the node gives them: the hash of a block that two nodes have says nothing
+ * about the filter and the transactions that one of them shows.
+ */
+async function headersOf({ node, first, last, isOfThisNode }: Reading): Promise<ChainBlock[]> {
+  const count = last.number - first.number + 1;
+  const numbers = Array.from({ length: count }, (_, at) => first.number + at);
+  const known = new Map((isOfThisNode ? [first, last] : []).map((block) => [block.number, block]));
+  const asked = numbers.filter((number) => !known.has(number));
+  for (const [at, block] of (await blocksAt(node, asked)).entries())
+    if (block !== undefined) known.set(asked[at] ?? NaN, block);
+  const headers = numbers.map((number) => existing(number, known.get(number)));
+  for (const [at, { number, hash, parentHash }] of headers.entries()) {
+    const agreed = [first, last].find((block) => block.number === number);
+    const isLinked = at === 0 || parentHash === headers[at - 1]?.hash || parentHash === ZeroHash;
+    if (!isLinked || (agreed !== undefined && agreed.hash !== hash)) throw blockChanged(number);
+  }
   return headers;
 }
 
@@ -414,7 +448,7 @@ export function receiptMissing({ transactionHash }: TransactionInBlock): never {
 
 function refusedAll(limits: NodeLimits, cause: unknown): ChainError {
   // They may be refused for another reason than what was asked for.
-  for (const kind of ['own', 'topics', 'escrows'] as const) limits[kind].open();
+  for (const kind of ['own', 'topics', 'escrows', 'mints'] as const) limits[kind].open();
   const remedy = 'Set RPC_URL to another node: docs/networks.md says which are known to give logs.';
   const { lastRefusal = problemOf(cause) } = limits;
   const message = `To logs the node ${lastRefusal}. To other ways it ${problemOf(cause)}. ${remedy}`;

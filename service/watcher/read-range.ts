@@ -5,6 +5,7 @@ import { Bloom } from '../chain/bloom';
 import {
   blockChanged,
   blocksAt,
+  existingBlock,
   logsOf,
   nameLogs,
   type ChainBlock,
@@ -37,6 +38,11 @@ export interface RangeRead {
 
 /** Blocks whose logs are all requested at the same time. */
 const CONCURRENT_BLOCKS = 8;
+/**
+ * This close to the head, blocks are read one by one. A range is requested by block numbers, and a node that
+ * does not have all of its blocks yet returns the logs of those it has.
+ */
+export const NEAR_HEAD = 8;
 /** The highest index that the database holds. */
 const HIGHEST_INDEX = 2 ** 31 - 1;
 
@@ -83,36 +89,46 @@ async function readOnce(
 ): Promise<RangeRead | { lacking: ChainLog }> {
   const { contracts } = escrows;
   const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
-  const wanted = { escrows, first, last, ...how, learnMints, byReceipts: new Map(), slowedBy };
+  const isOfThisNode = !client.isOfSeveral;
+  const wanted = { escrows, first, last, ...how, isOfThisNode, learnMints, byReceipts: new Map(), slowedBy };
   const { way, logs: found } = await client.agree(blocksIn(first, last), async (node) => {
     const logs = await readLogs(node, wanted);
     return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };
   });
   const genuine = genuineOf(found, contracts);
-  escrows.note(genuine, first.number, last.number);
+  const noted = (read: RangeRead): RangeRead => {
+    escrows.note(genuine, first.number, last.number);
+    return read;
+  };
   const isSingle = first.number === last.number;
   // A single block is still there. A range of numbers may have changed.
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
   // Blocks that were read by their receipts are complete.
-  if (way === 'receipts') return { events: await eventsOf(client, genuine, blocks, found), blocks };
+  if (way === 'receipts') return noted({ events: await eventsOf(client, genuine, blocks, found), blocks });
   const wantedLogs =
     isSingle && mayLackLogs(last, found, escrows, way)
       ? await transactionsIn(client, last.hash)
       : genuine.map(({ log }) => log);
   const logs = await logsOfTransactions(client, wantedLogs);
   const lacking = lackingIn(genuine, logs, contracts);
-  return lacking ? { lacking } : { events: await eventsOf(client, genuine, blocks, logs), blocks };
+  // An escrow may have been left out of the mints.
+  if (lacking && way === 'addresses') escrows.rewindTo(0);
+  return lacking ? { lacking } : noted({ events: await eventsOf(client, genuine, blocks, logs), blocks });
 }
 
-/** Reads the mints before a block that are not known yet, so that escrows can be asked for by address. */
+/**
+ * Reads the mints before a block that are not known yet, so that escrows can be asked for by address. The
+ * newest ones are read block by block, as all logs are near the head.
+ */
 async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: number): Promise<void> {
-  await escrows.learnBefore(block, (first, last) => {
-    const blocks = { first: { number: first }, last: { number: last } };
-    return client.agree(blocksIn(blocks.first, blocks.last), async (node) => {
-      const found = genuineOf(await readOwnLogs(node, escrows.filters, blocks), escrows.contracts);
+  const read = async (from: number, to: number): Promise<DecodedLog[]> => {
+    const [first, last] = await Promise.all([existingBlock(client, from), existingBlock(client, to)]);
+    return client.agree(blocksIn(first, last), async (node) => {
+      const found = genuineOf(await readOwnLogs(node, escrows.filters, { first, last }), escrows.contracts);
       return { found, ...inWords(found) };
     });
-  });
+  };
+  await escrows.learnBefore(block, NEAR_HEAD, read);
 }
 
 function inWords(logs: readonly DecodedLog[]): Pick<Reading<unknown>, 'content' | 'inShort'> {

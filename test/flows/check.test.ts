@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
 import { freePort } from '../../devnet/place';
+import { systemTime } from '../../service/base/time';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import {
@@ -13,10 +14,12 @@ import {
   type Answerer,
   type RpcProxy,
 } from '../helpers/chain/rpc-proxy';
+import { NODE_PROFILES } from '../helpers/chain/node-profiles';
 import { asking, renumber } from '../helpers/chain/unusual-logs';
 import { startPgBouncer } from '../helpers/database/pgbouncer';
 import { postgresDatabase } from '../helpers/database/postgres';
 import { serve, type TestServer } from '../helpers/http-server';
+import { seededRandom } from '../helpers/seeded-random';
 import { startService } from '../helpers/processes/running-service';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
 
@@ -267,6 +270,36 @@ describe('npx tdoc check', () => {
       expect(text).to.contain(words);
     });
   }
+
+  /** The table of profiles in test/helpers/chain/node-profiles.ts has more, with which the service reads. */
+  for (const [what, profile, words, expected] of [
+    [
+      'gives logs only with an address',
+      'gives logs only with an address, as PublicNode does',
+      'gives no logs without an address: title escrows are asked for by their addresses, 1,000 at once',
+      {},
+    ],
+    [
+      'allows fewer blocks without an address',
+      'allows ten blocks without an address and many with one, as dRPC does',
+      'gives logs of 10 blocks only without an address',
+      {},
+    ],
+    [
+      'has no eth_getLogs',
+      'has no eth_getLogs',
+      'Events are read from the receipts of blocks',
+      { node: 'warning', registry: 'fault' },
+    ],
+  ] as const)
+    it(`says how events are read from a node that ${what}`, async () => {
+      await local.client.send('hardhat_mine', ['0x20']);
+      expect(await expectChecked(0, {})).to.contain('events are read by topic, for any number of tokens');
+      const parts = { random: seededRandom(1), time: systemTime, ask: asking(local.node.url) };
+      node.answer(NODE_PROFILES[profile]?.(parts) ?? THROUGH);
+      const text = await expectChecked('registry' in expected ? 1 : 0, expected);
+      expect(text).to.contain(words);
+    });
 
   for (const [logs, receipts] of [
     ['transaction', 'transaction'],

@@ -84,7 +84,7 @@ describe('the title escrows that are asked for by address', () => {
   let escrows: KnownEscrows;
   let read: [first: number, last: number][];
   const learnBefore = (block: number, events: DecodedLog[] = []): Promise<void> =>
-    escrows.learnBefore(block, async (first, last) => {
+    escrows.learnBefore(block, 0, async (first, last) => {
       read.push([first, last]);
       return events.filter(({ log }) => log.blockNumber >= first && log.blockNumber <= last);
     });
@@ -129,6 +129,13 @@ describe('the title escrows that are asked for by address', () => {
     escrows.rewindTo(159);
     expect(escrows.of(1_000, 1_000)).to.deep.equal([one]);
     expect(escrows.missingBefore(200)).to.equal(40);
+  });
+
+  it('are alive again when the blocks of a burn are read again without it', async () => {
+    await learnBefore(200, []);
+    escrows.note([event('escrow_created', 1n, 200), event('burned', 1n, 205)], 200, 209);
+    escrows.note([event('escrow_created', 1n, 200)], 200, 209);
+    expect(escrows.of(1_000, 1_000)).to.deep.equal([one]);
   });
 
   it('are a few only while all mints before the block are known', async () => {

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { PendingTransaction, type Mint, type SignedMint } from '../../service/minting/mint';
 import { MintStates, type MintState } from '../../service/minting/mint-states';
+import { MintRecorder } from '../../service/minting/record-mints';
 import { Nonces } from '../../service/minting/transaction-terms';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
 
@@ -161,5 +163,23 @@ describe('the state of a mint', () => {
     states.forget(mint);
     expect(states.find(tokenId)).to.equal(undefined);
     expect(await states.outcomeOf(tokenId)).to.equal('0x02');
+  });
+});
+
+describe('nonces that were assigned on another chain', () => {
+  it('are told once to who assigns them anew, also after other parts noticed the chain first', async () => {
+    const options = {
+      time: systemTime,
+      journal: createMemoryJournal(),
+      stopping: new AbortController().signal,
+    };
+    const recorder = new MintRecorder(options as unknown as ConstructorParameters<typeof MintRecorder>[0]);
+    expect(await recorder.enterChain('0xa')).to.equal(true);
+    expect(await recorder.leavesOldNonces('0xa')).to.equal(false);
+    // The part that follows mints asks, then the part that handles rejections.
+    expect(await recorder.enterChain('0xb')).to.equal(false);
+    expect(await recorder.enterChain('0xb')).to.equal(true);
+    expect(await recorder.leavesOldNonces('0xb')).to.equal(true);
+    expect(await recorder.leavesOldNonces('0xb')).to.equal(false);
   });
 });

@@ -28,7 +28,7 @@ import type { Ask } from './unusual-logs';
 
 // Nodes and providers as their users report them, with values of our own.
 
-/** What a profile is made with. The same seed makes the same profile. */
+/** The parts of a profile. The same seed makes the same profile. */
 export interface ProfileParts {
   random: SeededRandom;
   /** The time of limits per second. */
@@ -109,7 +109,7 @@ export const NODE_PROFILES: Record<string, NodeProfile> = {
   'gives few logs at most, and says so in its own words': ({ random }) =>
     atMostLogs(3 + random.below(10), randomRefusal(random)),
   'has no eth_getLogs': () =>
-    refusingLogs(() => true, refusalOf({ code: -32_601, message: 'the method eth_getLogs does not exist' })),
+    refusingLogs(() => true, refusalOf({ code: -32_601, message: 'Method not found' })),
   'has no eth_getLogs, and gives the receipts of blocks': ({ ask, random }) =>
     both(
       withBlockReceipts(ask),
