@@ -95,20 +95,15 @@ class KeyModule {
 
   /** @throws SignerError */
   answer(question: ModuleQuestion): ModuleAnswer {
-    try {
-      return this.#ask(question);
-    } catch (error) {
-      if (error instanceof SignerError) throw error;
-      this.#close();
-    }
-    // The module may have ended the session, or was restarted: another session is opened, once.
-    try {
-      return this.#ask(question);
-    } catch (error) {
-      if (error instanceof SignerError) throw error;
-      this.#close();
-      throw this.#unreachable(`fails with ${messageOf(error)}`, error);
-    }
+    for (let isAgain = false; ; isAgain = true)
+      try {
+        return this.#ask(question);
+      } catch (error) {
+        if (error instanceof SignerError) throw error;
+        this.#close();
+        // The module may have ended the session, or was restarted: another session is opened, once.
+        if (isAgain) throw this.#unreachable(`fails with ${messageOf(error)}`, error);
+      }
   }
 
   #ask(question: ModuleQuestion): ModuleAnswer {

@@ -190,17 +190,9 @@ export type Channel = Awaited<ReturnType<typeof channelsOf>>[number];
 /** The channels of a feed; of one subscription if its name is given. */
 export async function channelsOf(db: Kysely<Schema>, feed: string, subscription?: string) {
   return joinedChannels(db)
-    .select([
-      'channels.id as channel',
-      'channels.feed',
-      'channels.state',
-      'subscriptions.name as subscription',
-      'subscriptions.definition',
-      'subscriptions.secrets',
-      'subscriptions.changed_at as changedAt',
-      'channels.failing_since as failingSince',
-      'channels.sink_hash as sinkHash',
-    ])
+    .select(['channels.id as channel', 'channels.feed', 'channels.state', 'channels.sink_hash as sinkHash'])
+    .select(['subscriptions.name as subscription', 'subscriptions.definition', 'subscriptions.secrets'])
+    .select(['subscriptions.changed_at as changedAt', 'channels.failing_since as failingSince'])
     .select((eb) => eb('channels.fill_block', 'is not', null).as('isFilling'))
     .where('feeds.feed', '=', feed)
     .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))

@@ -87,16 +87,9 @@ const claimedDeliveries = compiled(
     waitingDeliveries(db)
       .innerJoin('events', 'events.id', 'deliveries.event')
       .innerJoin('tokens', 'tokens.id', 'queues.token')
-      .select([
-        'queues.token',
-        'events.id as event',
-        'events.event_id as eventId',
-        'events.type',
-        'tokens.token_id as tokenId',
-        'events.body',
-        'queues.attempts',
-        'queues.first_attempted_at as firstAttemptedAt',
-      ])
+      .select(['events.id as event', 'events.event_id as eventId', 'events.type', 'events.body'])
+      .select(['queues.token', 'tokens.token_id as tokenId', 'queues.attempts'])
+      .select('queues.first_attempted_at as firstAttemptedAt')
       .where('queues.channel', '=', channel)
       .where('queues.token', 'in', tokens)
       .where('queues.lease', '=', lease)

@@ -91,16 +91,8 @@ export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {
   const rows = await db
     .selectFrom('orphans')
     .innerJoin('feeds', 'feeds.id', 'orphans.feed')
-    .select([
-      'feeds.feed',
-      'event_id as eventId',
-      'outcome',
-      'block_number as blockNumber',
-      'block_hash as blockHash',
-      'orphaned_at as orphanedAt',
-      'mined_again_in as minedAgainIn',
-      'body',
-    ])
+    .select(['feeds.feed', 'event_id as eventId', 'outcome', 'block_number as blockNumber', 'body'])
+    .select(['block_hash as blockHash', 'orphaned_at as orphanedAt', 'mined_again_in as minedAgainIn'])
     .where('feeds.feed', 'in', feeds)
     .orderBy('orphaned_at')
     .orderBy('block_number')
