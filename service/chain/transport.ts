@@ -210,7 +210,6 @@ export function createSocketTransport(
   const mask = secretMasker(secretPartsOf(url));
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
-  let isClosed = false;
 
   async function connect(): Promise<SocketConnection> {
     const opened = await openSocket(url, time, timeoutMs, {
@@ -224,7 +223,6 @@ export function createSocketTransport(
 
   return {
     async send(payload) {
-      if (isClosed) throw new Error('the provider was destroyed');
       connection ??= connect();
       try {
         const { ask } = await connection;
@@ -239,10 +237,7 @@ export function createSocketTransport(
       void connection?.then(({ subscribe }) => subscribe()).catch(() => undefined);
       return () => listeners.delete(listener);
     },
-    close() {
-      isClosed = true;
-      void connection?.then(({ close }) => close()).catch(() => undefined);
-    },
+    close: () => void connection?.then(({ close }) => close()).catch(() => undefined),
   };
 }
 
