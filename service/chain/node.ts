@@ -6,15 +6,15 @@ import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import type { Network } from './networks';
 import { isRangeRefused, isThrottled } from './node-errors';
+import { createPacing, createPatience, RateSuspicion, type Throttling } from './throttling';
 import {
-  createPacing,
-  createPatience,
-  RateSuspicion,
+  AnswerTooLargeError,
+  createHttpTransport,
+  createSocketTransport,
   type Answer,
   type Request,
-  type Throttling,
-} from './throttling';
-import { AnswerTooLargeError, createHttpTransport, createSocketTransport, type Transport } from './transport';
+  type Transport,
+} from './transport';
 
 /** The parameters of a call. */
 export type Params = readonly unknown[];
