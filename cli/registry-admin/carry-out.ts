@@ -307,8 +307,9 @@ async function awaitReceipt(client: Chain, hash: string, pollMs: number): Promis
       failure = cause;
       return null;
     });
-    if (receipt) {
-      const { status, blockNumber } = receipt as { status: string; blockNumber: string };
+    const { status, blockNumber } = (receipt ?? {}) as { status?: unknown; blockNumber?: unknown };
+    // Some nodes give a receipt before the transaction is in a block.
+    if (typeof blockNumber === 'string') {
       if (Number(status) === 1) return { hash, blockNumber: Number(blockNumber) };
       const remedy = 'The registry changed after the simulation: run the command again.';
       const message = `Transaction ${hash} was mined, but reverted. ${remedy}`;

@@ -5,6 +5,7 @@ import type { Params } from './node';
 import type { Vote } from './node-states';
 import {
   blockOf,
+  GET_BLOCK,
   nameLogs,
   parseLogs,
   type ChainBlock,
@@ -16,7 +17,6 @@ import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
 
-export const GET_BLOCK = 'eth_getBlockByNumber';
 export const GET_LOGS = 'eth_getLogs';
 export const GET_TRANSACTION = 'eth_getTransactionByHash';
 export const GET_RECEIPT = 'eth_getTransactionReceipt';

@@ -1,6 +1,6 @@
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
-import { connectNode, type Chain } from './chain';
+import { chainOfOne, type Chain } from './chain';
 import type { Network } from './networks';
 import { createNode, type Node, type Use } from './node';
 import { NodeStates, type NodeReport } from './node-states';
@@ -25,11 +25,9 @@ export function connectNodes(
   logger?: Logger,
 ): ConnectedNodes {
   const [url = '', ...others] = urls;
-  if (others.length > 0) {
-    const nodes = urls.map((one) => createNode(one, network, time, use));
-    return connectSeveral(nodes, network, time, logger);
-  }
-  const client = connectNode(url, network, time, use);
+  const nodeAt = (one: string): Node => createNode(one, network, time, use);
+  if (others.length > 0) return connectSeveral(urls.map(nodeAt), network, time, logger);
+  const client = chainOfOne(nodeAt(url));
   return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };
 }
 

@@ -143,7 +143,7 @@ export class NodeStates {
     if (this.nodes.some((node) => this.#isAway(node, ({ failedFrom }) => failedFrom === -Infinity)))
       await this.#firstAnswers();
     if (this.up().length === 0) await this.#probeAll(this.nodes);
-    while (this.#aloneSince !== undefined) {
+    while (this.#aloneSince !== undefined && !this.#isClosed) {
       const aloneSince = this.#aloneSince;
       const unsure = this.nodes.filter((node) =>
         this.#isAway(node, ({ since, failedFrom }) => since !== aloneSince && failedFrom < aloneSince),

@@ -6,15 +6,15 @@ import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import type { Network } from './networks';
 import { isRangeRefused, isThrottled } from './node-errors';
+import { createPacing, createPatience, RateSuspicion, type Throttling } from './throttling';
 import {
-  createPacing,
-  createPatience,
-  RateSuspicion,
+  AnswerTooLargeError,
+  createHttpTransport,
+  createSocketTransport,
   type Answer,
   type Request,
-  type Throttling,
-} from './throttling';
-import { AnswerTooLargeError, createHttpTransport, createSocketTransport, type Transport } from './transport';
+  type Transport,
+} from './transport';
 
 /** The parameters of a call. */
 export type Params = readonly unknown[];
@@ -121,16 +121,14 @@ export class RpcNode implements Node {
   async send(method: string, params: Params): Promise<unknown> {
     const call = this.#callOf(method, params);
     const [answer] = await this.#answersTo(call);
-    if (answer && 'result' in answer) return answer.result;
-    if (answer) throw JsonRpcApiProvider.prototype.getRpcError(call, answer);
-    throw new Error(`the transport gives no answer to ${method}`);
+    if (answer && 'error' in answer) throw JsonRpcApiProvider.prototype.getRpcError(call, answer);
+    return answer?.result;
   }
 
   async sendBatch(method: string, params: readonly Params[]): Promise<unknown[]> {
-    if (this.learned.answersBatches === false)
-      return pMap(params, (one) => this.send(method, one), { concurrency: CONCURRENT_REQUESTS });
-    const batches = Array.from({ length: Math.ceil(params.length / BATCH) }, (_, index) =>
-      params.slice(index * BATCH, (index + 1) * BATCH),
+    const size = this.learned.answersBatches === false ? 1 : BATCH;
+    const batches = Array.from({ length: Math.ceil(params.length / size) }, (_, index) =>
+      params.slice(index * size, (index + 1) * size),
     );
     const results = await pMap(batches, (batch) => this.#sendTogether(method, batch), {
       concurrency: CONCURRENT_REQUESTS,
@@ -186,36 +184,31 @@ export class RpcNode implements Node {
    * final, unless it tells of too many requests.
    */
   async #answersTo(request: Request): Promise<Answer[]> {
-    if (this.#isClosed)
-      throw makeError('the node was closed', 'UNSUPPORTED_OPERATION', { operation: 'send' });
-    let [doubts, throttled, failures] = [0, 0, 0];
+    let [failures, throttled] = [0, 0];
     for (;;) {
       const turn = await this.throttling.turn();
+      if (this.#isClosed)
+        throw makeError('the node was closed', 'UNSUPPORTED_OPERATION', { operation: 'send' });
       try {
         const answers = await this.transport.send(request);
-        if (!this.#suspicion.isRaised(request, answers) || ++doubts === ATTEMPTS) {
+        if (!this.#suspicion.isRaised(request, answers) || ++failures === ATTEMPTS) {
           this.throttling.answered();
           return answers;
         }
-        await pause(this.time, pauseBefore(doubts));
       } catch (cause) {
         if (isThrottled(cause)) {
-          if (!(await this.throttling.again({ request, cause, times: ++throttled, turn }))) throw cause;
-        } else {
-          if (!isOfConnection(request, cause) || ++failures === ATTEMPTS) throw cause;
-          await pause(this.time, pauseBefore(failures));
+          if (await this.throttling.again({ request, cause, times: ++throttled, turn })) continue;
+          throw cause;
         }
+        if (!isOfConnection(request, cause) || ++failures === ATTEMPTS) throw cause;
       }
+      await pause(this.time, FIRST_PAUSE_MS * 2 ** (failures - 1));
     }
   }
 
   #callOf(method: string, params: Params): JsonRpcPayload {
     return { jsonrpc: '2.0', id: ++this.#lastId, method, params: [...params] };
   }
-}
-
-function pauseBefore(repetition: number): number {
-  return FIRST_PAUSE_MS * 2 ** (repetition - 1);
 }
 
 /**

@@ -45,7 +45,7 @@ export type LogFilter = { address?: string[]; topics?: string[]; otherTopics?: (
   { fromBlock: number; toBlock: number } | { blockHash: string }
 );
 
-const GET_BLOCK = 'eth_getBlockByNumber';
+export const GET_BLOCK = 'eth_getBlockByNumber';
 
 // These functions parse the raw answers: ethers' own blocks and logs check and copy fields that are not
 // needed here.

@@ -21,7 +21,7 @@ export function runnerOf(chain: Rpc): ContractRunner {
 
 /** @throws CALL_EXCEPTION of ethers if the contract reverts, or the node refuses. */
 export async function callContract(chain: Rpc, call: Call, at: BlockTag = 'latest'): Promise<string> {
-  return String(await chain.send('eth_call', [call, blockOf(at)]));
+  return String(await chain.send('eth_call', [call, tagOf(at)]));
 }
 
 /** @throws CALL_EXCEPTION of ethers if the contract reverts, or the node refuses. */
@@ -31,7 +31,7 @@ export async function estimateGas(chain: Rpc, call: Call): Promise<bigint> {
 
 /** The code of a contract; `0x` if there is none. */
 export async function codeAt(chain: Rpc, address: string, at: BlockTag = 'latest'): Promise<string> {
-  return String(await chain.send('eth_getCode', [address.toLowerCase(), blockOf(at)]));
+  return String(await chain.send('eth_getCode', [address.toLowerCase(), tagOf(at)]));
 }
 
 /** In wei. */
@@ -41,9 +41,9 @@ export async function balanceOf(chain: Rpc, address: string): Promise<bigint> {
 
 /** The number of an account's transactions. `pending`: also those that wait in the node. */
 export async function transactionCountOf(chain: Rpc, address: string, at: BlockTag): Promise<number> {
-  return Number(await chain.send('eth_getTransactionCount', [address.toLowerCase(), blockOf(at)]));
+  return Number(await chain.send('eth_getTransactionCount', [address.toLowerCase(), tagOf(at)]));
 }
 
-function blockOf(at: BlockTag): BlockTag {
+function tagOf(at: BlockTag): BlockTag {
   return typeof at === 'number' ? toQuantity(at) : at;
 }

@@ -11,7 +11,6 @@ import {
   contentOf,
   differenceBetween,
   differing,
-  GET_BLOCK,
   GET_LOGS,
   GET_RECEIPT,
   GET_TRANSACTION,
@@ -35,7 +34,7 @@ import { nothingLearned, type Node, type Params, type Rpc } from './node';
 import { isRangeRefused } from './node-errors';
 import type { NodeStates, Vote } from './node-states';
 import { LATE_MS } from './reach-node';
-import { blockOf, type ChainBlock } from './read-chain';
+import { blockOf, GET_BLOCK, type ChainBlock } from './read-chain';
 import { GET_BLOCK_RECEIPTS } from './read-receipts';
 
 /** Questions to which nodes may give different right answers. The first that answers is believed. */

@@ -1,14 +1,10 @@
-import type { JsonRpcError, JsonRpcPayload, JsonRpcResult } from 'ethers';
+import type { JsonRpcPayload } from 'ethers';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import { askedPauseMs, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
-import { noAnswer } from './transport';
+import { noAnswer, type Answer, type Request } from './transport';
 
 // How "too many requests" is recognised, and how long a node is left alone after it.
-
-/** A request: one call, or a batch of calls. */
-export type Request = JsonRpcPayload | JsonRpcPayload[];
-export type Answer = JsonRpcResult | JsonRpcError;
 
 /** A request that a provider throttled. */
 interface Throttled {

@@ -19,6 +19,10 @@ import { type Answered, exchange, type Reading } from '../base/exchange';
 import { createSemaphore } from '../base/semaphore';
 import type { Network } from './networks';
 
+/** A request: one call, or a batch of calls. */
+export type Request = JsonRpcPayload | JsonRpcPayload[];
+export type Answer = JsonRpcResult | JsonRpcError;
+
 /** Sends JSON-RPC requests to one node. */
 export interface Transport {
   /**
@@ -28,7 +32,7 @@ export interface Transport {
    * @throws the errors of ethers TIMEOUT, and SERVER_ERROR for a status of 300 or more; ChainError
    *   ANSWER_MALFORMED and AnswerTooLargeError (both retryable); ConnectionError.
    */
-  send(payload: JsonRpcPayload | JsonRpcPayload[]): Promise<(JsonRpcResult | JsonRpcError)[]>;
+  send(payload: Request): Promise<Answer[]>;
   /** Calls the listener with each new block that the node reports, on the current and later connections. */
   onNewHead(listener: (head: unknown) => void): () => void;
   /** Ends the requests under way. */
@@ -210,7 +214,6 @@ export function createSocketTransport(
   const mask = secretMasker(secretPartsOf(url));
   const listeners = new Set<(head: unknown) => void>();
   let connection: Promise<SocketConnection> | undefined;
-  let isClosed = false;
 
   async function connect(): Promise<SocketConnection> {
     const opened = await openSocket(url, time, timeoutMs, {
@@ -224,7 +227,6 @@ export function createSocketTransport(
 
   return {
     async send(payload) {
-      if (isClosed) throw new Error('the provider was destroyed');
       connection ??= connect();
       try {
         const { ask } = await connection;
@@ -239,10 +241,7 @@ export function createSocketTransport(
       void connection?.then(({ subscribe }) => subscribe()).catch(() => undefined);
       return () => listeners.delete(listener);
     },
-    close() {
-      isClosed = true;
-      void connection?.then(({ close }) => close()).catch(() => undefined);
-    },
+    close: () => void connection?.then(({ close }) => close()).catch(() => undefined),
   };
 }
 
@@ -387,11 +386,7 @@ function parseAnswer(body: Buffer, addressPrefix: string | undefined): unknown {
  *
  * @throws ChainError ANSWER_MALFORMED (retryable) when a call has no answer, or one of the wrong type.
  */
-function answersTo(
-  payload: JsonRpcPayload | JsonRpcPayload[],
-  answer: unknown,
-  mask: (text: string) => string,
-): (JsonRpcResult | JsonRpcError)[] {
+function answersTo(payload: Request, answer: unknown, mask: (text: string) => string): Answer[] {
   const answers = (Array.isArray(answer) ? answer : [answer]).filter(isObject);
   return [payload].flat().map(({ id, method }) => {
     const found = answers.find((one) => one.id === id) ?? answers.find((one) => one.id === null && one.error);

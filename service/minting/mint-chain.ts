@@ -85,7 +85,10 @@ export class MintChain {
     return transactionCountOf(this.client, wallet, at);
   }
 
-  /** Judges the given transactions of a mint. Receipts that the node does not have are left out. */
+  /**
+   * Judges the given transactions of a mint. Receipts that the node does not have are left out, and those
+   * that some nodes give before a transaction is in a block.
+   */
   async verdictOn({ issuance }: Mint, transactions: readonly SignedMint[]): Promise<Verdict> {
     const receipts = await Promise.all(
       transactions.map(
@@ -94,7 +97,7 @@ export class MintChain {
       ),
     );
     return judgeReceipts(
-      receipts.filter((receipt) => receipt !== null),
+      receipts.flatMap((receipt) => (receipt?.blockNumber ? [receipt] : [])),
       this.registry,
       issuance.tokenId,
     );

@@ -388,7 +388,6 @@ const GROWTH = 1.5;
 export function createBlockAlarm(time: Time, client: Chain, { shortest, longest }: Pauses) {
   const sleeper = createWakeableSleep(time);
   let pauseMs = shortest;
-  const unsubscribe = client.subscribe(sleeper.wake);
   return {
     /**
      * Resolves when the node has reported a block since the last call, when the pause is over, or when the
@@ -405,6 +404,6 @@ export function createBlockAlarm(time: Time, client: Chain, { shortest, longest 
     quicken: () => void (pauseMs = shortest),
     /** Ends the pause, or the next one. */
     wake: sleeper.wake,
-    stop: () => unsubscribe(),
+    stop: client.subscribe(sleeper.wake),
   };
 }

@@ -128,6 +128,15 @@ describe('a registry admin command, when calls fail', () => {
       expect(left).to.be.below(0);
     });
 
+    it('waits for the block while the node gives a receipt of a transaction that is not mined', async () => {
+      let left = 2;
+      const pending = { result: { blockHash: null, blockNumber: null, status: null, logs: [] } };
+      proxy.answer((method) => (method === 'eth_getTransactionReceipt' && left-- > 0 ? pending : 'none'));
+      const { code, stdout, stderr } = await run(['pause']);
+      expect(code, stderr).to.equal(0);
+      expect(stdout).to.contain(`block ${await local.client.getBlockNumber()}`);
+    });
+
     it('reports a revert when another admin was faster', async () => {
       const other = registry.connect(await local.client.getSigner(1));
       beforeSubmission(async () => (await other.pause('0x')).wait());

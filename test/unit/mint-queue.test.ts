@@ -5,7 +5,8 @@ import { makeError } from 'ethers';
 import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { broadcast } from '../../service/chain/transactions';
 import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
-import { judgeReceipts, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
+import type { Mint, SignedMint } from '../../service/minting/mint';
+import { judgeReceipts, MintChain, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
 import { BroadcastWidth } from '../../service/minting/queue-parts';
 
@@ -263,6 +264,17 @@ describe('the decisions of the mint queue', () => {
           state: 'no token',
         });
       expect(judgeReceipts([], registry, tokenId)).to.deep.equal({ state: 'none' });
+    });
+
+    it('is "none" while the node gives a receipt of a transaction that is not mined', async () => {
+      const pending = { ...receipt({ logs: [] }), status: null, blockHash: null, blockNumber: null };
+      const chain = new MintChain(
+        chainOf(async () => pending),
+        registry,
+        () => Promise.resolve(0),
+      );
+      const [mint, transaction] = [{ issuance: { tokenId } } as Mint, { hash: '0x01' } as SignedMint];
+      expect(await chain.verdictOn(mint, [transaction])).to.deep.equal({ state: 'none' });
     });
   });
 

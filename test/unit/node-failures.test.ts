@@ -126,7 +126,7 @@ describe('a failure of a node, as everybody may read it', () => {
     const masked = failureOf(ours, (text) => text.replace(KEY, '[secret]'));
     expect(masked).to.include({ code: 'BLOCK_MISSING', reason: 'no block at [secret]' });
     expect(masked.remedy).to.contain('RPC_URL');
-    const own = new ChainError('HISTORY_MISSING', 'none', { remedy: 'Set it.' });
+    const own = new ChainError('LOGS_PRUNED', 'none', { remedy: 'Set it.' });
     expect(failureOf(own, asIs).remedy).to.equal('Set it.');
   });
 });

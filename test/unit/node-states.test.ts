@@ -294,4 +294,17 @@ describe('a node that is left alone', () => {
       nodes[0]!.absence = undefined;
       expect(await asking).to.deep.equal(['node-1', 'node-2']);
     }));
+
+  it('ends the question for the others when the nodes are closed', () =>
+    withStates(3, async (held) => {
+      const { nodes, usable, states, time } = held;
+      await fail(held, nodes[0]);
+      await time.sleep(600);
+      await fail(held, nodes[1]);
+      let isAnswered = false;
+      void usable().then(() => (isAnswered = true));
+      states.close();
+      await time.sleep(60_000);
+      expect(isAnswered).to.equal(true);
+    }));
 });
