@@ -36,7 +36,7 @@ const LONGEST_ANSWER_MS = 20;
 /**
  * Longer than a busy machine takes to answer: an attempt that timed out may arrive after later events.
  */
-const TIMEOUT_MS = 2_000;
+const TIMEOUT_MS = 60_000;
 /** Events of a token that are claimed, and settled, together. */
 const CLAIMED_TOGETHER = 32;
 /**

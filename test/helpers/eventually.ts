@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemTime } from '../../service/base/time';
 
 /** Questions end after this time, which only a failure reaches. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 240_000;
 
 /** The pause after a question, as a part of the time that has passed: each question takes processor time. */
 const PAUSE = 0.1;
