@@ -18,7 +18,7 @@ interface Due {
 }
 
 /** Longer than any real work takes: after this time, an end was forgotten. */
-const HANGS_AFTER_MS = 60_000;
+const HANGS_AFTER_MS = 240_000;
 /** How long to wait for work that is not marked, before the next look. */
 const IDLE_MS = 5;
 /** The turns of the event loop without new work after which the work has ended. */
