@@ -140,8 +140,12 @@ export const XDC_ADDRESSES = altering(ALL, (_, value) =>
   typeof value === 'string' && /^0x[\da-f]{40}$/i.test(value) ? value.replace('0x', 'xdc') : value,
 );
 
+/** Fields of data, which may be as short as a quantity. A header's `nonce` is data of eight bytes. */
+const DATA = ['input', 'data', 'extraData', 'nonce'];
+
+/** Writes quantities with a leading zero. */
 export const LEADING_ZEROS = altering(ALL, (key, value) =>
-  typeof value === 'string' && key !== 'input' && /^0x[\da-f]{1,16}$/.test(value)
+  typeof value === 'string' && !DATA.includes(key) && /^0x[\da-f]{1,16}$/.test(value)
     ? value.replace('0x', '0x0')
     : value,
 );
