@@ -128,6 +128,11 @@ function altering(methods: RegExp, change: (key: string, value: unknown) => unkn
 export const without = (methods: RegExp, ...left: string[]): Answerer =>
   altering(methods, (key, value) => (left.includes(key) ? undefined : value));
 
+/** Gives no log that is marked as removed. */
+export const WITHOUT_REMOVED = altering(/^eth_getLogs$/, (key, value) =>
+  key === 'result' ? (value as { removed?: boolean }[]).filter(({ removed }) => removed !== true) : value,
+);
+
 /** Gives the headers this bloom. */
 export const withBloom = (bloom: string): Answerer =>
   altering(HEADERS, (key, value) => (key === 'logsBloom' ? bloom : value));
