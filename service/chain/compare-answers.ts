@@ -78,6 +78,8 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_TRANSACTION:
     case 'eth_getTransactionByBlockHashAndIndex':
       return [fields.hash, fields.from].map(lower).join(' ');
+    case 'eth_getTransactionCount':
+      return String(Number(value));
     default:
       return lower(value);
   }
@@ -90,9 +92,10 @@ function hashesOf(transactions: unknown): unknown {
 }
 
 function receiptText(receipt: Record<string, unknown>, method: string): string {
-  const fields = ['transactionHash', 'blockHash', 'blockNumber', 'status', 'gasUsed'];
+  const { transactionHash, blockHash, blockNumber, status, gasUsed } = receipt;
+  const quantities = [blockNumber, status, gasUsed].map((quantity) => Number(quantity ?? NaN));
   const logs = logsOfReceipt(receipt, receipt as unknown as TransactionInBlock, method);
-  return [...fields.map((name) => lower(receipt[name])), logsText(logs)].join(' ');
+  return [lower([transactionHash, blockHash]), ...quantities, logsText(logs)].join(' ');
 }
 
 /** The logs in chain order. Their indexes are left out: some nodes count within the transaction. */

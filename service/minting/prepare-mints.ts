@@ -1,3 +1,4 @@
+import { highestGasPrice } from '../chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../chain/node-errors';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError, SignerError } from '../base/errors';
@@ -88,22 +89,32 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
 
   /**
    * Sends the same bytes again while their nonce is unused: a mint that is refused for days must not be
-   * signed at every attempt. Once the nonce is used at depth, the mint is signed under a new one.
+   * signed at every attempt. It is signed anew once the nonce is used at depth, and when the wallet could not
+   * pay and fees are less than half of what it offers: the wallet may be able to pay now.
    */
   async function sendRefusedAgain(mint: Mint): Promise<void> {
     const pending = lastPending(mint, wallet.address, time);
     if (pending === undefined) return;
     states.defer(mint, timing.patienceMs);
     const { nonce } = pending;
+    const areFeesLower = mint.isUnfunded && (await haveFeesHalved(pending));
     if ((await chain.count(wallet.address, 'latest')) > nonce) {
       const finalBlock = await chain.finalBlock();
       if (finalBlock < 0 || (await chain.count(wallet.address, finalBlock)) <= nonce) return;
-      mint.refusal = undefined;
-      mint.isUnfunded = false;
-    } else if (states.holderOf(nonce) === 'nobody') {
+    } else if (states.holderOf(nonce) !== 'nobody') {
+      return;
+    } else if (areFeesLower) {
+      nonces.free(nonce);
+    } else {
       nonces.take(nonce);
-      states.ready(pending);
+      return states.ready(pending);
     }
+    mint.refusal = undefined;
+    mint.isUnfunded = false;
+  }
+
+  async function haveFeesHalved({ newest: { fees } }: PendingTransaction): Promise<boolean> {
+    return highestGasPrice(await terms.fees()) * 2n < highestGasPrice(fees);
   }
 
   /** The gas limits of the mints that can be sent now. The others are deferred or given up. */

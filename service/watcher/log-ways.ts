@@ -140,8 +140,10 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound
   for (;;) {
     const way = cheapestWay(limits, wanted);
     const isSingle = first.number === last.number && way !== 'receipts';
-    // By addresses, the header shows a log that is left out only while the escrows are few.
-    const isChecked = way === 'topics' || wanted.escrows.few(last.number, FEW_ESCROWS) !== undefined;
+    // By addresses, the header shows a log that is left out only while the escrows are few. The header of
+    // another node shows nothing: one node alone must not decide how the others are asked.
+    const isChecked =
+      wanted.isOfThisNode && (way === 'topics' || wanted.escrows.few(last.number, FEW_ESCROWS) !== undefined);
     const byHash = isSingle && wanted.byHash && (await mayAskByHash(node, limits, last, isChecked));
     try {
       const logs = await WAYS[way]({ ...wanted, node, limits, byHash });

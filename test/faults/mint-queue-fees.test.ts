@@ -170,6 +170,21 @@ describe('the mint queue: fees and funds', () => {
     });
   });
 
+  it('waits for funds no longer once fees have fallen to what the wallet can pay', async () => {
+    const answerer = first(SEND, 1, () => 'drop request');
+    await withinTime({ answerer, network: SLOW }, async (queue) => {
+      await raiseBaseFee(RAISED);
+      await setBalance(`0x${(GWEI * 100_000_000n).toString(16)}`);
+      const mint = queue.mint();
+      await time.until('it was sent some times', () => queue.logged(WAITS) >= 2);
+      await raiseBaseFee(GWEI);
+      const hash = await time.settled(mint);
+      const [dear, cheap, ...others] = queue.journal.transactions;
+      expect(others).to.deep.equal([]);
+      expect(cheap).to.include({ hash, nonce: dear?.nonce });
+    });
+  });
+
   for (const words of ['nonce too high', 'replacement transaction underpriced', 'transaction underpriced'])
     it(`waits for funds when another node took the mint and this one says "${words}"`, async () => {
       const refusals = [words, 'insufficient funds for gas * price + value'];

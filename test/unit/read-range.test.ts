@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { keccak256, toBeHex, toQuantity, ZeroAddress, zeroPadValue } from 'ethers';
 import type { Chain } from '../../service/chain/chain';
+import { connectSeveral } from '../../service/chain/connect-nodes';
 import { existingBlock } from '../../service/chain/read-chain';
 import {
   escrowInterface,
@@ -11,8 +12,8 @@ import { prunedBefore } from '../../service/watcher/follow-chain';
 import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { readLogs, type LogsWanted } from '../../service/watcher/log-ways';
 import { readRange } from '../../service/watcher/read-range';
-import { chainOf } from '../helpers/chain/fake-nodes';
-import type { VirtualTime } from '../helpers/virtual-time';
+import { AMOY, chainOf } from '../helpers/chain/fake-nodes';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const CONTRACTS = {
   registry: `0x${'11'.repeat(20)}`,
@@ -89,6 +90,8 @@ function nodeOf(logs: readonly Log[], lie: Lie = () => undefined): Chain {
     const [first] = params;
     const number = method === 'eth_getBlockByHash' ? Number(first) - 1 : Number(first);
     switch (method) {
+      case 'eth_chainId':
+        return toQuantity(AMOY.chainId);
       case 'eth_blockNumber':
         return toQuantity(HEAD);
       case 'eth_getBlockByNumber':
@@ -213,6 +216,48 @@ describe('reading a block by its receipts', () => {
     const { way, logs } = await readLogs(client, wanted);
     expect([way, logs.length]).to.deep.equal(['receipts', 1]);
   });
+});
+
+describe('reading a block from several nodes', () => {
+  const logs = [nominationIn(NOMINATION, 7)];
+  const byHash = (method: string, [filter]: readonly unknown[]): boolean =>
+    method === 'eth_getLogs' && (filter as Filter).blockHash !== undefined;
+  const silent: Lie = (method, params) => (byHash(method, params) ? [] : undefined);
+  const honest: Lie = () => undefined;
+  /** The header of a liar says that the block has no logs. */
+  const denying: Lie = (method, params) => {
+    if (method === 'eth_getLogs') return [];
+    if (method !== 'eth_getBlockByNumber') return undefined;
+    const number = Number(params[0]);
+    return {
+      number: toQuantity(number),
+      hash: hashOf(number),
+      parentHash: hashOf(number - 1),
+      timestamp: toQuantity(number),
+      logsBloom: '0x01',
+    };
+  };
+
+  for (const [nodes, lies] of [
+    ['one of two gives none for the hash of a block', [honest, silent]],
+    ['two give none for a hash, and the header of the third one denies it', [denying, silent, silent]],
+  ] satisfies [string, Lie[]][])
+    it(`finds its event if ${nodes}`, async () => {
+      const time = new VirtualTime();
+      const chains = lies.map((lie) => nodeOf(logs, lie));
+      const { client } = connectSeveral(
+        chains.map(({ learned, ...chain }, index) => ({
+          ...chain,
+          learned,
+          time,
+          name: `http://node-${index}`,
+        })),
+        AMOY,
+        time,
+      );
+      expect(await time.settled(typesIn(client, NOMINATION, NOMINATION))).to.deep.equal(['nomination']);
+      client.close();
+    });
 });
 
 describe('a block that a node does not have', () => {

@@ -181,3 +181,39 @@ describe('several questions to several nodes', () => {
       client.close();
     }));
 });
+
+describe('the answers of several nodes', () => {
+  const receipt = (number: string, gas: string, status: string): unknown => ({
+    transactionHash: '0x01',
+    blockHash: '0x02',
+    blockNumber: number,
+    gasUsed: gas,
+    status,
+    logs: [],
+  });
+  for (const { about, method, params, one, other } of [
+    {
+      about: 'receipts',
+      method: 'eth_getTransactionReceipt',
+      params: ['0x01'],
+      one: receipt('0x22', '0x5208', '0x1'),
+      other: receipt('0x022', '0x05208', '0x01'),
+    },
+    {
+      about: 'counts of transactions',
+      method: 'eth_getTransactionCount',
+      params: [`0x${'ab'.repeat(20)}`, '0x10'],
+      one: '0x5',
+      other: '0x05',
+    },
+  ])
+    it(`are the same if their numbers are written differently: ${about}`, () =>
+      withFakeNodes(2, async (nodes, time) => {
+        const { client, checkChain } = connectSeveral(nodes, AMOY, time);
+        await checkChain();
+        nodes[0]!.send = () => Promise.resolve(one);
+        nodes[1]!.send = () => Promise.resolve(other);
+        expect(await client.send(method, params)).to.be.oneOf([one, other]);
+        client.close();
+      }));
+});

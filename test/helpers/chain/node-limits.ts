@@ -128,6 +128,11 @@ function altering(methods: RegExp, change: (key: string, value: unknown) => unkn
 export const without = (methods: RegExp, ...left: string[]): Answerer =>
   altering(methods, (key, value) => (left.includes(key) ? undefined : value));
 
+/** Gives no log that is marked as removed. */
+export const WITHOUT_REMOVED = altering(/^eth_getLogs$/, (key, value) =>
+  key === 'result' ? (value as { removed?: boolean }[]).filter(({ removed }) => removed !== true) : value,
+);
+
 /** Gives the headers this bloom. */
 export const withBloom = (bloom: string): Answerer =>
   altering(HEADERS, (key, value) => (key === 'logsBloom' ? bloom : value));
@@ -140,8 +145,12 @@ export const XDC_ADDRESSES = altering(ALL, (_, value) =>
   typeof value === 'string' && /^0x[\da-f]{40}$/i.test(value) ? value.replace('0x', 'xdc') : value,
 );
 
+/** Fields of data, which may be as short as a quantity. A header's `nonce` is data of eight bytes. */
+const DATA = ['input', 'data', 'extraData', 'nonce'];
+
+/** Writes quantities with a leading zero. */
 export const LEADING_ZEROS = altering(ALL, (key, value) =>
-  typeof value === 'string' && key !== 'input' && /^0x[\da-f]{1,16}$/.test(value)
+  typeof value === 'string' && !DATA.includes(key) && /^0x[\da-f]{1,16}$/.test(value)
     ? value.replace('0x', '0x0')
     : value,
 );

@@ -20,6 +20,7 @@ import {
   withBloom,
   withBlockReceipts,
   without,
+  WITHOUT_REMOVED,
   type Refusal,
   type RpcError,
 } from './node-limits';
@@ -135,7 +136,9 @@ export const NODE_PROFILES: Record<string, NodeProfile> = {
       body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"batch limit 1 exceeded"}}',
     }),
   'refuses batches with status 403': () => refusingBatches({ status: 403, body: 'no batches' }),
-  'gives logs without "removed" and "blockTimestamp"': () => without(WITH_LOGS, 'removed', 'blockTimestamp'),
+  // A node that cannot mark a log as removed gives none that is.
+  'gives logs without "removed" and "blockTimestamp"': () =>
+    both(without(WITH_LOGS, 'removed', 'blockTimestamp'), WITHOUT_REMOVED),
   'gives headers without "logsBloom"': () => without(HEADERS, 'logsBloom'),
   'gives headers whose "logsBloom" is all zeroes': () => withBloom(BLOOMS.zeroes),
   'gives headers whose "logsBloom" is empty': () => withBloom(BLOOMS.empty),
