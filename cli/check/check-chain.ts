@@ -1,7 +1,7 @@
 import { hexlify, randomBytes } from 'ethers';
 import pMap from 'p-map';
 import { systemTime } from '../../service/base/time';
-import { ChainError, cut } from '../../service/base/errors';
+import { cut } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { type Network } from '../../service/chain/networks';
 import { classifyRefusal, isNotImplemented, nodeErrorOf } from '../../service/chain/node-errors';
@@ -27,6 +27,7 @@ import { ROLES } from '../registry-admin/roles';
 import { amount, readNetworkFees, refusePublishedKey } from '../transactions';
 import {
   ANSWER_WITHIN_MS,
+  catchUp,
   checkNode,
   found,
   ok,
@@ -173,9 +174,10 @@ const unknown = (subject: string): Finding => ({
 });
 
 async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Promise<Statements> {
-  const { client, network, issuing } = node;
+  const { client, network, issuing, pace, startBlocks } = node;
   const registry = await createRegistryFinder(client, address)();
   const { genesisBlock, contracts, origin } = registry;
+  const head = await headNumberOf(client);
   const isPaused = await TradeTrustTokenStandard__factory.connect(address, runnerOf(client)).paused();
   const flags =
     issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
@@ -189,6 +191,7 @@ async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Pro
         }
       : ok('is not paused'),
     ...(origin?.number === 0 ? [] : [withoutBlock0(registry)]),
+    ...(pace ? [catchUp(pace, { fromBlock: startBlocks.get(address) ?? genesisBlock, head })] : []),
     ...(await checkHistory(address, node, registry)),
   ];
 }
@@ -216,9 +219,10 @@ async function checkHistory(
   { genesisBlock }: RegistryOnChain,
 ): Promise<Statements> {
   const range = { fromBlock: genesisBlock, toBlock: genesisBlock };
-  const [log] = await logsOf(bulkClient, { address: [address], ...range }).catch((thrown: unknown) => {
-    throw new ChainError('NODE_FAILED', `its first logs cannot be read: ${reasonOf(thrown)}`);
-  });
+  const logs = await logsOf(bulkClient, { address: [address], ...range }).catch(reasonOf);
+  if (typeof logs === 'string')
+    return [{ status: 'fault', statement: `its first logs cannot be read: ${logs}` }];
+  const [log] = logs;
   if (log === undefined)
     return [
       {

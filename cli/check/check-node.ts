@@ -34,6 +34,8 @@ export interface CheckedNode {
   url: string;
   /** With their checksums. */
   registries: string[];
+  /** The first block to be read of each registry; undefined: that of its creation. */
+  startBlocks: Map<string, number | undefined>;
   /** Of the registries. */
   confirmations: Confirmations[];
   /** The registry in which the wallet mints, if it does so through this node. */
@@ -52,6 +54,15 @@ export interface OpenNode extends CheckedNode {
   name: string;
   client: Chain;
   bulkClient: Chain;
+  /** Undefined until it is known. */
+  pace?: ReadingPace;
+}
+
+/** How the events are read from a node. */
+export interface ReadingPace {
+  callsPerBlock: number;
+  /** The time of the queries that were asked. */
+  msPerCall: number;
 }
 
 /** `usable`: the node, unless it does not answer or is of another chain. Nothing else is asked of it then. */
@@ -65,16 +76,18 @@ export async function checkNode(
   if (identity.some(({ status }) => status === 'fault'))
     return { findings: identity.map((one) => ({ ...one, remedy: one.remedy ?? ANOTHER_NODE })) };
   let logs: readonly ChainLog[] = [];
+  let pace: ReadingPace | undefined;
+  const take = (read: { logs: readonly ChainLog[]; pace: ReadingPace }): void => void ({ logs, pace } = read);
   const findings = [
     ...identity,
     ...(await found(subject, () => checkHead(client, network, now))),
     ...(await found(subject, () => checkTags(client, node))),
-    ...(await found(subject, () => checkRanges(node, (read) => void (logs = read)))),
+    ...(await found(subject, () => checkRanges(node, take))),
     ...(await found(subject, () => checkNumbering(client, logs))),
     ...(await found(subject, () => checkUnknownBlocks(bulkClient))),
     ...(await found(subject, () => checkBatches(bulkClient, url))),
   ];
-  return { findings, usable: node };
+  return { findings, usable: pace ? { ...node, pace } : node };
 }
 
 const ANOTHER_NODE = 'Make it answer, or set RPC_URL to another node.';
@@ -159,29 +172,32 @@ async function widestRange(
   client: Rpc,
   toBlock: number,
   filter: Pick<LogFilter, 'address' | 'topics'>,
-): Promise<{ blocks: number; isWhole: boolean; logs: ChainLog[]; refusal: unknown }> {
+): Promise<{ blocks: number; isWhole: boolean; logs: ChainLog[]; refusal: unknown; ms: number }> {
   let refusal: unknown;
+  let start = 0;
   for (const width of WIDTHS) {
     try {
+      start = performance.now();
       const logs = await logsOf(client, { ...filter, fromBlock: Math.max(0, toBlock - width + 1), toBlock });
-      return { blocks: Math.min(width, toBlock + 1), isWhole: width > toBlock, logs, refusal };
+      const ms = performance.now() - start;
+      return { blocks: Math.min(width, toBlock + 1), isWhole: width > toBlock, logs, refusal, ms };
     } catch (thrown) {
       refusal = thrown;
     }
   }
-  return { blocks: 0, isWhole: false, logs: [], refusal };
+  return { blocks: 0, isWhole: false, logs: [], refusal, ms: performance.now() - start };
 }
 
-/** `take` receives the newest logs of the registries. */
+/** `take` receives the newest logs of the registries, and how they will be read. */
 async function checkRanges(
   { bulkClient: client, registries, network }: OpenNode,
-  take: (logs: ChainLog[]) => void,
+  take: (read: { logs: ChainLog[]; pace: ReadingPace }) => void,
 ): Promise<Statements> {
   const address = registries.length > 0 ? [...registries] : [ZeroAddress];
   const toBlock = await headNumberOf(client);
   const own = await widestRange(client, toBlock, { address });
-  take(own.logs);
   if (own.blocks === 0) {
+    take({ logs: [], pace: { callsPerBlock: CALLS_OF_RECEIPTS, msPerCall: own.ms } });
     const remedy =
       'Events are read from the receipts of blocks, up to three calls a block. Histories of tokens and ' +
       'evidence cannot be read here: use another node (RPC_URL).';
@@ -192,26 +208,68 @@ async function checkRanges(
   const topics = await widestRange(client, toBlock, { topics: ESCROW_TOPICS });
   const many = Array.from({ length: MANY_ADDRESSES }, (_, at) => toBeHex(at + 1, 20));
   const escrows = topics.blocks < own.blocks ? await widestRange(client, toBlock, { address: many }) : own;
+  const byAddresses = Math.min(own.blocks, escrows.blocks);
+  const width = topics.blocks >= own.blocks ? topics.blocks : Math.max(topics.blocks, byAddresses);
+  const callsPerBlock = Math.min(CALLS_OF_RECEIPTS, CALLS_OF_A_RANGE / Math.max(1, width));
+  take({ logs: own.logs, pace: { callsPerBlock, msPerCall: Math.max(own.ms, topics.ms, escrows.ms) } });
   const remedy = `More are refused (${reasonOf(own.refusal)}): catching up takes more requests.`;
   return [
     own.refusal === undefined ? ok(statement) : { status: 'warning', statement, remedy },
-    wayOfReading(network, { own: own.blocks, topics: topics.blocks, escrows: escrows.blocks }),
+    wayOfReading(network, callsPerBlock, {
+      own: own.blocks,
+      topics: topics.blocks,
+      escrows: escrows.blocks,
+    }),
   ];
 }
 
 const MANY_ADDRESSES = 1_000;
 /** Two queries, each asked twice, and the headers of the first and the last block twice. */
 const [CALLS_OF_A_BLOCK, CALLS_OF_A_RANGE] = [4, 8];
+/** Header, hashes of the transactions, and their receipts. */
+const CALLS_OF_RECEIPTS = 3;
+/** The two queries of a range, or the headers of its ends, are asked at the same time. */
+const CALLS_AT_ONCE = 2;
+
+const inDigits = (number: number): string => Math.ceil(number).toLocaleString('en');
+
+/** How long a first start takes to read the blocks up to the newest. */
+export function catchUp(
+  { callsPerBlock, msPerCall }: ReadingPace,
+  { fromBlock, head }: { fromBlock: number; head: number },
+): Statements[number] {
+  const blocks = Math.max(0, head - fromBlock + 1);
+  const calls = blocks * callsPerBlock;
+  const perSecond = (CALLS_AT_ONCE * 1_000) / Math.max(1, msPerCall);
+  const lasts = durationOf(calls / perSecond);
+  return ok(
+    `a first start reads ${inDigits(blocks)} blocks, from block ${fromBlock} on: ` +
+      `about ${inDigits(calls)} calls, ${lasts} at ${perSecond.toPrecision(2)} calls ` +
+      'a second, as fast as this node answered here. A limit of the provider makes it longer',
+  );
+}
+
+/** The units of a duration, in seconds. */
+const UNITS: readonly [name: string, seconds: number][] = [
+  ['days', 86_400],
+  ['hours', 3_600],
+  ['minutes', 60],
+];
+
+function durationOf(seconds: number): string {
+  const [name, unit] = UNITS.find((one) => seconds >= 2 * one[1]) ?? ['seconds', 1];
+  return `${Math.max(1, Math.round(seconds / unit))} ${name}`;
+}
 
 /** How the events will be read, by the blocks that the node gives for each kind of query. */
 function wayOfReading(
   { blockTimeMs }: Network,
+  callsPerBlock: number,
   { own, topics, escrows }: Record<'own' | 'topics' | 'escrows', number>,
 ): Statements[number] {
-  const millions = Math.ceil(1_000_000 / Math.max(own === topics ? topics : Math.min(own, escrows), 1));
-  const catchUp = `${(millions * CALLS_OF_A_RANGE).toLocaleString('en')} calls for a million blocks`;
+  const forMany = `${inDigits(1_000_000 * callsPerBlock)} calls for a million blocks`;
   const perMinute = blockTimeMs > 0 ? Math.round((MINUTE_MS / blockTimeMs) * CALLS_OF_A_BLOCK) : undefined;
-  const cost = perMinute === undefined ? catchUp : `${catchUp}, and ${perMinute} a minute at the head`;
+  const cost = perMinute === undefined ? forMany : `${forMany}, and ${perMinute} a minute at the head`;
   if (topics >= own) return ok(`events are read by topic, for any number of tokens: ${cost}`);
   const without = topics === 0 ? 'no logs' : `logs of ${topics} blocks only`;
   if (escrows > 0) {

@@ -86,15 +86,23 @@ function nodesOf(config: Config): CheckedNode[] {
   const nodes = new Map<string, CheckedNode>();
   const nodeAt = (network: Config['network'], url: string): CheckedNode => {
     const key = `${network.chainId} ${url}`;
-    const node = nodes.get(key) ?? { network, url, registries: [], confirmations: [], issuing: undefined };
+    const node = nodes.get(key) ?? {
+      network,
+      url,
+      registries: [],
+      startBlocks: new Map(),
+      confirmations: [],
+      issuing: undefined,
+    };
     nodes.set(key, node);
     return node;
   };
   const own = config.rpcUrls.map((url) => nodeAt(config.network, url));
-  for (const { network, rpcUrls, address, confirmations } of config.registries)
+  for (const { network, rpcUrls, address, confirmations, startBlock } of config.registries)
     for (const url of rpcUrls) {
       const node = nodeAt(network, url);
       node.registries.push(address);
+      node.startBlocks.set(address, startBlock);
       node.confirmations.push(confirmations);
     }
   const { walletKey, tokenRegistryAddress: registryAddress } = config;

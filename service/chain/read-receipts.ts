@@ -3,7 +3,14 @@ import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import { isBlockAbsent, isThrottled } from './node-errors';
 import type { Rpc } from './node';
-import { parseLogs, textOf, transactionsOf, type ChainLog, type TransactionInBlock } from './read-chain';
+import {
+  logsOf,
+  parseLogs,
+  textOf,
+  transactionsOf,
+  type ChainLog,
+  type TransactionInBlock,
+} from './read-chain';
 import { malformed } from './transport';
 
 /** Names a transaction in a block. */
@@ -115,6 +122,15 @@ export async function blockReceiptsOf<T>(
     client.learned.blocksWithoutReceipts++;
     return null;
   }
+}
+
+/** Whether the node has the receipts of a block with logs, or these logs. */
+export async function hasReceipts(client: Rpc, blockHash: string): Promise<boolean> {
+  const [first = ''] = await transactionsOf(client, blockHash);
+  if ((await client.send('eth_getTransactionReceipt', [first])) !== null) return true;
+  // Nodes find by hash only the transactions of about the last year.
+  if (await blockReceiptsOf(client, blockHash, ({ length }) => length)) return true;
+  return (await logsOf(client, { blockHash })).length > 0;
 }
 
 /**

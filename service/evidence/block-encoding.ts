@@ -198,9 +198,9 @@ const ENCODE: Record<Field[1], (value: unknown) => Encoded> = {
     ]),
 };
 
-/** Nodes of XDC may write addresses with a prefix of their own. Null is the recipient of a deployment. */
+/** Null is the recipient of a deployment. */
 function bytesOf(value: unknown): string {
-  return value === null ? '0x' : hexlify(textOf(value).replace(/^xdc/, '0x'));
+  return value === null ? '0x' : hexlify(textOf(value));
 }
 
 function numberBytes(value: unknown): string {

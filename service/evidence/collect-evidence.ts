@@ -115,8 +115,10 @@ async function mintedState(
   tokenId: bigint,
   number: number,
 ): Promise<MintedState> {
-  const state = await readTokenState(client, registry.contracts, tokenId, number);
-  if (state.state !== 'not minted') return state;
+  // Before its registry, there is no contract that could answer.
+  const state =
+    number >= registry.genesisBlock && (await readTokenState(client, registry.contracts, tokenId, number));
+  if (state && state.state !== 'not minted') return state;
   const limit = 'Evidence goes up to the newest block that has the confirmations of the network.';
   throw new RequestError('TOKEN_NOT_MINTED', `The token was not minted by block ${number}. ${limit}`);
 }

@@ -2,10 +2,11 @@ import { ZeroHash } from 'ethers';
 import type { Time } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import { createWakeableSleep, pause, untilAborted } from '../base/waiting';
+import { Bloom } from '../chain/bloom';
 import type { FinalBlockReading } from '../chain/finality';
 import {
-  blockAt,
   blockIfThere,
+  blocksAt,
   existingBlock,
   headOf,
   logsOf,
@@ -13,7 +14,15 @@ import {
   type BlockSpan,
   type ChainBlock,
 } from '../chain/read-chain';
-import { isBlockAbsent, isThrottled, RangeTooWideError } from '../chain/node-errors';
+import {
+  isAnswer,
+  isBlockAbsent,
+  isDenied,
+  isRefusal,
+  isThrottled,
+  RangeTooWideError,
+} from '../chain/node-errors';
+import { hasReceipts } from '../chain/read-receipts';
 import type { Chain } from '../chain/chain';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
@@ -124,14 +133,20 @@ async function nextSighting(
   cursor: FeedCursor,
   isFirst: boolean,
 ): Promise<Sighting | undefined> {
-  const { client, readFinalBlock, span } = options;
+  const { client, escrows, readFinalBlock, span, signal } = options;
   const { nextBlock } = cursor;
   const head = await headOf(client);
   const headBlock = head.number;
   const finalBlock = await readFinalBlock(headBlock);
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
-  if (isFirst || toBlock < nextBlock) return compare(options, cursor, head, finalBlock);
+  if (isFirst || toBlock < nextBlock) {
+    const sighting = await compare(options, cursor, head, finalBlock);
+    const pruned =
+      isFirst && (await prunedBefore(client, escrows.contracts.registry, nextBlock, headBlock, signal));
+    if (pruned) throw pruned;
+    return sighting;
+  }
   return readUpTo(options, cursor, { head, finalBlock, toBlock }).catch(async (error: unknown) => {
     throw await whetherPruned(options, error, nextBlock, headBlock);
   });
@@ -203,6 +218,9 @@ async function readOrShrink(
 /** Codes of answers that contradict each other. */
 const CONTRADICTIONS = ['BLOCK_CHANGED', 'ANSWERS_DIFFER'];
 
+/** Codes of what a node lacks. */
+const MISSING = ['BLOCK_MISSING', 'RECEIPT_MISSING'];
+
 /** A node that is behind lacks fewer blocks than this. */
 const OLD_BLOCKS = 128;
 
@@ -217,7 +235,7 @@ async function whetherPruned(
   block: number,
   headBlock: number,
 ): Promise<unknown> {
-  if (!isBlockAbsent(error) && codeOf(error) !== 'BLOCK_MISSING') return error;
+  if (!isBlockAbsent(error) && !MISSING.includes(codeOf(error) ?? '')) return error;
   return (await prunedBefore(client, contracts.registry, block, headBlock, signal)) ?? error;
 }
 
@@ -252,15 +270,34 @@ export async function prunedBefore(
   return new ChainError('LOGS_PRUNED', message, { remedy });
 }
 
+/** Blocks in which one with logs is looked for. */
+const PROBED_BLOCKS = 8;
+
+/**
+ * Whether the node has the logs of a block. Some nodes answer with no logs where they have removed them: then
+ * the receipts tell, of the first block from there on whose header says that it has logs.
+ */
 async function hasLogs(client: Chain, address: string, block: number): Promise<boolean> {
+  const showsLogs = (header: ChainBlock | undefined): header is ChainBlock =>
+    header?.isEmpty === false && new Bloom(header).isGiven;
+  let shown: ChainBlock | undefined;
   try {
-    if ((await blockAt(client, block)) === undefined) return false;
-    await logsOf(client, { address: [address], fromBlock: block, toBlock: block });
-    return true;
+    const numbers = Array.from({ length: PROBED_BLOCKS }, (_, at) => block + at);
+    const headers = await blocksAt(client, numbers);
+    if (headers[0] === undefined) return false;
+    if (!showsLogs(headers[0]))
+      await logsOf(client, { address: [address], fromBlock: block, toBlock: block }).catch(unlessRefused);
+    shown = headers.find(showsLogs);
+    return shown === undefined || (await hasReceipts(client, shown.hash));
   } catch (error) {
-    if (isBlockAbsent(error)) return false;
+    if (isBlockAbsent(error) || (shown !== undefined && isAnswer(error))) return false;
     throw error;
   }
+}
+
+/** A node that gives no logs at all is read by receipts. */
+function unlessRefused(error: unknown): void {
+  if (isBlockAbsent(error) || !(isRefusal(error) || isDenied(error))) throw error;
 }
 
 /** Whether the first unread block is a child of the last block read. */

@@ -31,7 +31,8 @@ export class KnownEscrows {
   #reading: Promise<void> | undefined;
 
   readonly contracts: RegistryContracts;
-  readonly #genesisBlock: number;
+  /** The registry was created in it. */
+  readonly genesisBlock: number;
 
   /** @param finalityDepth blocks that a reorganisation may take back. */
   constructor(
@@ -39,16 +40,21 @@ export class KnownEscrows {
     private readonly finalityDepth: number,
   ) {
     this.contracts = contracts;
-    this.#genesisBlock = genesisBlock;
+    this.genesisBlock = genesisBlock;
     this.#nextBlock = genesisBlock;
   }
 
-  /** The logs by which mints and burns are known: of the factory, and of the registry. */
-  get filters(): Pick<LogFilter, 'address' | 'topics' | 'otherTopics'>[] {
+  /**
+   * The logs by which mints and burns are known: of the factory, and of the registry. In its first block, a
+   * registry grants roles.
+   */
+  filters(block: number): Pick<LogFilter, 'address' | 'topics' | 'otherTopics'>[] {
     const { registry, titleEscrowFactory } = this.contracts;
     const created = factoryInterface.getEvent('TitleEscrowCreated').topicHash;
     const transfer = registryInterface.getEvent('Transfer').topicHash;
+    const granted = registryInterface.getEvent('RoleGranted').topicHash;
     return [
+      ...(block === this.genesisBlock ? [{ address: [registry], topics: [granted] }] : []),
       { address: [titleEscrowFactory], topics: [created], otherTopics: [null, zeroPadValue(registry, 32)] },
       { address: [registry], topics: [transfer], otherTopics: [null, zeroPadValue(BURN_ADDRESS, 32)] },
     ];
@@ -116,7 +122,7 @@ export class KnownEscrows {
 
   /** The blocks after this one are no longer on the chain: their burns did not happen. */
   rewindTo(block: number): void {
-    this.#nextBlock = Math.min(this.#nextBlock, Math.max(block + 1, this.#genesisBlock));
+    this.#nextBlock = Math.min(this.#nextBlock, Math.max(block + 1, this.genesisBlock));
     for (const life of this.#lives.values())
       if (life.burnedAt !== undefined && life.burnedAt > block) life.burnedAt = undefined;
   }

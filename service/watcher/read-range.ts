@@ -124,11 +124,20 @@ async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: numb
   const read = async (from: number, to: number): Promise<DecodedLog[]> => {
     const [first, last] = await Promise.all([existingBlock(client, from), existingBlock(client, to)]);
     return client.agree(blocksIn(first, last), async (node) => {
-      const found = genuineOf(await readOwnLogs(node, escrows.filters, { first, last }), escrows.contracts);
+      const logs = await readOwnLogs(node, escrows.filters(from), { first, last });
+      // Some nodes answer with no logs where they have removed them.
+      if (from === escrows.genesisBlock && !logs.some(({ blockNumber }) => blockNumber === from))
+        throw firstLogMissing(from);
+      const found = genuineOf(logs, escrows.contracts);
       return { found, ...inWords(found) };
     });
   };
   await escrows.learnBefore(block, NEAR_HEAD, read);
+}
+
+function firstLogMissing(block: number): ChainError {
+  const message = `The node gives no logs of the registry in block ${block}, in which it was created.`;
+  return new ChainError('LOGS_REFUSED', message, { retryable: true });
 }
 
 function inWords(logs: readonly DecodedLog[]): Pick<Reading<unknown>, 'content' | 'inShort'> {

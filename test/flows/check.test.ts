@@ -3,8 +3,10 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, Wallet } from 'ethers';
+import { catchUp } from '../../cli/check/check-node';
 import { freePort } from '../../devnet/place';
 import { systemTime } from '../../service/base/time';
+import { pause } from '../../service/base/waiting';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import {
@@ -22,6 +24,9 @@ import { serve, type TestServer } from '../helpers/http-server';
 import { seededRandom } from '../helpers/seeded-random';
 import { startService } from '../helpers/processes/running-service';
 import { askTdocInProcess, tdocInProcess } from '../helpers/processes/tdoc-in-process';
+
+/** The time of an answer. */
+const SLOW_MS = 200;
 
 const POOR = Wallet.createRandom();
 
@@ -105,6 +110,7 @@ describe('npx tdoc check', () => {
       /node .*answers batches/,
       /registry 0x.*created in block \d+/,
       /registry 0x.*is not paused/,
+      /registry 0x.*a first start reads \d+ blocks, from block \d+ on: about \d+ calls, \d+ \w+ at/,
       /registry 0x.*the logs and receipts of its first block can be read/,
       /wallet 0x.*enough for \d+ mints/,
       /wallet 0x.*none of which waits/,
@@ -271,6 +277,31 @@ describe('npx tdoc check', () => {
     });
   }
 
+  it('says how many blocks and calls a catch-up takes, and how long at the rate of the answers', async () => {
+    const range = { fromBlock: 1, head: 12_400_000 };
+    expect(catchUp({ callsPerBlock: 8 / 2_000, msPerCall: 150 }, range).statement).to.match(
+      /^a first start reads 12,400,000 blocks, from block 1 on: about 49,600 calls, 62 minutes at 13 calls a/,
+    );
+    await local.client.send('hardhat_mine', ['0x20']);
+    const head = await local.client.getBlockNumber();
+    node.answer(async (method, _params, forward) => {
+      if (method === 'eth_getLogs') await pause(systemTime, SLOW_MS);
+      return forward();
+    });
+    const text = await expectChecked(0, {}, { START_BLOCK: String(head - 19) });
+    const [, perSecond] = /reads 20 blocks, .* at ([\d.]+) calls a second/.exec(text) ?? [];
+    expect(Number(perSecond)).to.be.within(0.001, 2_000 / SLOW_MS);
+    node.answer(NODE_PROFILES['has no eth_getLogs']?.(parts()) ?? THROUGH);
+    const more = await expectChecked(
+      1,
+      { node: 'warning', registry: 'fault' },
+      { START_BLOCK: String(head - 19) },
+    );
+    expect(more).to.contain('reads 20 blocks').and.to.contain('about 60 calls');
+  });
+
+  const parts = () => ({ random: seededRandom(1), time: systemTime, ask: asking(local.node.url) });
+
   /** The table of profiles in test/helpers/chain/node-profiles.ts has more, with which the service reads. */
   for (const [what, profile, words, expected] of [
     [
@@ -295,8 +326,7 @@ describe('npx tdoc check', () => {
     it(`says how events are read from a node that ${what}`, async () => {
       await local.client.send('hardhat_mine', ['0x20']);
       expect(await expectChecked(0, {})).to.contain('events are read by topic, for any number of tokens');
-      const parts = { random: seededRandom(1), time: systemTime, ask: asking(local.node.url) };
-      node.answer(NODE_PROFILES[profile]?.(parts) ?? THROUGH);
+      node.answer(NODE_PROFILES[profile]?.(parts()) ?? THROUGH);
       const text = await expectChecked('registry' in expected ? 1 : 0, expected);
       expect(text).to.contain(words);
     });

@@ -1,10 +1,11 @@
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { parseEther } from 'ethers';
+import { parseEther, toQuantity } from 'ethers';
 import { makeDidKey, makeSigningKey } from '../../cli/keys/make-keys';
 import { systemTime } from '../../service/base/time';
 import { networkOfChain } from '../../service/chain/networks';
 import { connectNode } from '../../service/chain/chain';
+import { check } from '../../service/evidence/evidence';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { startRpcProxy, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { startSocketFront } from '../helpers/chain/socket-front';
@@ -23,7 +24,7 @@ const withPrefix = (answer: RpcAnswer): RpcAnswer =>
   JSON.parse(JSON.stringify(answer).replace(/"0x(?=[0-9a-f]{40}")/gi, '"xdc')) as RpcAnswer;
 
 describe('a node of XDC that begins addresses with xdc', () => {
-  it('serves a mint, its webhooks, the state of its token, and tdoc', async () => {
+  it('serves a mint, its webhooks, the state and the evidence of its token, and tdoc', async () => {
     await using network = await startStandInNetwork('xdc');
     await network.fund(parseEther('1'));
     await network.deploy();
@@ -63,6 +64,16 @@ describe('a node of XDC that begins addresses with xdc', () => {
     const answer = await fetch(`${service.url}/tokens/${tokenId}`, { headers });
     const { state } = (await answer.json()) as { state: object };
     expect(state).to.include({ beneficiary: address, holder: address });
+    const askEvidence = () => fetch(`${service.url}/tokens/${tokenId}/evidence`, { headers });
+    // The registry itself is newer than the newest final block.
+    expect((await askEvidence()).status).to.equal(404);
+    await network.chain.send('hardhat_mine', [toQuantity(networkOfChain(50).confirmations)]);
+    const evidence = await askEvidence();
+    expect(evidence.status).to.equal(200);
+    const { report } = await check(await evidence.json());
+    expect(report.operations.map(({ operation, isProven }) => [operation, isProven])).to.deep.equal([
+      ['mint', true],
+    ]);
     const { code, stdout } = await askTdocInProcess(['token', tokenId, '--json'], settings);
     expect(code, stdout).to.equal(0);
     expect(stdout)

@@ -6,6 +6,7 @@ import { existingBlock } from '../../service/chain/read-chain';
 import {
   escrowInterface,
   factoryInterface,
+  registryInterface,
   titleEscrowAddress,
 } from '../../service/registry/registry-contracts';
 import { prunedBefore } from '../../service/watcher/follow-chain';
@@ -133,7 +134,8 @@ const needsAddress: Lie = (method, [filter]) =>
   method === 'eth_getLogs' && (filter as Filter).address === undefined
     ? refusal('specify an address')
     : undefined;
-const mints = Array.from({ length: TOKENS }, (_, tokenId) => mintIn(MINTS, tokenId));
+const created = logIn(1, CONTRACTS.registry, 0, [registryInterface.getEvent('RoleGranted').topicHash]);
+const mints = [created, ...Array.from({ length: TOKENS }, (_, tokenId) => mintIn(MINTS, tokenId))];
 
 /** The types of the events of blocks that are read one by one. No mint is known before. */
 async function typesIn(client: Chain, first: number, last: number): Promise<string[]> {
@@ -185,14 +187,16 @@ describe('reading blocks from a node that gives logs only with an address', () =
     expect(await typesIn(client, 196, HEAD)).to.deep.equal(['nomination']);
   });
 
-  it('reads by receipts if it has removed the blocks of the mints', async () => {
-    const pruned: Lie = (method, [filter]) =>
-      method === 'eth_getLogs' && Number((filter as Filter).fromBlock ?? HEAD) < 150
-        ? refusal('pruned history unavailable', 4444)
-        : undefined;
-    const client = nodeOf(logs, both(needsAddress, pruned));
-    expect(await typesIn(client, 196, HEAD)).to.deep.equal(['nomination']);
-  });
+  for (const [how, answer] of [
+    ['says so', refusal('pruned history unavailable', 4444)],
+    ['answers with no logs', []],
+  ] as const)
+    it(`reads by receipts if it has removed the blocks of the mints, and ${how}`, async () => {
+      const pruned: Lie = (method, [filter]) =>
+        method === 'eth_getLogs' && Number((filter as Filter).fromBlock ?? HEAD) < 150 ? answer : undefined;
+      const client = nodeOf(logs, both(needsAddress, pruned));
+      expect(await typesIn(client, 196, HEAD)).to.deep.equal(['nomination']);
+    });
 });
 
 const asAnswer = (log: Log): object => ({ ...log, blockNumber: toQuantity(log.blockNumber) });
@@ -265,14 +269,29 @@ describe('a block that a node does not have', () => {
     (isAbsent: (block: number) => boolean): Lie =>
     (method, [block]) =>
       method === 'eth_getBlockByNumber' && isAbsent(Number(block)) ? null : undefined;
-  const prunedAt = async (isAbsent: (block: number) => boolean): Promise<string | undefined> => {
-    const client = nodeOf([], absentFrom(isAbsent));
+  const prunedAt = async (isAbsent: (block: number) => boolean): Promise<string | undefined> =>
+    prunedBy(nodeOf([], absentFrom(isAbsent)));
+  const prunedBy = async (client: Chain): Promise<string | undefined> => {
     const time = client.time as VirtualTime;
     return (await time.settled(prunedBefore(client, CONTRACTS.registry, 20, HEAD)))?.message;
   };
 
   it('was removed if it lacks all blocks up to a later one', async () =>
     expect(await prunedAt((block) => block < 150)).to.contain('no logs before block 150,'));
+
+  it('was removed if the header of the next block with logs says so, and its receipts are gone', async () => {
+    const mintsOfAll = Array.from({ length: 30 }, (_, at) => mintIn(25 + 6 * at, at));
+    const silentBefore =
+      (block: number): Lie =>
+      (method, [first]) => {
+        if (method === 'eth_getTransactionReceipt') return Number(first) - 1_000 < block ? null : undefined;
+        return method === 'eth_getLogs' && Number((first as Filter).blockHash ?? HEAD) - 1 < block
+          ? []
+          : undefined;
+      };
+    expect(await prunedBy(nodeOf(mintsOfAll, silentBefore(100)))).to.contain('no logs before block 98,');
+    expect(await prunedBy(nodeOf(mintsOfAll, silentBefore(20)))).to.equal(undefined);
+  });
 
   it('was not if another node behind the same URL has it', async () => {
     let asked = 0;

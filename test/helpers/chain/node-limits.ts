@@ -204,11 +204,17 @@ export const ABSENCES: Record<string, Absence> = {
     logs: { error: { code: -32_000, message: 'No receipt could be found for the From block 17.' } },
     receipts: NULL,
   },
+  'as Erigon does since 2025, which keeps the headers': {
+    blocks: undefined,
+    logs: { error: { code: -32_000, message: 'old data not available due to pruning: requested block 17' } },
+    receipts: NULL,
+  },
   'as reth does, which keeps the headers': {
     blocks: undefined,
     logs: { error: { code: -32_603, message: 'state at block #17 is pruned' } },
     receipts: NULL,
   },
+  'as Erigon and reth did, with no logs': { blocks: undefined, logs: { result: [] }, receipts: NULL },
 };
 
 /** Answers like a node that has the blocks from `oldest` on. */
