@@ -230,6 +230,7 @@ const [CALLS_OF_A_BLOCK, CALLS_OF_A_RANGE] = [4, 8];
 const CALLS_OF_RECEIPTS = 3;
 /** The two queries of a range, or the headers of its ends, are asked at the same time. */
 const CALLS_AT_ONCE = 2;
+const CALLS_OF_FREE_PLANS = 15;
 
 const inDigits = (number: number): string => Math.ceil(number).toLocaleString('en');
 
@@ -240,12 +241,12 @@ export function catchUp(
 ): Statements[number] {
   const blocks = Math.max(0, head - fromBlock + 1);
   const calls = blocks * callsPerBlock;
-  const perSecond = (CALLS_AT_ONCE * 1_000) / Math.max(1, msPerCall);
-  const lasts = durationOf(calls / perSecond);
+  const perSecond = Math.ceil((CALLS_AT_ONCE * 1_000) / Math.max(1, msPerCall));
+  const [lasts, often] = [perSecond, CALLS_OF_FREE_PLANS].map((rate) => durationOf(calls / rate));
   return ok(
-    `a first start reads ${inDigits(blocks)} blocks, from block ${fromBlock} on: ` +
-      `about ${inDigits(calls)} calls, ${lasts} at ${perSecond.toPrecision(2)} calls ` +
-      'a second, as fast as this node answered here. A limit of the provider makes it longer',
+    `a first start reads ${inDigits(blocks)} blocks, from block ${fromBlock} on: about ${inDigits(calls)} ` +
+      `calls. They take ${lasts} at ${inDigits(perSecond)} a second, as fast as this node answered here, ` +
+      `and ${often} at the ${CALLS_OF_FREE_PLANS} a second that free plans often allow`,
   );
 }
 
@@ -257,8 +258,8 @@ const UNITS: readonly [name: string, seconds: number][] = [
 ];
 
 function durationOf(seconds: number): string {
-  const [name, unit] = UNITS.find((one) => seconds >= 2 * one[1]) ?? ['seconds', 1];
-  return `${Math.max(1, Math.round(seconds / unit))} ${name}`;
+  const [name, unit] = UNITS.find((one) => seconds >= 2 * one[1]) ?? [];
+  return unit === undefined ? 'less than two minutes' : `${Math.round(seconds / unit)} ${name}`;
 }
 
 /** How the events will be read, by the blocks that the node gives for each kind of query. */

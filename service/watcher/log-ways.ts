@@ -152,9 +152,16 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound
       return { way, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      wanted.slowedBy?.(error.cause);
+      if (error.cause !== undefined) wanted.slowedBy?.(askedOtherwise(error.cause));
     }
   }
+}
+
+function askedOtherwise(cause: unknown): ChainError {
+  const message = `To a query for logs the node ${problemOf(cause)}. It is asked in another way.`;
+  const remedy =
+    'No event is lost. `npx tdoc check` says how events are read; another node (RPC_URL) may allow more.';
+  return new ChainError('NODE_FAILED', message, { retryable: true, remedy, cause });
 }
 
 /** The way that makes the fewest calls for these blocks, and those to come. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { keccak256, toBeHex, toQuantity, ZeroAddress, zeroPadValue } from 'ethers';
+import { messageOf } from '../../service/base/errors';
 import type { Chain } from '../../service/chain/chain';
 import { connectSeveral } from '../../service/chain/connect-nodes';
 import { existingBlock } from '../../service/chain/read-chain';
@@ -138,12 +139,17 @@ const created = logIn(1, CONTRACTS.registry, 0, [registryInterface.getEvent('Rol
 const mints = [created, ...Array.from({ length: TOKENS }, (_, tokenId) => mintIn(MINTS, tokenId))];
 
 /** The types of the events of blocks that are read one by one. No mint is known before. */
-async function typesIn(client: Chain, first: number, last: number): Promise<string[]> {
+async function typesIn(
+  client: Chain,
+  first: number,
+  last: number,
+  slowedBy: (error: unknown) => void = () => undefined,
+): Promise<string[]> {
   const escrows = new KnownEscrows({ contracts: CONTRACTS, genesisBlock: 1 }, 10);
   const types: string[] = [];
   for (let number = first; number <= last; number++) {
     const block = await existingBlock(client, number);
-    const { events } = await readRange({ client, escrows }, block, block, HEAD - number);
+    const { events } = await readRange({ client, escrows, slowedBy }, block, block, HEAD - number);
     types.push(...events.map(({ type }) => type));
   }
   return types;
@@ -156,8 +162,14 @@ describe('reading blocks from a node that gives logs only with an address', () =
     (method, params) =>
       lies.map((lie) => lie(method, params)).find((answer) => answer !== undefined);
 
-  it('finds a nomination of one of many escrows', async () =>
-    expect(await typesIn(nodeOf(logs, needsAddress), 196, HEAD)).to.deep.equal(['nomination']));
+  it('finds a nomination of one of many escrows, and says that it is asked in another way', async () => {
+    const said: string[] = [];
+    const slowedBy = (error: unknown): void => void said.push(messageOf(error));
+    expect(await typesIn(nodeOf(logs, needsAddress), 196, HEAD, slowedBy)).to.deep.equal(['nomination']);
+    expect(said[0]).to.equal(
+      'To a query for logs the node answers with an error: specify an address. It is asked in another way.',
+    );
+  });
 
   it('finds it too if the node knows no logs of a hash, and answers with none', async () => {
     const silent: Lie = (method, [filter]) =>
