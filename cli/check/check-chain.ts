@@ -16,8 +16,9 @@ import {
   withLeastTip,
   estimateFees,
 } from '../../service/chain/transactions';
-import { balanceOf, runnerOf, transactionCountOf } from '../../service/chain/read-state';
+import { balanceOf, codeAt, runnerOf, transactionCountOf } from '../../service/chain/read-state';
 import type { Settings } from '../../service/config/settings';
+import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
 import { openWallet } from '../../service/keys/wallet';
 import { costOfMint } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
@@ -177,10 +178,13 @@ async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Pro
   const registry = await createRegistryFinder(client, address)();
   const { genesisBlock, contracts, origin } = registry;
   const isPaused = await TradeTrustTokenStandard__factory.connect(address, runnerOf(client)).paused();
+  const code = await codeAt(client, contracts.titleEscrowImplementation);
+  const build = maskedCodeHash(code) === PUBLISHED_CODE.titleEscrow ? 'the published' : 'another';
   const flags =
     issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
   return [
     ok(`created in block ${genesisBlock}, with the title escrow factory ${contracts.titleEscrowFactory}`),
+    ok(`its title escrows are those of version 5, of ${build} build`),
     isPaused
       ? {
           status: 'fault',
