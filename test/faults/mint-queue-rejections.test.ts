@@ -4,7 +4,7 @@ import { newDeferred } from '../../service/base/waiting';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
-import type { Answerer, RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { VirtualTime } from '../helpers/virtual-time';
 import {
   failureOf,
@@ -180,6 +180,25 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       expect(since).not.to.equal(undefined);
       expect(queue.logged('mint signed again: it ran out of gas')).to.equal(1);
     });
+  });
+
+  it('mints those that wait while a fork raises the gas, with the new estimate', async () => {
+    await local.client.send('evm_setAutomine', [false]);
+    // Before the fork, a mint needs less than this chain demands.
+    await sending(
+      { answerer: (method) => (method === 'eth_estimateGas' ? { result: '0x30000' } : 'none') },
+      async (queue) => {
+        const mints = queue.mintMany(3, 3);
+        await time.until('they wait', () => queue.logged('mint submitted') === 3);
+        queue.answer(THROUGH);
+        await mineAtOnce(local);
+        await time.settled(mints);
+        const limits = queue.journal.transactions.map(({ raw }) => Transaction.from(raw).gasLimit);
+        expect(limits.slice(0, 3)).to.satisfy((old: bigint[]) => old.every((limit) => limit < 250_000n));
+        expect(limits.slice(3)).to.satisfy((new_: bigint[]) => new_.every((limit) => limit > 300_000n));
+        expect(limits).to.have.length(6);
+      },
+    );
   });
 
   for (const [isBehind, node] of [

@@ -116,7 +116,16 @@ const ISSUING = z.strictObject({
     )
     .describe('The remote signers. Empty if all keys are in the process.'),
   wallet: z
-    .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
+    .strictObject({
+      address: ADDRESS,
+      balanceWei: TEXT,
+      mintsAffordable: COUNT.optional(),
+      gasOfMint: COUNT.describe('The gas limit of a mint without a remark.'),
+      isGasEstimated: z
+        .boolean()
+        .describe('Whether the node has estimated it; otherwise it is the documented one.'),
+      readAt: TIME,
+    })
     .optional(),
 });
 
