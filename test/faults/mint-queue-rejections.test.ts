@@ -182,6 +182,19 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     });
   });
 
+  it('signs again what ran out of gas and was charged for a part of its limit only', async () => {
+    const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
+    const receipts: Answerer = async (method, params, forward) => {
+      if (method !== 'eth_getTransactionReceipt') return estimates(method, params, forward);
+      const answer = (await forward()) as { result: { status: string } | null };
+      return answer.result?.status === '0x0' ? { result: { ...answer.result, gasUsed: '0x20000' } } : answer;
+    };
+    await sending({ answerer: receipts }, async (queue) => {
+      await time.settled(queue.mint());
+      expect(queue.logged('mint signed again: it ran out of gas')).to.equal(1);
+    });
+  });
+
   it('mints those that wait while a fork raises the gas, with the new estimate', async () => {
     await local.client.send('evm_setAutomine', [false]);
     // Before the fork, a mint needs less than this chain demands.
