@@ -6,7 +6,7 @@ import type { LocalSetup } from '../test/helpers/chain/local-setup';
 import { startRpcProxy } from '../test/helpers/chain/rpc-proxy';
 import { createSoftHsm, hasSoftHsm, moveKeys } from '../test/helpers/keys/soft-hsm';
 import { compare, percentile, rateOf, timeOf, type Figures, type Size } from './measure';
-import { presign, sendMints } from './mints';
+import { gasOfMint, presign, sendMints } from './mints';
 import { onNewChain, withReceiver, withService, type CountingReceiver } from './processes';
 
 const EVENTS_OF_A_MINT = 5;
@@ -53,12 +53,15 @@ export function cost(size: Size): Promise<void> {
 
 const BLOCK_EVERY_MS = 2_000;
 const BLOCK_GAS = 30_000_000;
-const CALLERS = 250;
-const MINTS = 1_200;
+/** In blocks full of mints. */
+const CALLERS = 2.5;
+const MINTS = 12;
 
 /** How full a chain's blocks of 30M gas are kept with a block every two seconds. */
-export function fullBlocks(size: Size): Promise<void> {
-  const count = Math.max(size.of(MINTS), 2 * CALLERS);
+export async function fullBlocks(size: Size): Promise<void> {
+  const inBlock = BLOCK_GAS / Number(await onNewChain(gasOfMint));
+  const callers = Math.ceil(CALLERS * inBlock);
+  const count = Math.max(size.of(Math.ceil(MINTS * inBlock)), 2 * callers);
   const onBlocks =
     (prepare: (local: LocalSetup) => Promise<() => Promise<Figures>>) => (): Promise<Figures> =>
       onNewChain(async (local) => {
@@ -68,7 +71,7 @@ export function fullBlocks(size: Size): Promise<void> {
         await client.send('evm_setBlockGasLimit', [toQuantity(BLOCK_GAS)]);
         await client.send('evm_setAutomine', [false]);
         await client.send('evm_setIntervalMining', [BLOCK_EVERY_MS]);
-        return { ...(await issue()), 'share of the gas of a block': await fillingOf(local, from + 1) };
+        return { ...(await issue()), ...(await fillingOf(local, from + 1)) };
       });
   return withReceiver((receiver) =>
     compare(`${count} mints, a block of 30M gas every ${BLOCK_EVERY_MS / 1_000} s`, size, {
@@ -76,22 +79,28 @@ export function fullBlocks(size: Size): Promise<void> {
         const mints = await presign(local, count);
         return async () => ({ 'a second': await sendMints(local, mints, AT_ONCE) });
       }),
-      [`documents, ${CALLERS} at once`]: onBlocks(async (local) => () => {
-        return documents(local, count, CALLERS, { WEBHOOK_URL: receiver.url }, receiver);
+      [`documents, ${callers} at once`]: onBlocks(async (local) => () => {
+        return documents(local, count, callers, { WEBHOOK_URL: receiver.url }, receiver);
       }),
     }),
   );
 }
 
-/** The median share of its gas that a block with mints used, without the first and the last of them. */
-async function fillingOf({ client }: LocalSetup, from: number): Promise<number> {
+/** The gas of a mint, and the median share that a block with mints used, without the first and the last. */
+async function fillingOf({ client }: LocalSetup, from: number): Promise<Figures> {
   const head = await client.getBlockNumber();
   const shares: number[] = [];
+  const ofMints: number[] = [];
   for (let number = from; number <= head; number++) {
     const block = await client.getBlock(number);
-    if (block && block.gasUsed > 0n) shares.push(Number(block.gasUsed) / Number(block.gasLimit));
+    if (!block || block.gasUsed === 0n) continue;
+    shares.push(Number(block.gasUsed) / Number(block.gasLimit));
+    ofMints.push(Number(block.gasUsed) / block.transactions.length);
   }
-  return percentile(shares.slice(1, -1), 0.5);
+  return {
+    'share of the gas of a block': percentile(shares.slice(1, -1), 0.5),
+    'gas of a mint': percentile(ofMints, 0.5),
+  };
 }
 
 /** Issues documents with a service of its own, and waits for their events. */

@@ -8,7 +8,7 @@ import type { LocalSetup } from '../test/helpers/chain/local-setup';
 import { eventually } from '../test/helpers/eventually';
 import { TradeTrustTokenStandard__factory } from '../typechain-types';
 import { compare, percentile, timeOf, type Figures, type Size } from './measure';
-import { presign, sendMints } from './mints';
+import { gasOfMint, presign, sendMints } from './mints';
 import { onNewChain, withService } from './processes';
 
 const MINTS = 60;
@@ -117,10 +117,11 @@ async function mint(local: LocalSetup, { mined, webhooks }: Sightings, count: nu
   const registry = TradeTrustTokenStandard__factory.connect(local.registryAddress, minter);
   const owner = await local.account(1);
   const target = webhooks.size + count;
+  const gasLimit = ((await gasOfMint(local)) * 12n) / 10n;
   for (let minted = 0; minted < count; minted++) {
     const start = performance.now();
     const tokenId = hexlify(randomBytes(32));
-    const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit: 1_000_000 });
+    const sent = await registry.mint(owner, owner, tokenId, '0x', { gasLimit });
     const receipt = await local.client.getTransactionReceipt(sent.hash);
     if (!receipt) throw new Error('a mint was not mined at once');
     setFirst(mined, receipt.blockNumber, performance.now());

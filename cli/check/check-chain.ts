@@ -16,12 +16,13 @@ import {
   withLeastTip,
   estimateFees,
 } from '../../service/chain/transactions';
-import { balanceOf, runnerOf, transactionCountOf } from '../../service/chain/read-state';
+import { balanceOf, codeAt, runnerOf, transactionCountOf } from '../../service/chain/read-state';
 import type { Settings } from '../../service/config/settings';
+import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
 import { openWallet } from '../../service/keys/wallet';
-import { costOfMint } from '../../service/observability/issuing-report';
+import { createGasReading } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
-import { createMintSimulation } from '../../service/registry/simulate-mint';
+import { createMintSimulation, estimateMint, trialMint } from '../../service/registry/simulate-mint';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { ROLES } from '../registry-admin/roles';
 import { amount, readNetworkFees, refusePublishedKey } from '../transactions';
@@ -159,7 +160,7 @@ async function checkWallets(
   return [
     ...(await found(subject, async () => {
       refusePublishedKey(network, address);
-      return [await checkFunds(client, address, network, settings)];
+      return [await checkFunds(client, issuing, network, settings)];
     })),
     ...(await found(subject, () => checkFees(client, network, settings))),
     ...(await found(subject, async () => [await checkNonces(client, address)])),
@@ -179,10 +180,13 @@ async function checkRegistry(address: string, node: Omit<OpenNode, 'name'>): Pro
   const { genesisBlock, contracts, origin } = registry;
   const head = await headNumberOf(client);
   const isPaused = await TradeTrustTokenStandard__factory.connect(address, runnerOf(client)).paused();
+  const code = await codeAt(client, contracts.titleEscrowImplementation);
+  const build = maskedCodeHash(code) === PUBLISHED_CODE.titleEscrow ? 'the published' : 'another';
   const flags =
     issuing?.registryAddress === address ? '' : ` --registry ${address} --network ${network.name}`;
   return [
     ok(`created in block ${genesisBlock}, with the title escrow factory ${contracts.titleEscrowFactory}`),
+    ok(`its title escrows are those of version 5, of ${build} build`),
     isPaused
       ? {
           status: 'fault',
@@ -274,23 +278,29 @@ async function checkMinter(
     };
   if (await registry.paused()) return ok(`has the minter role in registry ${registryAddress}`);
   const simulate = createMintSimulation(client, { registryAddress, walletAddress: address });
-  const tokenId = hexlify(randomBytes(32)).slice(2);
-  await simulate({ beneficiary: address, holder: address, tokenId, remark: '0x' });
+  await simulate(trialMint(address));
   return ok(`may mint: registry ${registryAddress} would accept a mint`);
 }
 
 async function checkFunds(
   client: Chain,
-  address: string,
+  { wallet: { address }, registryAddress }: NonNullable<CheckedNode['issuing']>,
   network: Network,
   settings: Settings,
 ): Promise<Statements[number]> {
-  const fees = await readNetworkFees(client.time, network, settings, () => estimateFees(client));
-  const cost = costOfMint(fees);
+  const minter = { registryAddress, walletAddress: address };
+  const [fees, gas] = await Promise.all([
+    readNetworkFees(client.time, network, settings, () => estimateFees(client)),
+    createGasReading(() => estimateMint(client, minter, trialMint(address)))(),
+  ]);
+  const cost = gas.gasOfMint * highestGasPrice(fees);
   if (cost === 0n) return ok('needs no balance: gas is free');
   const balance = await balanceOf(client, address);
   const mints = balance / cost;
-  const statement = `has ${amount(balance, network)}, enough for ${mints} mints at the fees of now`;
+  const source = gas.isGasEstimated ? 'as the node estimates' : 'as documented: it cannot be estimated now';
+  const statement =
+    `has ${amount(balance, network)}, enough for ${mints} mints at the fees of now, ` +
+    `with ${gas.gasOfMint.toLocaleString('en')} gas each, ${source}`;
   if (mints >= FEW_MINTS) return ok(statement);
   const remedy = `Send ${network.currency} to it: a mint needs ${amount(cost, network)}.`;
   return { status: mints === 0n ? 'fault' : 'warning', statement, remedy };

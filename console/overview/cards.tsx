@@ -160,7 +160,11 @@ export function IssuingCards({ issuing }: Pick<Overview, 'issuing'>) {
         {wallet && wallet.mintsAffordable === null ? (
           <p class="figure">Gas is free on this network.</p>
         ) : (
-          <Figure value={wallet?.mintsAffordable ?? null} noun="mint" after="affordable now" />
+          <Figure
+            value={wallet?.mintsAffordable ?? null}
+            noun="mint"
+            after={wallet?.isGasEstimated === false ? 'affordable at the documented gas' : 'affordable now'}
+          />
         )}
       </Card>
     </>

@@ -174,6 +174,7 @@ function locationOf(
 const REGISTRY_PROBLEMS: Readonly<Record<string, string>> = {
   REGISTRY_MISSING: 'names an address without a contract',
   REGISTRY_INVALID: 'names a contract that is not a token registry',
+  ESCROWS_UNSUPPORTED: 'names a registry whose title escrows are not those of version 5',
 };
 
 /** A problem of the registry that the caller named, with the caller's remedy; any other error as it is. */

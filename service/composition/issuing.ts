@@ -22,9 +22,14 @@ import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/s
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
-import { createIssuingReport, createWalletReading, type MintOutcomes } from '../observability/issuing-report';
+import {
+  createGasReading,
+  createIssuingReport,
+  createWalletReading,
+  type MintOutcomes,
+} from '../observability/issuing-report';
 import { createRegistryFinder } from '../registry/registry-contracts';
-import { createMintSimulation, simulationFailed } from '../registry/simulate-mint';
+import { createMintSimulation, estimateMint, simulationFailed, trialMint } from '../registry/simulate-mint';
 import { nameFeed } from '../watcher/follow-registry';
 
 /** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
@@ -75,6 +80,7 @@ export async function startIssuing(
     const prepared = pool.prepare(preparation, left);
     return issuerSigner ? issuerSigner.follow(prepared) : prepared;
   };
+  const minter = { registryAddress, walletAddress };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, time);
   const fees = feeReadingOf(config, client, time, logger);
@@ -117,7 +123,7 @@ export async function startIssuing(
   return {
     issuer: {
       prepare,
-      simulate: createMintSimulation(client, { registryAddress, walletAddress }),
+      simulate: createMintSimulation(client, minter),
       journal,
       queue,
       signers: {
@@ -144,6 +150,7 @@ export async function startIssuing(
         readBalance: () => balanceOf(client, walletAddress),
         // The wallet is read so often that logging each warning would fill the log.
         readFees: () => readFees({ ...fees, warn: () => undefined }),
+        readGas: createGasReading(() => estimateMint(client, minter, trialMint(walletAddress))),
         keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
         time,
         logger,

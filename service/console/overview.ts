@@ -131,6 +131,7 @@ function issuingView(
           balance: formatEther(wallet.balanceWei),
           currency,
           mintsAffordable: wallet.mintsAffordable ?? null,
+          isGasEstimated: wallet.isGasEstimated,
         }
       : null,
   };

@@ -60,7 +60,14 @@ export interface Overview {
     /** Null: not known now. `inFlight`: sent, and not mined. `mined`: not final yet. */
     mints: { waiting: number; inFlight: number; mined: number; oldestSeconds: number | null } | null;
     signing: { waiting: number; busy: number; threads: number };
-    wallet: { address: string; balance: string; currency: string; mintsAffordable: number | null } | null;
+    /** `isGasEstimated`: whether the number of mints follows a node's estimate, not the documented gas. */
+    wallet: {
+      address: string;
+      balance: string;
+      currency: string;
+      mintsAffordable: number | null;
+      isGasEstimated: boolean;
+    } | null;
   } | null;
   subscriptions: { active: number; paused: number; gone: number };
   /** The last half hour. `lag`: blocks of the registry that is furthest behind. */

@@ -1,22 +1,26 @@
-import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import type { Kysely } from 'kysely';
 import type { Time } from '../base/time';
-import { ChainError, codeOf, ConfigurationError, RequestError, ServiceError } from '../base/errors';
+import {
+  ChainError,
+  codeOf,
+  ConfigurationError,
+  messageOf,
+  RequestError,
+  ServiceError,
+} from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { untilAborted, within } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
-import { isNotImplemented } from '../chain/node-errors';
 import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
-import { runnerOf } from '../chain/read-state';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { feedFiguresOf } from '../outbox/outbox-figures';
-import { createRegistryFinder, registryInterface } from '../registry/registry-contracts';
+import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
 import {
@@ -211,16 +215,13 @@ function unknown(name: RegistryName): RequestError {
 
 const WITHIN_MS = 10_000;
 
-/** Registries of version 4 have the same queries, but mint without a remark. */
-const MINT_OF_VERSION_5 = registryInterface.getFunction('mint').selector;
-
 /**
  * Checks that the node of the registry's network answers and is of that chain, that the address is a token
  * registry of version 5, and that the chain has its start block and knows the tag of its confirmations.
  *
- * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID, FINALITY_UNSUPPORTED;
- *   ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, FINALITY_MISSING (all retryable) if the node cannot answer
- *   now.
+ * @throws RequestError CHAIN_ID_MISMATCH, REGISTRY_MISSING, REGISTRY_INVALID, ESCROWS_UNSUPPORTED,
+ *   FINALITY_UNSUPPORTED; ChainError RPC_UNREACHABLE, RPC_KEY_REFUSED, FINALITY_MISSING (all retryable) if
+ *   the node cannot answer now.
  */
 async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<void> {
   const { network, rpcUrls } = registry;
@@ -251,22 +252,16 @@ async function check({ client, checkChain }: ConnectedNodes, registry: FollowedR
     const remedy = 'Correct the network, or RPC_URL of the service.';
     throw new RequestError(cause.code, `${message} ${remedy}`, { cause });
   });
-  const notARegistry = (cause: unknown): RequestError => {
-    const message = `The contract at ${address} on ${network.name} is not a token registry of version 5.`;
-    return new RequestError('REGISTRY_INVALID', `${message} Correct the address or the network.`, { cause });
-  };
   await createRegistryFinder(client, address)().catch((cause: unknown) => {
-    if (cause instanceof ChainError && cause.code === 'REGISTRY_MISSING') {
-      const message = `There is no contract at ${address} on ${network.name}.`;
-      throw new RequestError(cause.code, `${message} Correct the address or the network.`, { cause });
-    }
-    throw codeOf(cause) === 'REGISTRY_INVALID' ? notARegistry(cause) : cause;
+    const code = codeOf(cause) ?? '';
+    const problem = {
+      REGISTRY_MISSING: `There is no contract at ${address} on ${network.name}.`,
+      REGISTRY_INVALID: `The contract at ${address} on ${network.name} is not a token registry of version 5.`,
+      ESCROWS_UNSUPPORTED: messageOf(cause),
+    }[code];
+    if (problem === undefined) throw cause;
+    throw new RequestError(code, `${problem} Correct the address or the network.`, { cause });
   });
-  const contract = TradeTrustTokenStandard__factory.connect(address, runnerOf(client));
-  const isVersion5 = await contract.supportsInterface(MINT_OF_VERSION_5).catch((cause: unknown) => {
-    throw isNotImplemented(cause) ? notARegistry(cause) : cause;
-  });
-  if (!isVersion5) throw notARegistry(undefined);
   const head = await headNumberOf(client);
   await createFinalBlockReading(
     client,

@@ -126,7 +126,10 @@ export async function followMints(parts: QueueParts): Promise<void> {
   async function judgeReverted(pending: PendingTransaction, hash: string, usedGas: bigint): Promise<void> {
     const { mint } = pending;
     const limit = pending.versions.find((version) => version.hash === hash)?.gasLimit ?? 0n;
-    if (usedGas * 100n >= limit * NEARLY_ALL && mint.estimates++ < MOST_ESTIMATES) {
+    // A chain may not charge a failed transaction for the state that it would have added.
+    const isShort =
+      usedGas * 100n >= limit * NEARLY_ALL || (await terms.gasLimit(mint).catch(() => 0n)) > limit;
+    if (isShort && mint.estimates++ < MOST_ESTIMATES) {
       terms.forgetGas();
       return signAnew(parts, pending, 'it ran out of gas');
     }

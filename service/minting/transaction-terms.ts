@@ -1,10 +1,8 @@
 import { keccak256 } from 'ethers';
 import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '../chain/transactions';
-import { codeAt, estimateGas } from '../chain/read-state';
 import type { Time } from '../base/time';
-import { ChainError } from '../base/errors';
 import type { Issuance } from '../journal/issuance';
-import { mintData } from '../registry/simulate-mint';
+import { estimateMint, mintData } from '../registry/simulate-mint';
 import type { Mint, SignedMint, MintQueueOptions } from './mint';
 
 /**
@@ -109,12 +107,6 @@ const KEEP_GAS_MS = 5 * 60_000;
 const SHORTEST_FEE_AGE_MS = 1_000;
 /** A node may ask for less later, and may have named more than it needs. */
 const KEEP_TIP_MS = 3_600_000;
-/**
- * Percent of the estimate. Ids and addresses with more zero bytes cost up to 864 gas less than others, a
- * fiftieth of this margin.
- */
-const MARGIN = 115n;
-
 /** Signs mint transactions. Gas limits and fees are read once and kept for a while for all mints. */
 export class TransactionTerms {
   /** Gas limits by the length of the remark. */
@@ -126,11 +118,10 @@ export class TransactionTerms {
   constructor(private readonly options: MintQueueOptions) {}
 
   /**
-   * The gas limit of a mint. Its gas depends on the length of its remark, and slightly on the zero bytes of
-   * its ids and addresses: 297,000 without a remark, 317,400 for 1 byte, and about 22,500 more for each
-   * further 32 bytes, which are stored. One estimate therefore serves all mints with a remark of that length
-   * for a while. A mint that was signed before is estimated by itself, because it may revert where others do
-   * not.
+   * The gas limit of a mint. Its gas depends on the length of its remark, of which 32 bytes are stored
+   * together, and slightly on the zero bytes of its ids and addresses. One estimate therefore serves all
+   * mints with a remark of that length for a while. A mint that was signed before is estimated by itself,
+   * because it may revert where others do not.
    *
    * @throws ChainError REGISTRY_MISSING; any error of the node's estimate, as when the mint would revert or
    *   the wallet cannot pay.
@@ -200,25 +191,15 @@ export class TransactionTerms {
     return kept !== undefined && this.options.time.elapsed() - kept.at < ms;
   }
 
-  async #estimate(issuance: Issuance): Promise<bigint> {
+  #estimate(issuance: Issuance): Promise<bigint> {
     const { client, registryAddress, wallet } = this.options;
-    // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
-    if ((await codeAt(client, registryAddress)) === '0x') throw registryMissing(registryAddress);
-    const call = { from: wallet.address, to: registryAddress, data: mintData(issuance) };
-    const gas = await estimateGas(client, call);
-    return (gas * MARGIN) / 100n;
+    return estimateMint(client, { registryAddress, walletAddress: wallet.address }, issuance);
   }
 }
 
 interface Kept<T> {
   value: T;
   at: number;
-}
-
-function registryMissing(address: string): ChainError {
-  const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
-  const problem = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed.`;
-  return new ChainError('REGISTRY_MISSING', `${problem} ${remedy}`, { retryable: true, remedy });
 }
 
 /**

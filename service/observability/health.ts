@@ -74,6 +74,8 @@ function shownIssuing({ mints, signing, nodes, signers, wallet }: IssuingReport)
       address: wallet.address,
       balanceWei: wallet.balanceWei.toString(),
       mintsAffordable: wallet.mintsAffordable,
+      gasOfMint: Number(wallet.gasOfMint),
+      isGasEstimated: wallet.isGasEstimated,
       readAt: timeAt(wallet.readAt),
     },
   };

@@ -6,6 +6,7 @@ import type { NodeReport } from '../chain/node-states';
 import { highestGasPrice, type TransactionFees } from '../chain/transactions';
 import type { MintFigures } from '../journal/read-issuances';
 import type { SignerReport } from '../keys/signer-state';
+import { DOCUMENTED_GAS_LIMIT } from '../registry/simulate-mint';
 
 /** The state of issuing. */
 export interface IssuingReport {
@@ -63,12 +64,20 @@ export function createIssuingReport(sources: {
   };
 }
 
-/** Gas limit of a mint without a remark: 297,000 plus the margin of 15% (transaction-terms.ts). */
-const GAS_OF_A_MINT = 350_000n;
+/** The gas limit of a mint without a remark: a node's estimate or, before the first one, as documented. */
+export interface MintGas {
+  gasOfMint: bigint;
+  isGasEstimated: boolean;
+}
 
-/** The balance in wei that a node requires for a mint: its maximum cost, not its actual cost. */
-export function costOfMint(fees: TransactionFees): bigint {
-  return GAS_OF_A_MINT * highestGasPrice(fees);
+/** Returns a function that gives the last estimate if another fails, as while the registry is paused. */
+export function createGasReading(estimate: () => Promise<bigint>): () => Promise<MintGas> {
+  let last: MintGas = { gasOfMint: DOCUMENTED_GAS_LIMIT, isGasEstimated: false };
+  return async () => {
+    const gasOfMint = await estimate().catch(() => undefined);
+    if (gasOfMint !== undefined) last = { gasOfMint, isGasEstimated: true };
+    return last;
+  };
 }
 
 /** Maximum age of a reading that is returned. */
@@ -85,19 +94,21 @@ export function createWalletReading(reading: {
   readBalance: () => Promise<bigint>;
   /** Reads the fees of the next mint. */
   readFees: () => Promise<TransactionFees>;
+  readGas: () => Promise<MintGas>;
   /** Milliseconds for which a reading is used before the next one. */
   keepMs: number;
   time: Time;
   logger: Logger;
 }) {
-  const { address, readBalance, readFees, keepMs, time, logger } = reading;
+  const { address, readBalance, readFees, readGas, keepMs, time, logger } = reading;
   async function read() {
     try {
-      const [balanceWei, fees] = await Promise.all([readBalance(), readFees()]);
-      const cost = costOfMint(fees);
+      const [balanceWei, fees, gas] = await Promise.all([readBalance(), readFees(), readGas()]);
+      // A node requires the maximum cost of a mint, not its actual cost.
+      const cost = gas.gasOfMint * highestGasPrice(fees);
       // Undefined where gas is free.
       const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
-      return { address, balanceWei, mintsAffordable, readAt: time.now() };
+      return { address, balanceWei, mintsAffordable, ...gas, readAt: time.now() };
     } catch (error) {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;

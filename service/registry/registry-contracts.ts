@@ -1,4 +1,4 @@
-import { concat, dataSlice, keccak256, toBeHex } from 'ethers';
+import { concat, dataSlice, keccak256, MaxUint256, toBeHex } from 'ethers';
 import {
   TitleEscrowFactory__factory,
   TitleEscrow__factory,
@@ -94,10 +94,10 @@ export function createRegistryFinder(client: Chain, address: string): () => Prom
 }
 
 /**
- * Asks the registry for its factory, and the factory for the implementation of its escrows.
+ * Asks the registry for its factory, and the factory for its escrows.
  *
- * @throws ChainError REGISTRY_INVALID if the contract is not a registry; REGISTRY_MISSING (retryable) if
- *   there is no contract at the address, since it may still be deployed.
+ * @throws ChainError REGISTRY_INVALID if the contract is not a registry; ESCROWS_UNSUPPORTED;
+ *   REGISTRY_MISSING (retryable) if there is no contract at the address, since it may still be deployed.
  */
 async function findRegistry(client: Chain, address: string): Promise<Omit<RegistryOnChain, 'origin'>> {
   // All at one block: a node that lags behind has none, and answers with an error instead of an empty result.
@@ -111,29 +111,73 @@ async function findRegistry(client: Chain, address: string): Promise<Omit<Regist
   }
   const runner = runnerOf(client);
   const registry = TradeTrustTokenStandard__factory.connect(address, runner);
-  const read = async () => {
-    const titleEscrowFactory = await registry.titleEscrowFactory(at);
-    const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, runner);
-    const [implementation, genesis] = await Promise.all([factory.implementation(at), registry.genesis(at)]);
-    return { titleEscrowFactory, implementation, genesis };
-  };
-  const { titleEscrowFactory, implementation, genesis } = await read().catch((cause: unknown) => {
+  const [titleEscrowFactory, genesis, hasInterfaces] = await Promise.all([
+    registry.titleEscrowFactory(at),
+    registry.genesis(at),
+    registry.supportsInterface(ERC_165, at),
+  ]).catch((cause: unknown) => {
     throw isNotImplemented(cause) ? notARegistry(address, cause) : cause;
   });
-  return {
-    contracts: {
-      registry: address.toLowerCase(),
-      titleEscrowFactory: titleEscrowFactory.toLowerCase(),
-      titleEscrowImplementation: implementation.toLowerCase(),
-    },
-    genesisBlock: Number(genesis),
-  };
+  // Some contracts answer everything.
+  if (!hasInterfaces) throw notARegistry(address);
+  const contracts = await examineEscrows(client, address, titleEscrowFactory, at).catch((cause: unknown) => {
+    throw isNotImplemented(cause) ? otherEscrows(address, 'their factory answers otherwise', cause) : cause;
+  });
+  return { contracts, genesisBlock: Number(genesis) };
 }
 
-function notARegistry(address: string, cause: unknown): ChainError {
+/** Identifiers of EIP-165: its own, and that of ITitleEscrow in version 5. */
+const ERC_165 = '0x01ffc9a7';
+const TITLE_ESCROW_OF_VERSION_5 = '0x3e143f7b';
+
+/**
+ * Reads where the registry's title escrows are, and checks that they are those of version 5: at the addresses
+ * that are computed here, and with its interface and its events. Otherwise their events would be taken for
+ * forgeries, or not be known. Later generations claim the interface and have other events. Every build has
+ * the topics of its events in its code, whatever else is in it.
+ *
+ * @throws ChainError ESCROWS_UNSUPPORTED.
+ */
+async function examineEscrows(
+  client: Chain,
+  registry: string,
+  titleEscrowFactory: string,
+  at: { blockTag: number },
+): Promise<RegistryContracts> {
+  const runner = runnerOf(client);
+  const factory = TitleEscrowFactory__factory.connect(titleEscrowFactory, runner);
+  const implementation = await factory.implementation(at);
+  const contracts = {
+    registry: registry.toLowerCase(),
+    titleEscrowFactory: titleEscrowFactory.toLowerCase(),
+    titleEscrowImplementation: implementation.toLowerCase(),
+  };
+  for (const tokenId of [0n, BigInt(registry), MaxUint256]) {
+    const address = await factory.getEscrowAddress(registry, tokenId, at);
+    if (address.toLowerCase() !== titleEscrowAddress(contracts, tokenId))
+      throw otherEscrows(registry, 'they are at other addresses');
+  }
+  const escrow = TitleEscrow__factory.connect(implementation, runner);
+  if (!(await escrow.supportsInterface(TITLE_ESCROW_OF_VERSION_5, at)))
+    throw otherEscrows(registry, 'they have another interface');
+  const code = await codeAt(client, implementation, at.blockTag);
+  escrowInterface.forEachEvent(({ name, topicHash }) => {
+    if (name !== 'Initialized' && !code.toLowerCase().includes(topicHash.slice(2)))
+      throw otherEscrows(registry, `they have no event ${name} of version 5`);
+  });
+  return contracts;
+}
+
+function notARegistry(address: string, cause?: unknown): ChainError {
   const remedy = 'Correct TOKEN_REGISTRY_ADDRESS, or NET; `npx hardhat deploy` writes the right one.';
   const message = `The contract at ${address} is not a token registry. ${remedy}`;
   return new ChainError('REGISTRY_INVALID', message, { cause, remedy });
+}
+
+function otherEscrows(address: string, difference: string, cause?: unknown): ChainError {
+  const remedy = 'Use a registry of version 5; `npx hardhat deploy` makes one.';
+  const message = `The title escrows of the registry at ${address} are not of version 5: ${difference}.`;
+  return new ChainError('ESCROWS_UNSUPPORTED', message, { cause, remedy });
 }
 
 /** A registry and the clients of its chain. */
@@ -155,8 +199,8 @@ export interface NetworkNode {
  * Connects to a registry at a node, or at several, and closes the connection afterwards.
  *
  * @throws ConfigurationError CHAIN_ID_MISMATCH; ChainError RPC_UNREACHABLE, REGISTRY_MISSING,
- *   REGISTRY_INVALID; ChainError NODE_FAILED for a library's error, masked because it may contain the URL
- *   with its key; any other error of `read`.
+ *   REGISTRY_INVALID, ESCROWS_UNSUPPORTED; ChainError NODE_FAILED for a library's error, masked because it
+ *   may contain the URL with its key; any other error of `read`.
  */
 export async function reachRegistry<T>(
   time: Time,

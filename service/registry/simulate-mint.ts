@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { dataLength, dataSlice, isError, makeError } from 'ethers';
 import { isThrottled } from '../chain/node-errors';
 import type { Chain } from '../chain/chain';
+import { codeAt, estimateGas } from '../chain/read-state';
 import { ChainError } from '../base/errors';
 import { FAILED_TO_MINT, refusedMint } from './refused-mint';
 import { registryInterface } from './registry-contracts';
@@ -28,6 +30,51 @@ export function mintData({ beneficiary, holder, tokenId, remark }: MintArguments
   return `${SELECTOR}${words.map((word) => word.padStart(64, '0')).join('')}${padded}`.toLowerCase();
 }
 
+/** A mint to ask about, of a token that does not exist. */
+export function trialMint(owner: string): MintArguments {
+  return { beneficiary: owner, holder: owner, tokenId: randomBytes(32).toString('hex'), remark: '0x' };
+}
+
+/** The registry of mints, and the wallet that sends them. */
+interface Minter {
+  registryAddress: string;
+  walletAddress: string;
+}
+
+/**
+ * Percent of the estimate. Ids and addresses with more zero bytes cost up to 864 gas less than others, a
+ * fiftieth of this margin.
+ */
+const MARGIN = 115n;
+
+/**
+ * The gas limit of a mint without a remark before a node has estimated it: the gas that docs/performance.md
+ * documents, with the margin. A fork of the chain may change it.
+ */
+export const DOCUMENTED_GAS_LIMIT = (297_000n * MARGIN) / 100n;
+
+/**
+ * Asks the node for the gas limit of a mint.
+ *
+ * @throws ChainError REGISTRY_MISSING; any error of the node's estimate, as when the mint would revert or the
+ *   wallet cannot pay.
+ */
+export async function estimateMint(
+  client: Chain,
+  { registryAddress: to, walletAddress: from }: Minter,
+  mint: MintArguments,
+): Promise<bigint> {
+  // Without a contract at the address, an estimate succeeds and the transaction mints nothing.
+  if ((await codeAt(client, to)) === '0x') throw registryMissing(to);
+  return ((await estimateGas(client, { from, to, data: mintData(mint) })) * MARGIN) / 100n;
+}
+
+function registryMissing(address: string): ChainError {
+  const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
+  const problem = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed.`;
+  return new ChainError('REGISTRY_MISSING', `${problem} ${remedy}`, { retryable: true, remedy });
+}
+
 /**
  * Returns a function that simulates a mint by the wallet, without sending it.
  *
@@ -36,7 +83,7 @@ export function mintData({ beneficiary, holder, tokenId, remark }: MintArguments
  */
 export function createMintSimulation(
   client: Chain,
-  { registryAddress, walletAddress }: { registryAddress: string; walletAddress: string },
+  { registryAddress, walletAddress }: Minter,
 ): (mint: MintArguments) => Promise<void> {
   return async (mint) => {
     const call = { from: walletAddress, to: registryAddress, data: mintData(mint) };

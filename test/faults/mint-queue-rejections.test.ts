@@ -4,7 +4,7 @@ import { newDeferred } from '../../service/base/waiting';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';
-import type { Answerer, RpcAnswer } from '../helpers/chain/rpc-proxy';
+import { THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { VirtualTime } from '../helpers/virtual-time';
 import {
   failureOf,
@@ -180,6 +180,38 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       expect(since).not.to.equal(undefined);
       expect(queue.logged('mint signed again: it ran out of gas')).to.equal(1);
     });
+  });
+
+  it('signs again what ran out of gas and was charged for a part of its limit only', async () => {
+    const estimates = first('eth_estimateGas', 1, () => ({ result: '0x30000' }));
+    const receipts: Answerer = async (method, params, forward) => {
+      if (method !== 'eth_getTransactionReceipt') return estimates(method, params, forward);
+      const answer = (await forward()) as { result: { status: string } | null };
+      return answer.result?.status === '0x0' ? { result: { ...answer.result, gasUsed: '0x20000' } } : answer;
+    };
+    await sending({ answerer: receipts }, async (queue) => {
+      await time.settled(queue.mint());
+      expect(queue.logged('mint signed again: it ran out of gas')).to.equal(1);
+    });
+  });
+
+  it('mints those that wait while a fork raises the gas, with the new estimate', async () => {
+    await local.client.send('evm_setAutomine', [false]);
+    // Before the fork, a mint needs less than this chain demands.
+    await sending(
+      { answerer: (method) => (method === 'eth_estimateGas' ? { result: '0x30000' } : 'none') },
+      async (queue) => {
+        const mints = queue.mintMany(3, 3);
+        await time.until('they wait', () => queue.logged('mint submitted') === 3);
+        queue.answer(THROUGH);
+        await mineAtOnce(local);
+        await time.settled(mints);
+        const limits = queue.journal.transactions.map(({ raw }) => Transaction.from(raw).gasLimit);
+        expect(limits.slice(0, 3)).to.satisfy((old: bigint[]) => old.every((limit) => limit < 250_000n));
+        expect(limits.slice(3)).to.satisfy((new_: bigint[]) => new_.every((limit) => limit > 300_000n));
+        expect(limits).to.have.length(6);
+      },
+    );
   });
 
   for (const [isBehind, node] of [

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parseEther, Wallet } from 'ethers';
+import { parseEther, toQuantity, Wallet } from 'ethers';
 import { catchUp } from '../../cli/check/check-node';
 import { freePort } from '../../devnet/place';
 import { systemTime } from '../../service/base/time';
@@ -112,7 +112,7 @@ describe('npx tdoc check', () => {
       /registry 0x.*is not paused/,
       /registry 0x.*a first start reads \d+ blocks, from block \d+ on: about \d+ calls\. They take /,
       /registry 0x.*the logs and receipts of its first block can be read/,
-      /wallet 0x.*enough for \d+ mints/,
+      /wallet 0x.*enough for \d+ mints .*with 3\d\d,\d{3} gas each, as the node estimates/,
       /wallet 0x.*none of which waits/,
       /wallet 0x.*would accept a mint/,
       /DID document http.*is that of did:web/,
@@ -153,6 +153,13 @@ describe('npx tdoc check', () => {
     const funder = new Wallet(DEPLOYER_KEY, local.client);
     await (await funder.sendTransaction({ to: POOR.address, value: parseEther('1') })).wait();
     await expectChecked(0, {}, own);
+  });
+
+  it('follows the estimate of a mint, and says that the gas is documented where there is none', async () => {
+    node.answer(answering('eth_estimateGas', () => ({ result: toQuantity(1_200_000) })));
+    expect(await expectChecked(0, {})).to.contain('with 1,380,000 gas each, as the node estimates');
+    node.answer(answering('eth_estimateGas', () => ({ error: { code: -32601, message: 'not supported' } })));
+    expect(await expectChecked(0, {})).to.contain('with 341,550 gas each, as documented');
   });
 
   it('finds a node that refuses the fees of now, and the setting that helps', async () => {

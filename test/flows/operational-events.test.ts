@@ -220,6 +220,35 @@ describe('operational events', () => {
     await time.until('nothing is wrong', async () => (await conditions()).length === 0);
   });
 
+  it('tell that the wallet is low when mints need four times the gas, while others wait', async () => {
+    const { client } = local;
+    const balance = toQuantity(await client.getBalance(DEPLOYER));
+    const wallet = async () => (await healthOf(service.url)).issuing?.wallet;
+    const read = await time.until('the wallet is read', wallet);
+    const cost = BigInt(read.balanceWei) / BigInt(read.mintsAffordable ?? 0);
+    let tokenId = '';
+    await withoutMining(local, async () => {
+      await client.send('anvil_setBalance', [DEPLOYER, toQuantity(cost * 40n)]);
+      tokenId = await createLater();
+      await time.until('it waits', async () => (await healthOf(service.url)).issuing?.mints?.inFlight === 1);
+      for (const node of nodes)
+        node.answer(async (method, _params, forward) => {
+          if (method !== 'eth_estimateGas') return 'none';
+          const answer = (await forward()) as { result: string };
+          return { result: toQuantity(4n * BigInt(answer.result)) };
+        });
+      await tells(['wallet_low wallet']);
+      const low = await wallet();
+      expect(low?.mintsAffordable).to.be.within(8, 12);
+      expect(low?.isGasEstimated).to.equal(true);
+      expect((low?.gasOfMint ?? 0) / read.gasOfMint).to.be.closeTo(4, 0.1);
+    });
+    await time.until('it is mined', async () => (await fetchDocument(service.url, tokenId)).status === 200);
+    for (const node of nodes) node.answer(THROUGH);
+    await client.send('anvil_setBalance', [DEPLOYER, balance]);
+    await tells(['wallet_filled wallet']);
+  });
+
   it('tell that the database is missing, and that it is back', async () => {
     const folder = settings.DATA_DIR ?? '';
     renameSync(folder, join(local.folder, 'elsewhere'));

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { TitleEscrowFactory__factory } from '../../typechain-types';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { openState, type Engine } from '../helpers/database/engines';
@@ -18,6 +19,10 @@ import { VirtualTime } from '../helpers/virtual-time';
 
 /** Selector of `supportsInterface` (EIP-165). */
 const SUPPORTS_INTERFACE = '0x01ffc9a7';
+
+/** Selector of `getEscrowAddress`, which factories of version 4 lack. */
+const GET_ESCROW_ADDRESS =
+  TitleEscrowFactory__factory.createInterface().getFunction('getEscrowAddress').selector;
 
 /** A part of the message, by the code of the refusal. */
 const NAMED: Record<string, string> = { NETWORK_NOT_CONFIGURED: 'PROVIDER_API_KEY', BODY_TOO_LARGE: '64 KB' };
@@ -142,9 +147,14 @@ describe('registries that are added and removed while the service runs', () => {
     ['an execution error', failing('VM execution error.'), [400, 'REGISTRY_INVALID']],
     ['an unknown opcode', failing('EVM error OpcodeNotFound'), [400, 'REGISTRY_INVALID']],
     [
-      'a registry of version 4',
+      'a contract without interfaces',
       called({ result: `0x${'0'.repeat(64)}` }, 'eth_call', SUPPORTS_INTERFACE),
       [400, 'REGISTRY_INVALID'],
+    ],
+    [
+      'a registry of version 4',
+      called({ error: { code: 3, message: 'execution reverted' } }, 'eth_call', GET_ESCROW_ADDRESS),
+      [400, 'ESCROWS_UNSUPPORTED'],
     ],
     ['a node of another chain', called({ result: '0x1' }, 'eth_chainId'), [400, 'CHAIN_ID_MISMATCH']],
     [

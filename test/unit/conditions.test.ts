@@ -30,7 +30,14 @@ const STATUS: FollowedFeed['status'] = {
   code: undefined,
   reason: undefined,
 };
-const WALLET = { address: `0x${'Aa'.repeat(20)}`, balanceWei: 1n, mintsAffordable: 1_000, readAt: NOW };
+const GAS = { gasOfMint: 350_000n, isGasEstimated: true };
+const WALLET = {
+  address: `0x${'Aa'.repeat(20)}`,
+  balanceWei: 1n,
+  mintsAffordable: 1_000,
+  ...GAS,
+  readAt: NOW,
+};
 const MINTS = { waiting: 0, inFlight: 0, mined: 0, oldestSeconds: undefined, lastFailure: undefined };
 const ISSUING: IssuingReport = {
   signers: [],

@@ -17,6 +17,8 @@ const wallet = {
   address: `0x${'12'.repeat(20)}`,
   balanceWei: 1_500_000_000_000_000_000n,
   mintsAffordable: 42,
+  gasOfMint: 350_000n,
+  isGasEstimated: true,
   readAt: 5_000,
 };
 const signer = { state: 'up', since: 6_000, code: undefined, wrongAnswers: 1 } as const;
@@ -180,6 +182,7 @@ describe('the report of issuing', () => {
       wallet: {
         ...wallet,
         balanceWei: '1500000000000000000',
+        gasOfMint: 350_000,
         readAt: '1970-01-01T00:00:05.000Z',
       },
     });
@@ -191,7 +194,7 @@ describe('the report of issuing', () => {
     const { isHealthy, issuing } = healthOf([], report, 0);
     expect(isHealthy).to.equal(true);
     expect(issuing).to.deep.include({
-      wallet: { ...empty, balanceWei: '0', readAt: '1970-01-01T00:00:05.000Z' },
+      wallet: { ...empty, balanceWei: '0', gasOfMint: 350_000, readAt: '1970-01-01T00:00:05.000Z' },
     });
   });
 

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import type { TransactionFees } from '../../service/chain/transactions';
 import { createLogger } from '../../service/base/logger';
-import { createWalletReading } from '../../service/observability/issuing-report';
+import { createGasReading, createWalletReading } from '../../service/observability/issuing-report';
+import { DOCUMENTED_GAS_LIMIT } from '../../service/registry/simulate-mint';
 import { VirtualTime } from '../helpers/virtual-time';
 
 const address = `0x${'12'.repeat(20)}`;
@@ -18,12 +19,14 @@ describe("the wallet's balance", () => {
   let asked: number;
   let balance: () => Promise<bigint>;
   let fees: TransactionFees;
+  let estimate: () => Promise<bigint>;
 
   beforeEach(() => {
     time = new VirtualTime(BEGINNING);
     asked = 0;
     balance = async () => parseEther('1');
     fees = { type: 2, maxFeePerGas: 100n * GWEI, maxPriorityFeePerGas: 30n * GWEI };
+    estimate = async () => 350_000n;
   });
 
   const start = () => {
@@ -35,6 +38,7 @@ describe("the wallet's balance", () => {
         return balance();
       },
       readFees: async () => fees,
+      readGas: createGasReading(() => estimate()),
       keepMs: 60_000,
       time,
       logger,
@@ -51,6 +55,8 @@ describe("the wallet's balance", () => {
       address,
       balanceWei: parseEther('1'),
       mintsAffordable: 28,
+      gasOfMint: 350_000n,
+      isGasEstimated: true,
       readAt: READ_AT,
     });
   });
@@ -70,6 +76,24 @@ describe("the wallet's balance", () => {
     await passUntil(360_001);
     expect(await wallet()).to.equal(undefined);
     expect(asked).to.equal(2);
+  });
+
+  it('follows the estimates of gas, and says until the first one that the gas is documented', async () => {
+    estimate = () => Promise.reject(new Error('execution reverted'));
+    const wallet = start();
+    const documented = { gasOfMint: DOCUMENTED_GAS_LIMIT, isGasEstimated: false };
+    expect(await time.until('it was read', wallet)).to.include({ ...documented, mintsAffordable: 29 });
+    const then = async (passes: number) => {
+      await passUntil(passes * 70_000);
+      await wallet();
+      await time.pass(ANSWER_MS);
+      return wallet();
+    };
+    estimate = async () => 1_400_000n;
+    const raised = { gasOfMint: 1_400_000n, isGasEstimated: true, mintsAffordable: 7 };
+    expect(await then(1)).to.include(raised);
+    estimate = () => Promise.reject(new Error('the registry is paused'));
+    expect(await then(2)).to.include(raised);
   });
 
   it('has no number of affordable mints where gas is free, and 0 for an empty wallet', async () => {

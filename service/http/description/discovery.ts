@@ -91,6 +91,9 @@ const FEED = z.strictObject({
   ...NODES,
 });
 
+/** `gasOfMint`: the node's estimate of a mint without a remark, with a margin, or the documented one. */
+const AFFORDABLE = { mintsAffordable: COUNT.optional(), gasOfMint: COUNT, isGasEstimated: z.boolean() };
+
 const ISSUING = z.strictObject({
   mints: z
     .strictObject({
@@ -115,9 +118,7 @@ const ISSUING = z.strictObject({
       }),
     )
     .describe('The remote signers. Empty if all keys are in the process.'),
-  wallet: z
-    .strictObject({ address: ADDRESS, balanceWei: TEXT, mintsAffordable: COUNT.optional(), readAt: TIME })
-    .optional(),
+  wallet: z.strictObject({ address: ADDRESS, balanceWei: TEXT, ...AFFORDABLE, readAt: TIME }).optional(),
 });
 
 const HEALTH = component('Health', {

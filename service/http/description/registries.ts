@@ -59,6 +59,7 @@ export const REGISTRIES = chapter('Registries', 'admin', {
       400: [
         'REGISTRY_INVALID',
         'REGISTRY_MISSING',
+        'ESCROWS_UNSUPPORTED',
         'CHAIN_ID_MISMATCH',
         'FINALITY_UNSUPPORTED',
         'NETWORK_NOT_CONFIGURED',

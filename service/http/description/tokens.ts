@@ -17,17 +17,19 @@ const TOKEN_PLACE = z.object({
     .describe('The chain of `registry`; that of NET if absent.'),
 });
 
+/** The address is of no registry that can be read. */
+const OF_REGISTRY = ['REGISTRY_MISSING', 'REGISTRY_INVALID', 'ESCROWS_UNSUPPORTED'] as const;
+
 /** Errors of reading a token from its chain. */
 const READING_ERRORS = {
-  400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', 'REGISTRY_MISSING', 'REGISTRY_INVALID'],
+  400: ['TOKEN_ID_INVALID', 'NETWORK_NOT_CONFIGURED', ...OF_REGISTRY],
   404: ['TOKEN_UNKNOWN'],
   500: [
     'RPC_UNREACHABLE',
     'RPC_KEY_REFUSED',
     'NODE_FAILED',
     'CHAIN_ID_MISMATCH',
-    'REGISTRY_MISSING',
-    'REGISTRY_INVALID',
+    ...OF_REGISTRY,
     'BLOCK_CHANGED',
     'TOKEN_HISTORY_INCOMPLETE',
     'TOKEN_OWNER_UNEXPECTED',
