@@ -1,4 +1,14 @@
-import { toBeHex, Transaction, Wallet, ZeroAddress, type TransactionLike } from 'ethers';
+import {
+  concat,
+  dataSlice,
+  decodeRlp,
+  encodeRlp,
+  toBeHex,
+  Transaction,
+  Wallet,
+  ZeroAddress,
+  type TransactionLike,
+} from 'ethers';
 import { DEPLOYER_KEY } from './local-setup';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -14,13 +24,12 @@ function signedBy(wallet: Wallet, wanted: string, others: TransactionLike = {}):
   return wallet.signTransaction({ type, to, data, chainId, nonce, gasLimit, ...fees, ...others });
 }
 
-/** The other valid signature of a transaction, which nodes refuse. */
+/** The other valid signature of a transaction of type 2, which nodes refuse. */
 function withHighS(wanted: string): string {
-  const { signature } = Transaction.from(wanted);
-  const [s, other] = [signature?.s ?? '', signature?.yParity === 0 ? '01' : '80'];
-  const [r, own] = [signature?.r.slice(2) ?? '', signature?.yParity === 0 ? '80' : '01'];
-  const high = toBeHex(ORDER - BigInt(s), 32).slice(2);
-  return wanted.replace(`${own}a0${r}a0${s.slice(2)}`, `${other}a0${r}a0${high}`);
+  const fields = decodeRlp(dataSlice(wanted, 1)) as string[];
+  const [yParity, r = '0x', s = '0x'] = fields.slice(-3);
+  const signature = [yParity === '0x' ? '0x01' : '0x', r, toBeHex(ORDER - BigInt(s))];
+  return concat(['0x02', encodeRlp([...fields.slice(0, -3), ...signature])]);
 }
 
 const own = new Wallet(DEPLOYER_KEY);
