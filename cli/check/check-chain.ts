@@ -224,8 +224,11 @@ async function checkHistory(
 ): Promise<Statements> {
   const range = { fromBlock: genesisBlock, toBlock: genesisBlock };
   const logs = await logsOf(bulkClient, { address: [address], ...range }).catch(reasonOf);
-  if (typeof logs === 'string')
-    return [{ status: 'fault', statement: `its first logs cannot be read: ${logs}` }];
+  if (typeof logs === 'string') {
+    const remedy =
+      'Events are read by receipts. Histories and evidence of tokens need another node (RPC_URL).';
+    return [{ status: 'warning', statement: `its first logs cannot be read: ${logs}`, remedy }];
+  }
   const [log] = logs;
   if (log === undefined)
     return [
