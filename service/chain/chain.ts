@@ -23,7 +23,7 @@ export interface Chain extends Rpc {
   /** Asks one node. The next time that the same is asked, another one must confirm the answer. */
   sendUnconfirmed(method: string, params: Params): Promise<unknown>;
   /**
-   * What two readings of these blocks agree on: of two nodes, each read in its own way, or of the only one.
+   * The content on which two readings of these blocks agree: of two nodes, or of the only one.
    *
    * @throws ChainError ANSWERS_DIFFER, NODES_DIFFER (both retryable); any error of `read`.
    */

@@ -68,7 +68,7 @@ type State =
   | { kind: 'behind'; since: number; behindSince: number }
   | { kind: 'away'; since: number; failedFrom: number; reason: string; isBehind: boolean };
 
-/** What is known about a node. */
+/** Everything known about a node. */
 class Known {
   state: State = {
     kind: 'away',

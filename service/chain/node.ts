@@ -39,7 +39,7 @@ export interface Node extends Rpc {
   readonly name: string;
 }
 
-/** What a node has shown. */
+/** Everything that a node has shown. */
 export interface Learned {
   /** Whether it answers batches; undefined while that is not known. */
   answersBatches: boolean | undefined;

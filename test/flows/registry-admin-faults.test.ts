@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { id as keccakOfText } from 'ethers';
 import { systemTime } from '../../service/base/time';
-import { connectNode } from '../../service/chain/chain';
+import { connectNode, type Chain } from '../../service/chain/chain';
 import { runnerOf } from '../../service/chain/read-state';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
 import { ADMIN_ROLE, readRoles, type RolesSource } from '../../cli/registry-admin/roles';
@@ -22,7 +22,7 @@ describe('a registry admin command, when calls fail', () => {
   let registry: TradeTrustTokenStandard;
   let proxy: RpcProxy;
   let url: string;
-  let client: ReturnType<typeof connectNode>;
+  let client: Chain;
   let source: RolesSource;
   let time: VirtualTime;
   const accounts: string[] = [];
