@@ -1,7 +1,8 @@
 import { untilAborted } from '../base/waiting';
-import { createBlockSpan, existingBlock } from '../chain/read-chain';
+import { createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import { restoreEvents } from '../outbox/refill';
 import { createRegistryFinder } from '../registry/registry-contracts';
+import { prunedBefore } from './follow-chain';
 import type { FeedFollowing } from './follow-registry';
 import { KnownEscrows } from './known-escrows';
 import { readRange } from './read-range';
@@ -18,6 +19,8 @@ type PurgedRegistry = Pick<
 /**
  * Reads events from the chain again that were removed because they were old, the newest first: if it ends
  * early, or the signal aborts, it goes on from there the next time.
+ *
+ * @throws ChainError LOGS_PRUNED if the node does not have the oldest block any more, or removed its logs.
  */
 export async function restorePurged(
   { client, registryAddress, identity, startBlock, database, time }: PurgedRegistry,
@@ -30,6 +33,9 @@ export async function restorePurged(
   const span = createBlockSpan(MOST_BLOCKS);
   const firstRead = startBlock ?? registry.genesisBlock;
   const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
+  const headBlock = await untilAborted(signal, headNumberOf(client));
+  const pruned = await prunedBefore(client, registryAddress, oldest, headBlock, signal);
+  if (pruned) throw pruned;
   for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
     const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);

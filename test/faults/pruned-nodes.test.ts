@@ -2,13 +2,16 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { connectNode } from '../../service/chain/chain';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
+import { restorePurged } from '../../service/watcher/restore-purged';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';
 import { mineBlocks } from '../helpers/chain/mine-blocks';
-import { prunedBelow } from '../helpers/chain/node-limits';
+import { prunedBelow, type Absence } from '../helpers/chain/node-limits';
 import { startRpcProxy, THROUGH, type Answerer, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { asking } from '../helpers/chain/unusual-logs';
+import { newState, openState, type State } from '../helpers/database/engines';
+import { errorOf } from '../helpers/error-of';
 import { create } from '../helpers/processes/create-call';
 import {
   whileFollowing,
@@ -16,6 +19,7 @@ import {
   type FollowedRegistry,
 } from '../helpers/processes/followed-registry';
 import { healthOf } from '../helpers/processes/health-and-metrics';
+import { VirtualTime } from '../helpers/virtual-time';
 
 /** How nodes say that they do not have a block any more, or never had it. */
 const ANSWERS: Record<string, RpcAnswer> = {
@@ -115,6 +119,25 @@ describe('a node without block 0', () => {
         }
       },
     );
+  });
+
+  it('restores no purged events, and says so, if it answers with no logs where it removed them', async () => {
+    const time = VirtualTime.ofRequests();
+    const absence: Absence = { blocks: undefined, logs: { result: [] }, receipts: { result: null } };
+    await using proxy = await startRpcProxy(
+      local.node.url,
+      prunedBelow(firstBlock + 1, absence, asking(local.node.url)),
+    );
+    await using state = await newState('SQLite');
+    await using database = await openState(state as State);
+    const client = connectNode(proxy.url, {}, time);
+    const { registryAddress } = local;
+    const identity = { chainId: 31337, chainKey: 'hardhat', registryAddress };
+    const purged = { client, registryAddress, identity, database, time, startBlock: undefined };
+    const blocks = { fromBlock: 0, upTo: firstBlock + 1, signal: new AbortController().signal };
+    const restored = time.settled(restorePurged(purged, 1, blocks));
+    expect(await errorOf(restored)).to.include({ code: 'LOGS_PRUNED' });
+    client.close();
   });
 
   it('issues nothing, and says so, if it lacks the first block to read', () =>
