@@ -1,4 +1,4 @@
-import { isWellFormed, pointerStep } from '../base/json';
+import { countOf, isWellFormed, pointerStep } from '../base/json';
 import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from './credential';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
@@ -84,12 +84,6 @@ function ownLength(value: unknown): number {
 
 function idLength(object: object): number {
   return 'id' in object && typeof object.id === 'string' ? object.id.length : 0;
-}
-
-function countOf(text: string, character: string): number {
-  let count = 0;
-  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
-  return count;
 }
 
 /** The problems of the members themselves, and the places to check next. */
