@@ -42,7 +42,7 @@ export async function deriveCredential(
     delete document.proof;
     const options = { documentLoader, contextResolver: new PreparedContexts() };
     const [unsigned] = await unsignedContentIn(document, options).catch(() => []);
-    const reason = unsigned ? `${unsigned.pointer} ${unsigned.problem}` : problem;
+    const reason = unsigned ? `${unsigned.pointer} ${unsigned.statement}` : problem;
     const message = `No version can be derived from the credential: ${reason}.`;
     const code = isProven && !unsigned ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED';
     throw new RequestError(code, message, { cause });
