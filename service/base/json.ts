@@ -105,6 +105,13 @@ export function shaped<Schema extends z.ZodType>(
   throw new RequestError(code, `${pointerOf(path) || 'The body'} ${problem}`);
 }
 
+/** How many of a wanted name's pairs of letters, of which it has its length, are in another name. */
+export function sharedPairs(name: string, wanted: string): number {
+  const [text, other] = [` ${name.toLowerCase()}`, ` ${wanted.toLowerCase()}`];
+  const pairs = Array.from({ length: other.length - 1 }, (_, index) => other.slice(index, index + 2));
+  return pairs.filter((pair) => text.includes(pair)).length;
+}
+
 export function countOf(text: string, character: string): number {
   let count = 0;
   for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
