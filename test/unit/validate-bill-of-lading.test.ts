@@ -7,6 +7,7 @@ import { validateBillOfLading } from '../../service/validation/validate-bill-of-
 import { validateRequest } from '../../service/validation/validate-request';
 import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { FOREIGN_DOCUMENTS } from '../helpers/credentials/foreign-documents';
 import { HOLDER, OWNER } from '../helpers/credentials/preparations';
 
 const VALID = minimal.credentialSubject;
@@ -276,6 +277,11 @@ describe('the subject in a file', () => {
       { signedW3CDocument: { proof: {}, credentialSubject: 1 }, txHash: '0x' },
       'answer /signedW3CDocument/credentialSubject 1',
     ],
+    [
+      { verifiableCredential: { proof: {}, credentialSubject: 1 } },
+      'answer /verifiableCredential/credentialSubject 1',
+    ],
+    [{ signedW3CDocument: null }, 'answer /signedW3CDocument/credentialSubject undefined'],
     [[1], 'credentialSubject  [1]'],
     // A request or a credential that has none.
     [{ owner: '0x', holder: '0x' }, 'request /credentialSubject undefined'],
@@ -285,5 +291,10 @@ describe('the subject in a file', () => {
     it(`of ${JSON.stringify(value)} is ${found}`, () => {
       const { takenFor, pointer, subject } = findSubject(value);
       expect(`${takenFor} ${pointer} ${JSON.stringify(subject)}`).to.equal(found);
+    });
+
+  for (const { name, document, message } of FOREIGN_DOCUMENTS)
+    it(`is not looked for in ${name}`, () => {
+      expect(() => findSubject(document)).to.throw(message);
     });
 });
