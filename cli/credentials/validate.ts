@@ -1,5 +1,7 @@
+import { isJsonObject } from '../../service/issuance/credential';
 import { shownOf } from '../../service/validation/problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
+import { documentIn } from '../../service/verification/presented-credential';
 import type { Answer } from '../answer';
 import { readJsonInput } from '../files/user-file';
 
@@ -8,7 +10,7 @@ const TAKEN_FOR = {
   credentialSubject: 'a credentialSubject',
   request: 'the body of a POST /create: its credentialSubject was checked',
   credential: 'a credential: its credentialSubject was checked',
-  answer: 'the answer of a POST /create: the credentialSubject in it was checked',
+  answer: 'an answer of the service: the credentialSubject in it was checked',
 } as const;
 
 /**
@@ -42,34 +44,26 @@ interface FoundSubject {
 
 /**
  * Finds the credentialSubject in the JSON that an author may have: the subject alone, the body of a POST
- * /create, its answer, or a whole credential. JSON without the marks of the others is taken for the subject
- * alone.
+ * /create, an answer with a credential, or a whole credential. JSON without the marks of the others is taken
+ * for the subject alone.
+ *
+ * @throws RequestError CREDENTIAL_INVALID for a document of another kind.
  */
 export function findSubject(value: unknown): FoundSubject {
-  const fields =
-    typeof value === 'object' && value !== null ? new Map(Object.entries(value)) : new Map<string, unknown>();
-  const signed: unknown = fields.get('signedW3CDocument');
-  if (typeof signed === 'object' && signed !== null) {
-    const { pointer, subject } = inside('answer', signed);
-    return { takenFor: 'answer', pointer: `/signedW3CDocument${pointer}`, subject };
-  }
-  if (isCredential(fields)) return inside('credential', value);
+  const { pointer, document } = documentIn(value);
+  const fields = new Map(Object.entries(isJsonObject(document) ? document : {}));
+  const inside = { pointer: `${pointer}/credentialSubject`, subject: fields.get('credentialSubject') };
+  if (pointer !== '') return { takenFor: 'answer', ...inside };
+  if (isCredential(fields)) return { takenFor: 'credential', ...inside };
   if (['credentialSubject', 'owner', 'holder'].some((name) => fields.has(name)))
-    return inside('request', value);
-  return { takenFor: 'credentialSubject', pointer: '', subject: value };
+    return { takenFor: 'request', ...inside };
+  return { takenFor: 'credentialSubject', pointer, subject: value };
 }
 
 function isCredential(fields: ReadonlyMap<string, unknown>): boolean {
-  const type = fields.get('type');
-  if (type === 'VerifiableCredential' || (Array.isArray(type) && type.includes('VerifiableCredential')))
-    return true;
   return (
+    [fields.get('type')].flat().includes('VerifiableCredential') ||
     ['issuer', 'proof', 'credentialStatus'].some((name) => fields.has(name)) ||
     (fields.has('@context') && fields.has('credentialSubject'))
   );
-}
-
-function inside(takenFor: keyof typeof TAKEN_FOR, value: unknown): FoundSubject {
-  const { credentialSubject } = value as { credentialSubject?: unknown };
-  return { takenFor, pointer: '/credentialSubject', subject: credentialSubject };
 }

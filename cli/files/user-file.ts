@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
-import { findJsonError } from '../../service/base/json';
+import { parseJson } from '../../service/base/json';
 import { scanJson } from '../../service/base/scan-json';
 
 /** Stands for standard input in place of a file name. */
@@ -21,8 +21,9 @@ const DEEPEST = 1_000;
 export async function readJsonInput(path: string): Promise<unknown> {
   const name = path === STANDARD_INPUT ? 'standard input' : path;
   const bytes = await bytesOf(path);
-  const text = decode(bytes, name);
-  const value = parse(text, name);
+  const value = parseJson(bytes, (problem, cause) => {
+    return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
+  });
   const { repeated, depth } = scanJson(bytes, { mostDepth: DEEPEST });
   if (depth > DEEPEST)
     throw new ConfigurationError(
@@ -48,31 +49,4 @@ export async function bytesOf(path: string): Promise<Buffer> {
     const remedy = 'Relative paths start at the current folder; - is standard input.';
     throw new ConfigurationError('FILE_NOT_FOUND', `There is no file ${resolve(path)}.`, { cause, remedy });
   }
-}
-
-/**
- * Rejects bytes that are not UTF-8: they would silently become other characters, and be signed or verified as
- * such.
- */
-function decode(bytes: Buffer, name: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw notJson(name, 'it is not text in UTF-8', cause);
-  }
-}
-
-function parse(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    if (text.trim() === '') throw notJson(name, 'it is empty', cause);
-    const error = findJsonError(text);
-    const place = error && `line ${error.line}, column ${error.column}: ${error.problem}`;
-    throw notJson(name, place ?? messageOf(cause), cause);
-  }
-}
-
-function notJson(name: string, problem: string, cause: unknown): ConfigurationError {
-  return new ConfigurationError('FILE_NOT_JSON', `${name} is not JSON: ${problem}.`, { cause });
 }

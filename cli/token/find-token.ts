@@ -1,5 +1,4 @@
 import type { Time } from '../../service/base/time';
-import { isJsonObject } from '../../service/issuance/credential';
 import { findNetwork, knownNetworks, networkOfChain, type Network } from '../../service/chain/networks';
 import { readSettings } from '../../service/config/config';
 import { ConfigurationError, RequestError } from '../../service/base/errors';
@@ -8,6 +7,7 @@ import { shown } from '../../service/config/setting-types';
 import { rpcUrlsOf, settingOf, type Settings } from '../../service/config/settings';
 import { reachRegistry, type ReachedRegistry as Reached } from '../../service/registry/registry-contracts';
 import { isPlainAddress, tokenLocationOf, type TokenLocation } from '../../service/token/token-location';
+import { credentialIn } from '../../service/verification/presented-credential';
 import { invalid } from '../errors';
 import { readJsonInput } from '../files/user-file';
 
@@ -47,21 +47,11 @@ export async function findToken({ token, registry, network }: TokenReference): P
   return found;
 }
 
-/** The token of a credential (base or derived) or of the answer of POST /create. */
+/** The token of a credential (base or derived), also in an answer of the service. */
 export function tokenOf(input: unknown): FoundToken {
-  const answer = isJsonObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
-  if (!isJsonObject(answer)) {
-    const remedy = 'Give a signed credential, or the answer of POST /create.';
-    throw new RequestError(
-      'CREDENTIAL_INVALID',
-      `This is not a credential: it is not a JSON object. ${remedy}`,
-      {
-        remedy,
-      },
-    );
-  }
-  const credentialId = typeof answer.id === 'string' ? answer.id : undefined;
-  return { location: tokenLocationOf(answer), credentialId };
+  const credential = credentialIn(input);
+  const credentialId = typeof credential.id === 'string' ? credential.id : undefined;
+  return { location: tokenLocationOf(credential), credentialId };
 }
 
 /**

@@ -1,9 +1,10 @@
 import { RequestFailure } from '../requests/request';
 import type { TokenQuestion } from '../requests/api';
 
-/** The token that a credential, or an answer of POST /create, names, and the id that decrypts its remarks. */
+/** The token of a credential, alone or in an answer of the service, and the id that decrypts its remarks. */
 export function tokenOfFile(file: unknown): TokenQuestion {
-  const credential = membersOf(membersOf(file).signedW3CDocument ?? file);
+  const { signedW3CDocument, verifiableCredential } = membersOf(file);
+  const credential = membersOf(signedW3CDocument ?? verifiableCredential ?? file);
   const { tokenNetwork, tokenRegistry, tokenId } = membersOf(credential.credentialStatus);
   const { chainId } = membersOf(tokenNetwork);
   const chain = typeof chainId === 'number' ? String(chainId) : chainId;

@@ -84,7 +84,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
             'It decrypts the remarks. Only its id and its token go to this service, which stores neither; ' +
             "its log names the token's id."
           }
-          accept=".json,application/json"
+          accept=".json,.tt,application/json"
           onFiles={([file]) => file && run(() => choose(file))}
         />
         <FailureNotice failure={fileFailure} />

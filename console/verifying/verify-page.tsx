@@ -32,7 +32,7 @@ export function VerifyPage() {
         <FileDrop
           label="Credential file"
           hint="Choose it, or drop it here."
-          accept=".json,application/json"
+          accept=".json,.tt,application/json"
           isDisabled={isRunning}
           onFiles={([file]) => file && verify(file.name, () => readJsonFile(file))}
         />

@@ -7,7 +7,9 @@ const CREDENTIAL = z
   .meta({
     type: 'object',
     additionalProperties: true,
-    description: 'A W3C Verifiable Credential with its proof, or a whole answer of `POST /create`.',
+    description:
+      'A W3C Verifiable Credential with its proof, or a whole answer of `POST /create` or ' +
+      '`POST /credentials/derive`.',
   });
 
 /** The body of POST /credentials/verify, as in W3C's VC API. */

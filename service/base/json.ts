@@ -1,6 +1,6 @@
-import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser';
+import { printParseErrorCode, visit, type JSONVisitor } from 'jsonc-parser';
 import * as z from 'zod';
-import { cut, RequestError } from './errors';
+import { cut, orUndefined, RequestError } from './errors';
 
 /** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
 export function pointerStep(name: string | number): string {
@@ -17,10 +17,13 @@ export function pointerOf(path: Path): string {
 
 /** The kind of a wrong value, for the end of a sentence: it may be missing, or too long to be shown. */
 export function found(value: unknown): string {
-  if (value === undefined) return 'but it is missing';
-  if (value === null) return 'but it is null';
-  if (Array.isArray(value)) return 'but it is an array';
-  return `but it is ${typeof value === 'object' ? 'an object' : `a ${typeof value}`}`;
+  return `but it is ${value === undefined ? 'missing' : kindOf(value)}`;
+}
+
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 /**
@@ -102,6 +105,49 @@ export function shaped<Schema extends z.ZodType>(
   throw new RequestError(code, `${pointerOf(path) || 'The body'} ${problem}`);
 }
 
+/** How many of a wanted name's pairs of letters, of which it has its length, are in another name. */
+export function sharedPairs(name: string, wanted: string): number {
+  const [text, other] = [` ${name.toLowerCase()}`, ` ${wanted.toLowerCase()}`];
+  const pairs = Array.from({ length: other.length - 1 }, (_, index) => other.slice(index, index + 2));
+  return pairs.filter((pair) => text.includes(pair)).length;
+}
+
+export function countOf(text: string, character: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
+  return count;
+}
+
+/**
+ * The value of a JSON text in UTF-8, with or without a byte order mark.
+ *
+ * @param refused makes the error for a text that has none. The problem ends a sentence, and quotes nothing of
+ *   the text, which may be a secret.
+ */
+export function parseJson(bytes: Uint8Array, refused: (problem: string, cause: unknown) => Error): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw refused(problemOf(Buffer.from(bytes)), cause);
+  }
+}
+
+/** The problem of bytes that are not JSON. */
+function problemOf(bytes: Buffer): string {
+  // The first two characters of JSON are ASCII.
+  if (/^(fffe|feff|00|..00)/.test(bytes.toString('hex', 0, 2))) return 'it is in UTF-16; write it in UTF-8';
+  const text = bytes.toString();
+  const written = Buffer.from(text);
+  const wrong = bytes.findIndex((byte, index) => byte !== written[index]);
+  if (wrong !== -1) {
+    const before = bytes.toString('utf8', 0, wrong);
+    const column = before.length - before.lastIndexOf('\n');
+    return `line ${countOf(before, '\n') + 1}, column ${column}: it is not text in UTF-8`;
+  }
+  if (text.trim() === '') return 'it is empty';
+  return findJsonError(text.replace(/^\ufeff/, '')) ?? 'it has too many levels';
+}
+
 /** Readable texts for the parser's errors. */
 const PROBLEMS: Record<string, string> = {
   CloseBraceExpected: 'a comma or } is expected',
@@ -125,25 +171,14 @@ const PROBLEMS: Record<string, string> = {
  * for most errors. Line and column count from 1; columns are UTF-16 code units, as in editors. Undefined if
  * none is found, for example because the text is nested deeper than the stack.
  */
-export function findJsonError(text: string): { line: number; column: number; problem: string } | undefined {
-  const error = firstErrorOf(text);
-  if (error === undefined) return undefined;
-  const before = text.slice(0, error.offset);
-  const lineStart = before.lastIndexOf('\n') + 1;
-  const name = printParseErrorCode(error.error);
-  return {
-    line: before.split('\n').length,
-    column: error.offset - lineStart + 1,
-    problem: PROBLEMS[name] ?? name,
+export function findJsonError(text: string): string | undefined {
+  let found: string | undefined;
+  const onError: JSONVisitor['onError'] = (error, _offset, _length, line, character) => {
+    const name = printParseErrorCode(error);
+    found = `line ${line + 1}, column ${character + 1}: ${PROBLEMS[name] ?? name}`;
+    // Ends the search: a text may have millions of errors.
+    throw new SyntaxError(name);
   };
-}
-
-function firstErrorOf(text: string): ParseError | undefined {
-  const errors: ParseError[] = [];
-  try {
-    parse(text, errors, { disallowComments: true, allowTrailingComma: false });
-  } catch (thrown) {
-    if (!(thrown instanceof RangeError)) throw thrown;
-  }
-  return errors[0];
+  orUndefined(() => void visit(text, { onError }, { disallowComments: true }));
+  return found;
 }

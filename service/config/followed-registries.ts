@@ -9,7 +9,7 @@ import {
   type DeliveryOptions,
 } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
-import { findJsonError, members, problemsOf } from '../base/json';
+import { members, parseJson, problemsOf } from '../base/json';
 import { scanJson } from '../base/scan-json';
 import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
@@ -85,14 +85,10 @@ function parse(content: Buffer, path: string): unknown {
   const { repeated } = scanJson(content);
   if (repeated !== undefined)
     throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${repeated} occurs twice; keep one.`);
-  const text = content.toString('utf8');
-  try {
-    return JSON.parse(text);
-  } catch {
-    const error = findJsonError(text);
-    const place = error ? `: line ${error.line}, column ${error.column}: ${error.problem}` : '';
-    throw new ConfigurationError('CONFIGURATION_INVALID', `${path} is not JSON${place}.`);
-  }
+  return parseJson(
+    content,
+    (problem) => new ConfigurationError('CONFIGURATION_INVALID', `${path} is not JSON: ${problem}.`),
+  );
 }
 
 /** A registry whose events are read and delivered. */

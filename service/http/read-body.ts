@@ -9,7 +9,7 @@ import type { Time } from '../base/time';
 import { newDeferred, repeat } from '../base/waiting';
 import { HttpError } from './middleware/errors';
 import type { JsonObject } from '../issuance/credential';
-import { checkedBody, jsonObjectOf, notJson, parseBody } from '../issuance/parse-body';
+import { checkedBody, jsonObjectOf, parseBody } from '../issuance/parse-body';
 
 /** The limit of every JSON body: 50 MB, attachments included (docs/specification.md 5.3). */
 export const LIMIT_BYTES = 50 * 1024 * 1024;
@@ -107,13 +107,14 @@ async function smallObject(ctx: Context): Promise<JsonObject> {
   try {
     await parse(ctx, async () => undefined);
   } catch (cause) {
-    // Invalid JSON is a SyntaxError. The other errors come from reading and have a type.
-    if (cause instanceof SyntaxError) throw notJson('', cause);
+    // Invalid JSON is a SyntaxError, and parseBody says where. The other errors come from reading and have a
+    // type.
+    if (cause instanceof SyntaxError) return parseBody(await joined(chunks));
     const type = cause instanceof Error && 'type' in cause ? cause.type : undefined;
     throw type === 'request.aborted' || type === 'stream.not.readable' ? aborted() : cause;
   }
   const bytes = await joined(chunks);
-  if (bytes.length === 0 || !isUtf8(bytes)) throw notJson();
+  if (bytes.length === 0 || !isUtf8(bytes)) return parseBody(bytes);
   return checkedBody(bytes, () => jsonObjectOf(ctx.request.body));
 }
 

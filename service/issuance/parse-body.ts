@@ -1,5 +1,6 @@
 import { scan } from '@hapi/bourne';
 import { RequestError } from '../base/errors';
+import { kindOf, parseJson } from '../base/json';
 import { scanJson } from '../base/scan-json';
 import { isJsonObject, type JsonObject } from './credential';
 
@@ -20,7 +21,7 @@ export const MOST_CHECKED_VALUES = MOST_VALUES + 100;
  *   an object has twice.
  */
 export function parseBody(body: Uint8Array, mostValues = MOST_VALUES): JsonObject {
-  return checkedBody(body, () => jsonObjectOf(parse(body)), mostValues);
+  return checkedBody(body, () => jsonObjectOf(parseJson(body, notJson)), mostValues);
 }
 
 /**
@@ -44,23 +45,15 @@ export function checkedBody<T>(body: Uint8Array, parseIt: () => T, mostValues = 
 
 /** Returns the parsed value if it is an object without a key `__proto__` at any depth. */
 export function jsonObjectOf(value: unknown): JsonObject {
-  if (!isJsonObject(value)) throw notJson();
+  if (!isJsonObject(value)) throw notJson(`it is ${kindOf(value)}`);
   try {
     scan(value);
   } catch (cause) {
-    throw notJson(': a key is "__proto__"', cause);
+    throw notJson('a key is "__proto__"', cause);
   }
   return value;
 }
 
-function parse(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch (cause) {
-    throw notJson('', cause);
-  }
-}
-
-export function notJson(detail = '', cause?: unknown): RequestError {
-  return new RequestError('BODY_NOT_JSON', `The body is not a valid JSON object${detail}.`, { cause });
+function notJson(problem: string, cause?: unknown): RequestError {
+  return new RequestError('BODY_NOT_JSON', `The body is not a valid JSON object: ${problem}.`, { cause });
 }

@@ -87,12 +87,12 @@ const NO_IRI = invalid('is neither a term nor an absolute IRI, written out and p
 // eslint-disable-next-line no-control-regex
 const NOT_IN_IRIS = /[\u0000-\u0020<>"{}|^`\\]/;
 const SAME_ID = notProtected(
-  'is also the id of another object in the credential: statements about one could be ' +
-    'moved to the other; give each its own id, or none',
+  'is also the id of another object in the credential: statements about one could be moved to the other',
+  'give each its own id, or none',
 );
 const REPEATED = notProtected(
-  'has a value more than once in its list, and a signature does not cover how often a value occurs; ' +
-    'write it once, and the quantity as text',
+  'has a value more than once in its list, and a signature does not cover how often a value occurs',
+  'write it once, and the quantity as text',
 );
 const UNSIGNED = notProtected(
   'has a name or a value that is in no signed statement of its own, or two names of one meaning',
@@ -249,8 +249,8 @@ async function losingUses(
   }
   return [...membersIn(document, '')].flatMap(({ name, at }) => {
     const feature = features.get(name);
-    const problem = `uses ${feature}, which may lose content before it is signed; use a term without it`;
-    return feature === undefined ? [] : { pointer: at, ...notProtected(problem) };
+    const statement = `uses ${feature}, which may lose content before it is signed`;
+    return feature === undefined ? [] : { pointer: at, ...notProtected(statement, 'use a term without it') };
   });
 }
 

@@ -1,4 +1,4 @@
-import { isWellFormed, pointerStep } from '../base/json';
+import { countOf, isWellFormed, pointerStep } from '../base/json';
 import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from './credential';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
@@ -86,12 +86,6 @@ function idLength(object: object): number {
   return 'id' in object && typeof object.id === 'string' ? object.id.length : 0;
 }
 
-function countOf(text: string, character: string): number {
-  let count = 0;
-  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
-  return count;
-}
-
 /** The problems of the members themselves, and the places to check next. */
 interface Inside {
   problems: UnprotectedContent[];
@@ -139,52 +133,65 @@ function isListOfUrls(contexts: unknown): boolean {
   return [contexts].flat().every((context) => typeof context === 'string');
 }
 
-/** The reason why the signature does not protect a value, a key or a list, and a remedy. */
+/** The reason why the signature does not protect a value, a key or a list. */
 export interface Problem {
   code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'BODY_TOO_COMPLEX';
-  /** Continues a sentence that begins with the JSON pointer. */
+  /** For a verifier. Continues a sentence that begins with the JSON pointer. */
+  statement: string;
+  /** For the author: the statement, and the remedy. */
   problem: string;
 }
 
-export const notProtected = (problem: string): Problem => ({ code: 'TEXT_NOT_PROTECTED', problem });
-export const invalid = (problem: string): Problem => ({ code: 'SUBJECT_VALUE_INVALID', problem });
+const problemWith =
+  (code: Problem['code']) =>
+  (statement: string, remedy?: string): Problem => ({
+    code,
+    statement,
+    problem: remedy === undefined ? statement : `${statement}; ${remedy}`,
+  });
+export const notProtected = problemWith('TEXT_NOT_PROTECTED');
+export const invalid = problemWith('SUBJECT_VALUE_INVALID');
+const tooComplex = problemWith('BODY_TOO_COMPLEX');
 
 // `di-sd-primitives` 3.3.0 relabels blank nodes by regular expressions over whole statements, text included
 // (docs/reports/di-sd-primitives-text-rewriting.md).
 const BLANK_NODE = notProtected(
-  'contains "_:", which the signature would not protect from being changed; ' +
-    'write it differently, for example with a space between',
+  'contains "_:", which the signature would not protect from being changed',
+  'write it differently, for example with a space between',
 );
 const SKOLEM_NAME = notProtected(
-  'contains "urn:bnid:", which signing would change and the signature not protect; write it differently',
+  'contains "urn:bnid:", which signing would change and the signature not protect',
+  'write it differently',
 );
 const LONE_SURROGATE = notProtected(
-  'contains half of a surrogate pair, which the signature would not protect from being changed; leave it out',
+  'contains half of a surrogate pair, which the signature would not protect from being changed',
+  'leave it out',
 );
 const KEYWORD = notProtected(
-  'is a JSON-LD keyword, whose content the signature may not cover; write plain terms and values',
+  'is a JSON-LD keyword, whose content the signature may not cover',
+  'write plain terms and values',
 );
-const IRI_KEY = notProtected('is not a term; use the terms of the contexts, which have no ":"');
+const IRI_KEY = notProtected('is not a term', 'use the terms of the contexts, which have no ":"');
 const PROTOTYPE = notProtected('is a name with a special meaning in JavaScript, so it is not signed');
 const NESTED_LIST = notProtected(
-  'is a list in a list, whose grouping the signature would not cover; write one list, or objects',
+  'is a list in a list, whose grouping the signature would not cover',
+  'write one list, or objects',
 );
-const LONG_NAME = invalid(`is a name of more than ${LONGEST_NAME} characters; shorten it`);
+const LONG_NAME = invalid(`is a name of more than ${LONGEST_NAME} characters`, 'shorten it');
 /** Libraries compare each text of a list with every other: 19,000 of 2.7 KB in ten lists took minutes. */
 const MOST_COMPARED = 10_000_000_000;
-const LONG_LISTS = {
-  code: 'BODY_TOO_COMPLEX' as const,
-  problem:
-    'is a list of texts, and the lists have too many and too long ones; join them, or write shorter ones',
-};
+const LONG_LISTS = tooComplex(
+  'is a list of texts, and the lists have too many and too long ones',
+  'join them, or write shorter ones',
+);
 /** The regular expression of rdf-canonize 5 takes all memory, or fails, for a few million in one text. */
 const MOST_ESCAPED = 2_000_000;
-const MANY_ESCAPED = {
-  code: 'BODY_TOO_COMPLEX' as const,
-  problem: `has more than ${MOST_ESCAPED} line ends, quotation marks and the like; attach it in base64`,
-};
+const MANY_ESCAPED = tooComplex(
+  `has more than ${MOST_ESCAPED} line ends, quotation marks and the like`,
+  'attach it in base64',
+);
 const TOO_DEEP = invalid(`is nested deeper than ${DEEPEST} levels`);
-const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly; write it as a string');
+const INEXACT_NUMBER = invalid('is a number that cannot be kept exactly', 'write it as a string');
 
 /** JSON-LD writes a number as an integer or with 16 significant digits. */
 export function problemOfValue(value: unknown): Problem | undefined {

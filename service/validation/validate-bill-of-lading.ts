@@ -1,17 +1,22 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020';
 import { BILL_OF_LADING_SCHEMA, readContextFile } from '../base/published-files';
+import { cut } from '../base/errors';
 import { emptinessOf, isJsonObject, type JsonObject } from '../issuance/credential';
 import { SUBJECT_TERMS } from '../issuance/create-request';
 import { unprotectedContentIn } from '../issuance/unprotected-content';
-import { pointerStep } from '../base/json';
+import { pointerStep, sharedPairs } from '../base/json';
 import { jsonLdProblems } from './json-ld-problems';
 import { capitalised, type SubjectProblem } from './problems';
 
 const REQUIRED_FIELDS = ['blNumber', 'scac'];
+const NOT_BASE64 =
+  'Must be base64 with its padding, without "data:…;base64," before it, line ends or spaces: ' +
+  'the public portal shows no other attachment';
 
 const published = JSON.parse(readContextFile(BILL_OF_LADING_SCHEMA).toString('utf8')) as object;
-// A subject that is not an object has no terms; only the published schema reports it.
-const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false });
+// A subject that is not an object has no terms; only the published schema reports it. `verbose`: an error has
+// the schema, and so the terms.
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, verbose: true });
 /**
  * The published schema accepts other terms, and other types of most terms; for an author they are most likely
  * mistakes. It says itself what `type`, `scac` and `blNumber` are.
@@ -45,13 +50,13 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   const ofSigning = [...(empty ? [{ ...empty, pointer: '' }] : []), ...unprotected].map(
     ({ pointer, code, problem }) => ({ pointer, code, message: capitalised(problem) }),
   );
-  return [...coded, ...others, ...ofSigning, ...meaning];
+  return [...coded, ...others, ...unreadableAttachments(credentialSubject), ...ofSigning, ...meaning];
 }
 
 /** The checks of docs/contexts.md that no schema states. */
 function codeProblems(subject: JsonObject): SubjectProblem[] {
   const types: unknown[] = [subject.type].flat();
-  const missing = REQUIRED_FIELDS.filter((field) => !Object.hasOwn(subject, field) || !subject[field]);
+  const missing = REQUIRED_FIELDS.filter((field) => isBlank(subject[field]));
   const problems: SubjectProblem[] = missing.map((field) => ({
     pointer: pointerStep(field),
     code: 'REQUIRED_FIELD_MISSING',
@@ -62,16 +67,36 @@ function codeProblems(subject: JsonObject): SubjectProblem[] {
   return [{ ...type, message: 'Missing type BillOfLading' }, ...problems];
 }
 
+function isBlank(value: unknown): boolean {
+  return typeof value === 'string' ? value.trim() === '' : !value;
+}
+
+/**
+ * Attachments whose data is not base64 as encoders write it (RFC 4648, section 4). The public portal compares
+ * the data with its own encoding. It shows no other attachment.
+ */
+function unreadableAttachments({ attachments }: JsonObject): SubjectProblem[] {
+  const list: unknown[] = Array.isArray(attachments) ? attachments : [];
+  return list.flatMap((attachment, index) => {
+    const data = isJsonObject(attachment) ? attachment.data : undefined;
+    if (typeof data !== 'string' || Buffer.from(data, 'base64').toString('base64') === data) return [];
+    const pointer = `/attachments/${index}/data`;
+    return [{ pointer, code: 'ATTACHMENT_NOT_BASE64', message: NOT_BASE64 }];
+  });
+}
+
 /** Returns every violation of the published schema, every unknown term and every wrong type. */
 function shapeProblems(subject: unknown): SubjectProblem[] {
   return checks.flatMap((check) => (check(subject) ? [] : (check.errors ?? []).map(shapeProblem)));
 }
 
-function shapeProblem({ keyword, instancePath, params, message }: ErrorObject): SubjectProblem {
+function shapeProblem({ keyword, instancePath, params, message, parentSchema }: ErrorObject): SubjectProblem {
   const named = params as { additionalProperty?: string; missingProperty?: string; type?: string };
   if (named.additionalProperty !== undefined) {
     const name = named.additionalProperty;
-    const text = `${JSON.stringify(name)} is not a term that a Bill of Lading has here`;
+    const near = nearTo(name, Object.keys((parentSchema as { properties: object }).properties));
+    const hint = near.length === 0 ? '' : `; did you mean ${near.join(', ')}?`;
+    const text = `${JSON.stringify(name)} is not a term that a Bill of Lading has here${hint}`;
     return { pointer: instancePath + pointerStep(name), code: 'TERM_UNKNOWN', message: text };
   }
   if (named.missingProperty !== undefined) {
@@ -81,6 +106,12 @@ function shapeProblem({ keyword, instancePath, params, message }: ErrorObject): 
   const text =
     keyword === 'type' ? `Must be ${withArticle(String(named.type))}` : `Schema: ${message ?? keyword}`;
   return { pointer: instancePath, code: 'VALUE_TYPE_WRONG', message: text };
+}
+
+/** The terms that have most pairs of letters of a name. */
+function nearTo(name: string, terms: string[]): string[] {
+  const wanted = cut(name, 40);
+  return terms.filter((term) => sharedPairs(term, wanted) > 0.6 * wanted.length);
 }
 
 function withArticle(type: string): string {

@@ -146,7 +146,7 @@ async function checkProtection(
   try {
     for (const [at, part] of Object.entries(parts)) {
       const found = findUnprotectedContent(part, 'credential') ?? (await unsignedContentIn(part, options))[0];
-      if (found) return couldNotTell(check, `${at}${found.pointer} ${found.problem}`);
+      if (found) return couldNotTell(check, `${at}${found.pointer} ${found.statement}`);
     }
   } catch (thrown) {
     return couldNotTell(check, `not checked: ${proofProblemOf(thrown).problem}`);

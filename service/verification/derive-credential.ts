@@ -1,6 +1,6 @@
 import type { JsonLdEvent } from 'jsonld';
 import { cut, messageOf, RequestError } from '../base/errors';
-import { pointerStep } from '../base/json';
+import { pointerStep, sharedPairs } from '../base/json';
 import type { JsonObject } from '../issuance/credential';
 import { PreparedContexts } from '../issuance/prepared-contexts';
 import { tokensOf } from '../issuance/select-parts';
@@ -42,7 +42,7 @@ export async function deriveCredential(
     delete document.proof;
     const options = { documentLoader, contextResolver: new PreparedContexts() };
     const [unsigned] = await unsignedContentIn(document, options).catch(() => []);
-    const reason = unsigned ? `${unsigned.pointer} ${unsigned.problem}` : problem;
+    const reason = unsigned ? `${unsigned.pointer} ${unsigned.statement}` : problem;
     const message = `No version can be derived from the credential: ${reason}.`;
     const code = isProven && !unsigned ? 'CONTENT_CHANGED' : 'DERIVATION_FAILED';
     throw new RequestError(code, message, { cause });
@@ -81,7 +81,7 @@ function membersOf(value: unknown): Map<string, unknown> {
 
 function matchesNothing(pointer: string, parent: string, names: string[], wanted: string): RequestError {
   const like = cut(wanted);
-  const rated = names.map((name) => ({ name, distance: unlike(name, like) }));
+  const rated = names.map((name) => ({ name, distance: name.length - 2 * sharedPairs(name, like) }));
   const near = rated.sort((a, b) => a.distance - b.distance).slice(0, MOST_SHOWN);
   const more = names.length > near.length ? `, and ${names.length - near.length} more` : '';
   const remedy =
@@ -90,13 +90,6 @@ function matchesNothing(pointer: string, parent: string, names: string[], wanted
       : `Its members: ${near.map(({ name }) => parent + pointerStep(name)).join(', ')}${more}.`;
   const message = `The pointer ${cut(pointer)} matches nothing in the credential. ${remedy}`;
   return new RequestError('POINTER_MATCHES_NOTHING', message, { remedy });
-}
-
-/** Distance between two names, by the pairs of letters that they share. */
-function unlike(name: string, wanted: string): number {
-  const [text, other] = [` ${name.toLowerCase()}`, ` ${wanted.toLowerCase()}`];
-  const pairs = Array.from({ length: other.length - 1 }, (_, index) => other.slice(index, index + 2));
-  return text.length - 2 * pairs.filter((pair) => text.includes(pair)).length;
 }
 
 function invalid(pointer: string, problem: string): RequestError {

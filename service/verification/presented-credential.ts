@@ -3,24 +3,52 @@ import { pointerStep } from '../base/json';
 import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from '../issuance/credential';
 import { readProofValue } from './proof-value';
 
+/** Documents of other kinds: a version, or a type of them or of their proofs, what it is, and the remedy. */
+const OTHERS: readonly [mark: RegExp, kind: string, remedy: string][] = [
+  [
+    /^https:\/\/schema\.openattestation\.com\/|^OpenAttestation\w+2018$|^SHA3MerkleProof$/,
+    'an OpenAttestation document',
+    'Verify it with software for OpenAttestation, such as the portal of TradeTrust.',
+  ],
+  [/^EnvelopedVerifiable/, 'in an envelope such as a JWT', 'Verify it with software for VC-JOSE-COSE.'],
+  [/^VerifiablePresentation$/, 'a verifiable presentation', 'Give one of the credentials in it.'],
+];
+
 /**
- * Finds the credential in a user's input: the credential itself, or the whole answer of POST /create.
+ * Finds the document in a user's input: the input itself, or a member of an answer of POST /create or
+ * /credentials/derive. `pointer` is that of the member.
  *
- * @throws RequestError CREDENTIAL_INVALID if it is neither.
+ * @throws RequestError CREDENTIAL_INVALID for a document of another kind, which it names.
  */
-export function credentialIn(input: unknown): JsonObject {
-  const answer = isJsonObject(input) && 'signedW3CDocument' in input ? input.signedW3CDocument : input;
-  if (!isJsonObject(answer)) throw notACredential('it is not a JSON object');
-  const types = [answer.type].flat();
-  if (!types.includes('VerifiableCredential')) throw notACredential('/type has no "VerifiableCredential"');
-  return answer;
+export function documentIn(input: unknown): { pointer: string; document: unknown } {
+  const answer = isJsonObject(input) && !('type' in input) ? input : {};
+  const member = ['signedW3CDocument', 'verifiableCredential'].find((name) => name in answer);
+  const document = member === undefined ? input : answer[member];
+  const { version, type, signature, proof }: JsonObject = isJsonObject(document) ? document : {};
+  const names = [version, type, signature, proof].flat().map((one) => (isJsonObject(one) ? one.type : one));
+  const other = OTHERS.find(([mark]) => names.some((name) => typeof name === 'string' && mark.test(name)));
+  if (other) throw notACredential(`it is ${other[1]}`, other[2]);
+  return { pointer: member === undefined ? '' : pointerStep(member), document };
 }
 
-function notACredential(problem: string): RequestError {
-  const remedy = 'Give a signed credential, or the answer of POST /create.';
-  return new RequestError('CREDENTIAL_INVALID', `This is not a verifiable credential: ${problem}.`, {
-    remedy,
-  });
+/**
+ * Finds the credential in a user's input.
+ *
+ * @throws RequestError CREDENTIAL_INVALID if there is none.
+ */
+export function credentialIn(input: unknown): JsonObject {
+  const { document } = documentIn(input);
+  if (!isJsonObject(document)) throw notACredential('it is not a JSON object');
+  if (![document.type].flat().includes('VerifiableCredential'))
+    throw notACredential('/type has no "VerifiableCredential"');
+  return document;
+}
+
+const REMEDY = 'Give a signed credential, or the answer of POST /create or /credentials/derive.';
+
+function notACredential(problem: string, remedy = REMEDY): RequestError {
+  const message = `This is not a verifiable credential: ${problem}. ${remedy}`;
+  return new RequestError('CREDENTIAL_INVALID', message, { remedy });
 }
 
 /** A context that a credential names, and where (JSON pointer, RFC 6901). */

@@ -6,6 +6,7 @@ import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
 import { OPERATIONS } from '../../service/http/description/openapi';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
+import { FOREIGN_DOCUMENTS } from '../helpers/credentials/foreign-documents';
 import { eventually } from '../helpers/eventually';
 import { openConsolePage } from '../helpers/processes/console-page';
 import { create, type ApiAnswer } from '../helpers/processes/create-call';
@@ -291,6 +292,8 @@ describe('tokens, deliveries, events and credentials of a service', () => {
     expect(documentIntegrity.outcome).to.equal('could not tell');
     expect(verified.body).to.include({ verified: false, outcome: 'could not tell' });
     expect(documentStatus).to.include({ tokenId });
+    const ofAnswer = await verify('issuer', { verifiableCredential: body });
+    expect(ofAnswer.body).to.deep.include({ documentIntegrity, documentStatus });
     const cases: [unknown, unknown, string, RegExp][] = [
       [['/credentialSubject/bl'], credential, 'POINTER_MATCHES_NOTHING', /\/bl .*blNumber/],
       [['x'], credential, 'POINTER_INVALID', /"x"/],
@@ -300,6 +303,9 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       [[1], credential, 'REQUEST_FIELD_INVALID', /^\/options\/selectivePointers\/0 /],
       ['x', credential, 'REQUEST_FIELD_INVALID', /^\/options\/selectivePointers /],
       [[pointer], 'x', 'REQUEST_FIELD_INVALID', /^\/verifiableCredential /],
+      ...FOREIGN_DOCUMENTS.map(({ document, message }) => {
+        return [[pointer], document, 'CREDENTIAL_INVALID', message] as [unknown, unknown, string, RegExp];
+      }),
     ];
     for (const [pointers, given, code, message] of cases) {
       const answer = await derive(pointers, given);

@@ -118,7 +118,7 @@ describe('the signing pool', () => {
     expect(body).to.include({
       name: 'RequestError',
       code: 'BODY_NOT_JSON',
-      message: 'The body is not a valid JSON object.',
+      message: 'The body is not a valid JSON object: line 1, column 2: a comma or } is expected.',
       retryable: false,
     });
     expect(body.cause).to.be.instanceOf(Error);

@@ -61,9 +61,17 @@ describe('a body of POST /create of up to 64 KB', () => {
   });
 
   // prepare-document.test.ts has the others.
-  for (const body of ['', '{"owner":"', '[1, 2', '{"a":{"__proto__":{}}}', requestWith(0xff)])
-    it(`is refused when it is ${JSON.stringify(body.toString())}`, () =>
-      refused(post(body), 400, 'BODY_NOT_JSON', /not a valid JSON object/));
+  for (const [body, problem] of [
+    ['', /: it is empty\.$/],
+    ['{"owner":"', /: line 1, column 10: this string is not closed on its line\.$/],
+    ['[1, 2', /: line 1, column 6: /],
+    ['"{}"', /: it is a string\.$/],
+    ['{"a":{"__proto__":{}}}', /: a key is "__proto__"\.$/],
+    [Buffer.from('{}', 'utf16le'), /: it is in UTF-16; /],
+    [requestWith(0xff), /: line 1, column \d+: it is not text in UTF-8\.$/],
+  ] as const)
+    it(`is refused when it is ${JSON.stringify(body.toString())}, and told why`, () =>
+      refused(post(body), 400, 'BODY_NOT_JSON', problem));
 
   it('may have any JSON content type and the encoding identity, in any case', async () => {
     for (const type of ['application/ld+json', 'APPLICATION/JSON;charset=utf-8', 'application/vnd.acme+json'])

@@ -88,22 +88,25 @@ describe('preparing a document', () => {
     expect(document.byteLength).to.equal(document.buffer.byteLength);
   });
 
-  const NOT_JSON = 'The body is not a valid JSON object.';
-  const HAS_PROTOTYPE = 'The body is not a valid JSON object: a key is "__proto__".';
-  for (const [what, body, message] of [
-    ['an empty text', '', NOT_JSON],
-    ['broken JSON', '{"owner":', NOT_JSON],
-    ['a list', '[{}]', NOT_JSON],
-    ['a string', '"owner"', NOT_JSON],
-    ['null', 'null', NOT_JSON],
-    ['invalid UTF-8', Uint8Array.from([...Buffer.from('{"owner":"'), 0xff, ...Buffer.from('"}')]), NOT_JSON],
-    ['a truncated character', Uint8Array.from(Buffer.from('{"a":"é').subarray(0, -1)), NOT_JSON],
+  const HAS_PROTOTYPE = 'a key is "__proto__"';
+  const NOT_UTF8 = 'line 1, column 11: it is not text in UTF-8';
+  for (const [what, body, problem] of [
+    ['an empty text', '', 'it is empty'],
+    ['broken JSON', '{"owner":', 'line 1, column 10: a value is expected'],
+    ['a trailing comma', '{"owner":\n1,}', 'line 2, column 3: a name in double quotes is expected'],
+    ['a list', '[{}]', 'it is an array'],
+    ['a string', '"owner"', 'it is a string'],
+    ['null', 'null', 'it is null'],
+    ['UTF-16', Uint8Array.from(Buffer.from('{}', 'utf16le')), 'it is in UTF-16; write it in UTF-8'],
+    ['invalid UTF-8', Uint8Array.from([...Buffer.from('{"owner":"'), 0xff, ...Buffer.from('"}')]), NOT_UTF8],
+    ['a truncated character', Uint8Array.from(Buffer.from('{"a":"bcdeé').subarray(0, -1)), NOT_UTF8],
     ['an escaped __proto__ key', '{"credentialSubject":{"packages":[{"\\u005f_proto__":1}]}}', HAS_PROTOTYPE],
     ['a __proto__ in deeply nested lists', `{"a":${nested('[', '{"__proto__":null}', ']')}}`, HAS_PROTOTYPE],
   ] as const) {
     it(`refuses ${what} as the body`, async () => {
       const refusal = await refusalOf(body);
       expect(refusal).to.be.instanceOf(RequestError);
+      const message = `The body is not a valid JSON object: ${problem}.`;
       expect(refusal).to.include({ code: 'BODY_NOT_JSON', message, retryable: false });
     });
   }

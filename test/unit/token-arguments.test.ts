@@ -10,8 +10,11 @@ import { parseTokenId } from '../../service/registry/token-id-forms';
 import { errorOf } from '../helpers/error-of';
 import { temporaryFolder } from '../helpers/temporary-folder';
 
+/** Only the compiler of console/ knows the types of a browser, which this module needs. */
+const CONSOLE: string = '../../console/token/token-of-file';
 const REGISTRY = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const CREDENTIAL = {
+  type: ['VerifiableCredential'],
   id: 'urn:uuid:0192f3c8-5a00-7000-8000-000000000001',
   credentialStatus: {
     type: 'TransferableRecords',
@@ -53,13 +56,24 @@ describe('a token that a user names', () => {
   const file = join(folder.path, 'credential.json');
   before(() => writeFileSync(file, JSON.stringify(CREDENTIAL)));
 
-  it('is read from a credential, alone or in the answer of POST /create', () => {
+  it('is read from a credential, alone or in the answer of POST /create or /credentials/derive', () => {
     const found = tokenOf(CREDENTIAL);
     expect(found).to.deep.equal({
       location: { chainId: 80002, registry: REGISTRY, tokenId: BigInt(`0x${'ab'.repeat(32)}`) },
       credentialId: CREDENTIAL.id,
     });
     expect(tokenOf({ signedW3CDocument: CREDENTIAL, txHash: '0x' })).to.deep.equal(found);
+    expect(tokenOf({ verifiableCredential: CREDENTIAL })).to.deep.equal(found);
+  });
+
+  it('is found by the console in the same files', async () => {
+    const { tokenOfFile } = (await import(CONSOLE)) as { tokenOfFile: (file: unknown) => object };
+    for (const file of [CREDENTIAL, { signedW3CDocument: CREDENTIAL }, { verifiableCredential: CREDENTIAL }])
+      expect(tokenOfFile(file)).to.deep.equal({
+        tokenId: 'ab'.repeat(32),
+        registry: `80002:${REGISTRY}`,
+        credentialId: CREDENTIAL.id,
+      });
   });
 
   it('is refused if there is no credential, or one without a valid token', () => {
@@ -67,7 +81,8 @@ describe('a token that a user names', () => {
       [[], 'CREDENTIAL_INVALID'],
       [null, 'CREDENTIAL_INVALID'],
       [{ signedW3CDocument: 'x' }, 'CREDENTIAL_INVALID'],
-      [{}, 'CREDENTIAL_STATUS_INVALID'],
+      [{}, 'CREDENTIAL_INVALID'],
+      [{ ...CREDENTIAL, credentialStatus: undefined }, 'CREDENTIAL_STATUS_INVALID'],
       [withRegistry(REGISTRY.slice(2)), 'CREDENTIAL_STATUS_INVALID'],
       [withRegistry(getIcapAddress(REGISTRY)), 'CREDENTIAL_STATUS_INVALID'],
     ] as const)

@@ -53,11 +53,19 @@ describe('a JSON file that a user names', () => {
     }
   });
 
-  it('must be UTF-8, and not empty', async () => {
-    writeFileSync(file, Buffer.from('{"a":"K\xf6ln"}', 'latin1'));
-    expect((await refusal(file)).message).to.match(/not text in UTF-8/);
-    writeFileSync(file, ' \n');
-    expect((await refusal(file)).message).to.match(/it is empty/);
+  it('is refused with the place, or the encoding, if it is not JSON in UTF-8', async () => {
+    for (const [bytes, problem] of [
+      [Buffer.from('{"a":\n "K\xf6ln"}', 'latin1'), /: line 2, column 4: it is not text in UTF-8\.$/],
+      [Buffer.from('{"\ufffd":"é').subarray(0, -1), /: line 1, column 7: it is not text in UTF-8\.$/],
+      [Buffer.from('\ufeff{"a":1}', 'utf16le'), /: it is in UTF-16; write it in UTF-8\.$/],
+      [Buffer.from('{"a":1}', 'utf16le'), /: it is in UTF-16/],
+      [Buffer.from('\ufeff{"a":1,}'), /: line 1, column 8: a name in double quotes is expected\.$/],
+      [' \n', /: it is empty\.$/],
+      [`${'['.repeat(100_000)}x`, /: it has too many levels\.$/],
+    ] as const) {
+      writeFileSync(file, bytes);
+      expect((await refusal(file)).message).to.match(problem);
+    }
   });
 });
 
@@ -79,7 +87,7 @@ describe('the place of a JSON syntax error', () => {
     ['// x\n{}', 1, 1, 'JSON has no comments'],
   ] as const) {
     it(`is found in ${JSON.stringify(text)}`, () => {
-      expect(findJsonError(text)).to.deep.equal({ line, column, problem });
+      expect(findJsonError(text)).to.equal(`line ${line}, column ${column}: ${problem}`);
     });
   }
 

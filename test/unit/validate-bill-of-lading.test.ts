@@ -4,8 +4,11 @@ import { findSubject } from '../../cli/credentials/validate';
 import { readContextFile, BILL_OF_LADING_SCHEMA } from '../../service/base/published-files';
 import { jsonLdProblems } from '../../service/validation/json-ld-problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
+import { validateRequest } from '../../service/validation/validate-request';
 import full from '../fixtures/bill-of-lading-full.json';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
+import { FOREIGN_DOCUMENTS } from '../helpers/credentials/foreign-documents';
+import { HOLDER, OWNER } from '../helpers/credentials/preparations';
 
 const VALID = minimal.credentialSubject;
 /** Those whose values are strings. */
@@ -50,7 +53,8 @@ describe('strict validation of a Bill of Lading', () => {
       { pointer: '/blNumber', code: 'REQUIRED_FIELD_MISSING', message },
       { pointer: '/scac', code: 'REQUIRED_FIELD_MISSING', message },
     ]);
-    expect(await problemsOf({ blNumber: '' })).to.deep.equal(['/blNumber REQUIRED_FIELD_MISSING']);
+    for (const blNumber of ['', ' ', '\t\u00a0\n'])
+      expect(await problemsOf({ blNumber })).to.deep.equal(['/blNumber REQUIRED_FIELD_MISSING']);
   });
 
   it('reports a subject that states nothing, which signing refuses', async () => {
@@ -100,6 +104,62 @@ describe('strict validation of a Bill of Lading', () => {
     const [first] = await validateBillOfLading(proto);
     expect(first).to.include({ pointer: '/__proto__', code: 'TERM_UNKNOWN' });
   });
+
+  for (const [name, hint] of [
+    ['vesel', 'vessel'],
+    ['vessle', 'vessel'],
+    ['portofloading', 'portOfLoading'],
+    ['carrier', 'carrierName'],
+    ['voyage', 'voyageNo'],
+    ['blNo', 'blNumber'],
+    ['shipper', 'shipperName, shipperAddressStreet, shipperAddressCountry'],
+    ['packages/weight', 'packagesWeight'],
+    ['packages/description', 'packagesDescription'],
+    ['attachments/type', 'mimeType'],
+    ['attachments/fileName', 'filename'],
+    ['attachments/size', undefined],
+    ['portOfArrival', undefined],
+    ['', undefined],
+    ['x'.repeat(1_000_000), undefined],
+  ] as const)
+    it(`${hint ? `suggests ${hint}` : 'suggests nothing'} for the term ${name.slice(0, 30)}`, async () => {
+      const [term = '', list] = name.split('/').reverse();
+      const subject = { ...VALID, ...(list === undefined ? { [term]: 'x' } : { [list]: [{ [term]: 'x' }] }) };
+      const [problem] = await validateBillOfLading(subject);
+      const suggestion = problem?.message.match(/ has here(?:; did you mean (.*)\?)?$/)?.[1];
+      expect([problem?.code, suggestion]).to.deep.equal(['TERM_UNKNOWN', hint]);
+    });
+
+  for (const [data, isShown] of [
+    ['', true],
+    ['JVBERi0xLjc=', true],
+    ['data:application/pdf;base64,JVBERi0xLjc=', false],
+    ['JVBERi0x\nLjc=', false],
+    ['JVBERi0xLjc= ', false],
+    ['JVBERi0xLjc', false],
+    ['JVBERi0xLjd=', false],
+    ['-_8=', false],
+    ['https://files.example/a.pdf', false],
+  ] as const)
+    it(`${isShown ? 'accepts' : 'reports'} the data ${JSON.stringify(data)}, which is issued`, async () => {
+      const attachments = [{ data: 'QQ==' }, { data, filename: 'a.pdf', mimeType: 'application/pdf' }];
+      const { problems } = await validateRequest({
+        owner: OWNER,
+        holder: HOLDER,
+        credentialSubject: { ...VALID, attachments },
+      });
+      expect(problems.map(({ pointer, code, isRefused }) => ({ pointer, code, isRefused }))).to.deep.equal(
+        isShown
+          ? []
+          : [
+              {
+                pointer: '/credentialSubject/attachments/1/data',
+                code: 'ATTACHMENT_NOT_BASE64',
+                isRefused: false,
+              },
+            ],
+      );
+    });
 
   it('requires one object as the subject', async () => {
     for (const other of [[VALID], 'x', 5, true]) {
@@ -217,6 +277,11 @@ describe('the subject in a file', () => {
       { signedW3CDocument: { proof: {}, credentialSubject: 1 }, txHash: '0x' },
       'answer /signedW3CDocument/credentialSubject 1',
     ],
+    [
+      { verifiableCredential: { proof: {}, credentialSubject: 1 } },
+      'answer /verifiableCredential/credentialSubject 1',
+    ],
+    [{ signedW3CDocument: null }, 'answer /signedW3CDocument/credentialSubject undefined'],
     [[1], 'credentialSubject  [1]'],
     // A request or a credential that has none.
     [{ owner: '0x', holder: '0x' }, 'request /credentialSubject undefined'],
@@ -226,5 +291,10 @@ describe('the subject in a file', () => {
     it(`of ${JSON.stringify(value)} is ${found}`, () => {
       const { takenFor, pointer, subject } = findSubject(value);
       expect(`${takenFor} ${pointer} ${JSON.stringify(subject)}`).to.equal(found);
+    });
+
+  for (const { name, document, message } of FOREIGN_DOCUMENTS)
+    it(`is not looked for in ${name}`, () => {
+      expect(() => findSubject(document)).to.throw(message);
     });
 });

@@ -126,6 +126,20 @@ describe('a verified document', () => {
     }
   });
 
+  for (const [vessel, statement] of [
+    ['PO_:123', 'contains "_:", which the signature would not protect from being changed'],
+    [0.1 + 0.2, 'is a number that cannot be kept exactly'],
+    [
+      ['x', 'x'],
+      'has a value more than once in its list, and a signature does not cover how often a value occurs',
+    ],
+  ] as const)
+    it(`says that a value ${statement}, without the remedy for its author`, async () => {
+      const { documentIntegrity } = await verify(withSubject({ vessel }));
+      const covered = documentIntegrity.checks.find(({ check }) => check === 'covered by the signature');
+      expect(covered?.found).to.equal(`/credentialSubject/vessel ${statement}`);
+    });
+
   it('refuses pointers to reveal if it is derived already', async () => {
     const error = await verify(derived, {}, { reveal: ['/credentialSubject'] }).catch(
       (thrown: unknown) => thrown,

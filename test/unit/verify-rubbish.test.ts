@@ -12,6 +12,7 @@ import { verifyCredential, type VerificationSources } from '../../service/verifi
 import { errorOf } from '../helpers/error-of';
 import { fakeSources } from '../helpers/credentials/fake-sources';
 import { seededRandom } from '../helpers/seeded-random';
+import { FOREIGN_DOCUMENTS } from '../helpers/credentials/foreign-documents';
 import { temporaryFolder } from '../helpers/temporary-folder';
 import type { TestIssuer } from '../helpers/credentials/test-issuer';
 import { prepareVerification } from '../helpers/credentials/verification-parts';
@@ -150,6 +151,15 @@ describe('rubbish in place of a credential', () => {
     const [signature] = documentIntegrity.checks.filter(({ check }) => check === 'signature');
     expect(signature?.found).to.match(/^not checked: /);
   });
+
+  for (const { name, document, message } of FOREIGN_DOCUMENTS)
+    it(`is refused with its name and a remedy if it is ${name}`, async () => {
+      for (const given of [document, { signedW3CDocument: document }, { verifiableCredential: document }]) {
+        expect(() => credentialIn(given)).to.throw(message);
+        writeFileSync(file, JSON.stringify(given));
+        expect((await verifyFile(systemTime, file, {})).remarks?.join('\n')).to.match(message);
+      }
+    });
 
   it('is refused as not a verifiable credential if it is the whole document', () => {
     for (const input of RUBBISH) expect(() => credentialIn(input)).to.throw(/not a verifiable credential/);
