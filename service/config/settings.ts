@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { domainToASCII } from 'node:url';
 import { getAddress } from 'ethers';
 import * as z from 'zod';
 import { parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
@@ -28,6 +29,7 @@ import {
   refuse,
   refused,
   secret,
+  shown,
   text,
   url,
   urls,
@@ -96,11 +98,7 @@ export const KEY_SETTINGS = {
 
 /** The settings that the service reads when it starts. docs/settings.md describes them. */
 export const SERVICE_SETTINGS = {
-  DOMAIN: parsed(
-    (host) => (isDomain(host) ? host.toLowerCase() : undefined),
-    '{value} is not a host or host:port',
-    'Leave out https:// and any path: trade.example.com',
-  ).optional(),
+  DOMAIN: text.transform(readDomain).optional(),
   NET: parsed(findNetwork, '{value} is not a known network', `Use one of ${knownNetworks()}.`).prefault(
     DEFAULT_NETWORK,
   ),
@@ -254,6 +252,14 @@ export function contextUrlOf(settings: Settings): string | undefined {
   const domain = settingOf(settings, 'DOMAIN');
   const own = domain && `https://${domain}${publishedPath(BILL_OF_LADING_CONTEXT)}`;
   return settingOf(settings, 'BILL_OF_LADING_CONTEXT_URL') ?? own;
+}
+
+/** A host or host:port in ASCII, which DIDs and certificates have. */
+function readDomain(given: string, context: z.RefinementCtx): string {
+  if (isDomain(given)) return given.toLowerCase();
+  const ascii = given.replace(/^[^:]*/, (host) => domainToASCII(host));
+  const remedy = isDomain(ascii) ? `Write ${ascii}` : 'Leave out https:// and any path: trade.example.com';
+  return refuse(context, `${shown(given)} is not a host or host:port`, remedy);
 }
 
 function isDomain(host: string): boolean {

@@ -242,6 +242,16 @@ describe('configuration', () => {
     expect(problemOf({ DOMAIN: 'https://me:pass@h' })).to.match(/^DOMAIN \(17 characters\)/);
   });
 
+  for (const [domain, remedy] of [
+    ['Bücher.example', 'Write xn--bcher-kva.example'],
+    ['bücher.example:8443', 'Write xn--bcher-kva.example:8443'],
+    ['貿易.example', 'Write xn--7hvt47f.example'],
+    ['https://bücher.example', 'Leave out https://'],
+    ['bücher.example/path', 'Write xn--bcher-kva.example'],
+  ] as const)
+    it(`refuses DOMAIN=${domain} with the remedy: ${remedy}`, () =>
+      expect(problemOf({ DOMAIN: domain })).to.contain(`"${domain}" is not a host or host:port. ${remedy}`));
+
   it('takes a CONSOLE_READ_KEY beside another ADMIN_API_KEY only', () => {
     const CONSOLE_READ_KEY = 'key-to-look-only';
     expect(load({ CONSOLE_READ_KEY, ADMIN_API_KEY: 'key-of-the-operator' }).consoleReadKey).to.equal(
