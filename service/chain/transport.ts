@@ -13,15 +13,7 @@ import { Agent } from 'undici';
 import { WebSocket } from 'ws';
 import type { Time } from '../base/time';
 import { newDeferred, type Deferred } from '../base/waiting';
-import {
-  ChainError,
-  codeOf,
-  cut,
-  LONGEST_MESSAGE,
-  messageOf,
-  orUndefined,
-  ServiceError,
-} from '../base/errors';
+import { ChainError, codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } from '../base/errors';
 import { MASK, printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { type Answered, exchange, type Reading } from '../base/exchange';
 import { printable } from '../base/printable';
@@ -208,8 +200,8 @@ function isUnreadable(cause: unknown): boolean {
 function serverError({ status, headers }: Answered, url: string, responseBody = ''): Error {
   const retryAfter = { 'retry-after': [headers['retry-after']].flat()[0] ?? '' };
   const response = new FetchResponse(status, '', retryAfter, Buffer.from(responseBody));
-  const { location: to } = headers;
-  const location = to && orUndefined(() => printableUrl(new URL(to, url).href));
+  const { location: to = '' } = headers;
+  const location = to && URL.canParse(to, url) && printableUrl(new URL(to, url).href);
   const info = { responseBody: cut(responseBody, LONGEST_MESSAGE), location };
   return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
 }
