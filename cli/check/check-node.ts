@@ -213,13 +213,10 @@ async function checkRanges(
   const callsPerBlock = Math.min(CALLS_OF_RECEIPTS, CALLS_OF_A_RANGE / Math.max(1, width));
   take({ logs: own.logs, pace: { callsPerBlock, msPerCall: Math.max(own.ms, topics.ms, escrows.ms) } });
   const remedy = `More are refused (${reasonOf(own.refusal)}): catching up takes more requests.`;
+  const blocks = { own: own.blocks, topics: topics.blocks, escrows: escrows.blocks };
   return [
     own.refusal === undefined ? ok(statement) : { status: 'warning', statement, remedy },
-    wayOfReading(network, callsPerBlock, {
-      own: own.blocks,
-      topics: topics.blocks,
-      escrows: escrows.blocks,
-    }),
+    wayOfReading(network, callsPerBlock, blocks),
   ];
 }
 
@@ -303,15 +300,11 @@ async function checkNumbering(client: Chain, logs: readonly ChainLog[]): Promise
     list.every(({ index }, at) => at === 0 || index > (list[at - 1]?.index ?? 0));
   if (isCounted(all) && isCounted(logs.filter(({ blockHash }) => blockHash === first.blockHash)))
     return [ok('counts logs within the block')];
-  return [
-    {
-      status: 'warning',
-      statement: `counts logs within each transaction of block ${first.blockNumber}, not within the block`,
-      remedy:
-        'All events come, in order, but such a block takes the receipts of all its transactions: ' +
-        'a node that counts within the block (RPC_URL) takes fewer requests.',
-    },
-  ];
+  const statement = `counts logs within each transaction of block ${first.blockNumber}, not within the block`;
+  const remedy =
+    'All events come, in order, but such a block takes the receipts of all its transactions: ' +
+    'a node that counts within the block (RPC_URL) takes fewer requests.';
+  return [{ status: 'warning', statement, remedy }];
 }
 
 /** Behind one name, a node that is behind others must not answer like one whose block has no logs. */

@@ -35,13 +35,9 @@ export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: 
     config = loaded;
     return settingsOf(config);
   });
+  const notChecked = 'not checked: correct the settings first';
   if (config !== undefined) findings.push(...(await checkParts(config, settings, isSent === true)));
-  else
-    findings.push({
-      status: 'unknown',
-      subject: 'all else',
-      statement: 'not checked: correct the settings first',
-    });
+  else findings.push({ status: 'unknown', subject: 'all else', statement: notChecked });
   return report(findings);
 }
 
@@ -163,24 +159,23 @@ async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]
   return pMap(distinct, async (webhook): Promise<Finding> => {
     const subject = `webhook ${printableUrl(webhook.url)}`;
     const { signingKeys } = config;
-    if (!isSent || signingKeys === undefined)
-      return {
-        status: 'skipped',
-        subject,
-        statement: 'not asked; --send-test-event sends it a signed test event',
-      };
+    const notAsked = 'not asked; --send-test-event sends it a signed test event';
+    if (!isSent || signingKeys === undefined) return { status: 'skipped', subject, statement: notAsked };
     const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
-    const { isDelivered, status, error, milliseconds } = await sendTestEvent(
-      target,
-      DEFAULT_SUBSCRIPTION,
-      systemTime,
-    );
+    const answer = await sendTestEvent(target, DEFAULT_SUBSCRIPTION, systemTime);
+    const { isDelivered, status, error, milliseconds } = answer;
     if (isDelivered)
       return { status: 'ok', subject, statement: `took the test event: ${status} after ${milliseconds} ms` };
     const remedy = 'Start the receiver, give it the public key, or correct WEBHOOK_URL.';
     return { status: 'fault', subject, statement: `did not take the test event: ${error}`, remedy };
   });
 }
+
+/** What is found of a database that the next start makes or migrates. */
+const FINDINGS_OF_NEW: Readonly<Record<string, string>> = {
+  DATABASE_MISSING: 'not there yet: the next start of the service makes it',
+  DATABASE_NOT_MIGRATED: 'has no tables of this version yet: the next start of the service makes them',
+};
 
 async function checkDatabase(config: Config): Promise<Finding[]> {
   const subject = config.databaseUrl === undefined ? `database in ${config.dataDir}` : 'database';
@@ -190,18 +185,10 @@ async function checkDatabase(config: Config): Promise<Finding[]> {
       await database.close();
       return [{ status: 'ok', statement: 'can be opened' }];
     } catch (cause) {
-      const code = codeOf(cause);
-      const isNew = code === 'DATABASE_MISSING';
-      const isEarlier = code === 'DATABASE_NOT_MIGRATED';
-      if (!isNew && !isEarlier) throw cause;
-      if (isNew) expectCreatable(config.dataDir);
-      const statement = isNew ? 'not there yet' : 'has no tables of this version yet';
-      return [
-        {
-          status: 'ok',
-          statement: `${statement}: the next start of the service makes ${isNew ? 'it' : 'them'}`,
-        },
-      ];
+      const statement = FINDINGS_OF_NEW[codeOf(cause) ?? ''];
+      if (statement === undefined) throw cause;
+      if (codeOf(cause) === 'DATABASE_MISSING') expectCreatable(config.dataDir);
+      return [{ status: 'ok', statement }];
     }
   });
 }

@@ -1,10 +1,8 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
-import { ChainError, codeOf, cut, orUndefined, ServiceError } from '../base/errors';
-import { MASK } from '../base/mask-secrets';
-import { printable } from '../base/printable';
+import { ChainError, codeOf, orUndefined, ServiceError } from '../base/errors';
 import { retryAfterMsOf } from '../base/waiting';
-import { AnswerTooLargeError, ConnectionError, isOfEthers } from './transport';
+import { AnswerTooLargeError, ConnectionError, isOfEthers, quoted } from './transport';
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];
@@ -241,9 +239,12 @@ export function problemOf(cause: unknown): string {
   if (isKeyRefused(cause)) return `refuses the key (status ${status})${words}`;
   if (status === 402) return `answers 402: its provider requires payment, or the quota is used up${words}`;
   if (isThrottled(cause)) return `gets too many requests, or the quota is used up${words}`;
+  const { location } = partsOf(partsOf(cause).info);
+  if (location) return `redirects to ${location as string} (status ${status}): write that in RPC_URL`;
   if (refusalOf(cause) !== undefined) return `answers with an error${words}`;
   if (status !== undefined) return `answers ${status}, not like a node${words}`;
-  if (codeOf(cause) === 'ANSWER_MALFORMED') return 'answers, but not like a node';
+  if (codeOf(cause) === 'ANSWER_MALFORMED')
+    return `answers, but not like a node${(partsOf(cause).cause ?? '') as string}`;
   if (isError(cause, 'BAD_DATA') || isError(cause, 'CALL_EXCEPTION')) return 'gives an answer of no use';
   return isError(cause, 'TIMEOUT') ? 'does not answer in time' : 'does not answer';
 }
@@ -257,14 +258,10 @@ function statusOf(cause: unknown): number | undefined {
   return isError(cause, 'SERVER_ERROR') ? cause.response?.statusCode : undefined;
 }
 
-/** Words that are more likely a key, or a customer's id, than words: the setting may have another part. */
-const KEY_LIKE = /\b(?!0x)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,}/gi;
-
-/** The node's own words, for a line that anybody may read. They are not those of a page. */
+/** The node's own words. They are not those of a page. */
 function wordsOf(cause: unknown): string {
   const body = bodyOf(cause);
-  const words = refusalOf(cause) ?? (/[<{]/.test(body) ? '' : body);
-  return words && `: ${cut(printable(words.replace(KEY_LIKE, MASK)))}`;
+  return quoted(refusalOf(cause) ?? (/[<{]/.test(body) ? '' : body));
 }
 
 /** The message of the node's own error, also in the body of a status that is not 200. */

@@ -14,8 +14,9 @@ import { WebSocket } from 'ws';
 import type { Time } from '../base/time';
 import { newDeferred, type Deferred } from '../base/waiting';
 import { ChainError, codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } from '../base/errors';
-import { secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
+import { MASK, printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { type Answered, exchange, type Reading } from '../base/exchange';
+import { printable } from '../base/printable';
 import { createSemaphore } from '../base/semaphore';
 import type { Network } from './networks';
 
@@ -79,10 +80,19 @@ function ofConnection(cause: unknown): unknown {
   return cause instanceof ServiceError || isOfEthers(cause) ? cause : new ConnectionError(cause);
 }
 
-/** An answer that a node should not give. */
-export function malformed(method: string): ChainError {
-  const message = `The node's answer to ${method} is not valid JSON-RPC.`;
-  return new ChainError('ANSWER_MALFORMED', message, { retryable: true });
+/** An answer that a node should not give. `said`: the text of its error. `cause` has it as a clause. */
+export function malformed(method: string, said = ''): ChainError {
+  const cause = quoted(said);
+  const message = `The node's answer to ${method} is not valid JSON-RPC${cause}.`;
+  return new ChainError('ANSWER_MALFORMED', message, { retryable: true, cause });
+}
+
+/** Words that are more likely a key, or a customer's id, than words: the setting may have another part. */
+const KEY_LIKE = /\b(?!0x)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,}/gi;
+
+/** A node's own words, for a line that anybody may read. */
+export function quoted(words: string): string {
+  return words && `: ${cut(printable(words.replace(KEY_LIKE, MASK)))}`;
 }
 
 /** An answer of a status of 300 or more is a sentence or a page. */
@@ -153,7 +163,7 @@ export function createHttpTransport(
     async send(payload) {
       try {
         const { body, ...answered } = await post(JSON.stringify(payload));
-        if (answered.status >= 300) throw serverError(answered, mask(body?.toString('utf8') ?? ''));
+        if (answered.status >= 300) throw serverError(answered, bare, mask(body?.toString('utf8') ?? ''));
         if (body === undefined) throw new AnswerTooLargeError();
         return answersTo(payload, parseAnswer(body, addressPrefix), mask);
       } catch (cause) {
@@ -187,10 +197,12 @@ function isUnreadable(cause: unknown): boolean {
  * Builds an error like ethers' own, without the URL, which may contain a key. `responseBody` is masked before
  * it is cut, so that no part of a secret remains.
  */
-function serverError({ status, headers }: Answered, responseBody: string): Error {
+function serverError({ status, headers }: Answered, url: string, responseBody = ''): Error {
   const retryAfter = { 'retry-after': [headers['retry-after']].flat()[0] ?? '' };
   const response = new FetchResponse(status, '', retryAfter, Buffer.from(responseBody));
-  const info = { responseBody: cut(responseBody, LONGEST_MESSAGE) };
+  const { location: to = '' } = headers;
+  const location = to && URL.canParse(to, url) && printableUrl(new URL(to, url).href);
+  const info = { responseBody: cut(responseBody, LONGEST_MESSAGE), location };
   return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
 }
 
@@ -343,6 +355,10 @@ function openSocket(
       }
     });
     socket.on('upgrade', (response) => (below = response.socket));
+    socket.on('unexpected-response', (_request, { statusCode: status = 0, headers }) => {
+      reject(serverError({ status, headers }, url));
+      socket.terminate();
+    });
     // 'close' follows every 'error'.
     socket.on('error', (cause) => {
       if (codeOf(cause) === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') end(new AnswerTooLargeError());
@@ -389,11 +405,13 @@ function parseAnswer(body: Buffer, addressPrefix: string | undefined): unknown {
 function answersTo(payload: Request, answer: unknown, mask: (text: string) => string): Answer[] {
   const answers = (Array.isArray(answer) ? answer : [answer]).filter(isObject);
   return [payload].flat().map(({ id, method }) => {
-    const found = answers.find((one) => one.id === id) ?? answers.find((one) => one.id === null && one.error);
+    const found =
+      answers.find((one) => one.id === id) ?? answers.find((one) => (one.id ?? null) === null && one.error);
     const { error, result } = found ?? {};
     if (isObject(error) && typeof error.message === 'string')
       return { id, error: { ...error, message: mask(error.message) } as JsonRpcError['error'] };
-    if (error || result === undefined || RESULTS[method]?.(result) === false) throw malformed(method);
+    if (error || result === undefined || RESULTS[method]?.(result) === false)
+      throw malformed(method, typeof error === 'string' ? mask(error) : '');
     return { id, result };
   });
 }

@@ -68,9 +68,7 @@ export function walletKeyOf(settings: Settings): WalletKey | undefined {
     }
     return privateKey === undefined ? undefined : { privateKey };
   }
-  const address = settingOf(settings, 'WALLET_ADDRESS');
-  if (address === undefined)
-    throw wrong('WALLET_ADDRESS', `is needed with ${form}`, 'Set it to the address of the key.');
+  const address = needed(settings, 'WALLET_ADDRESS', form, 'Set it to the address of the key.');
   const label = settingOf(settings, 'WALLET_PKCS11_KEY');
   if (label !== undefined) return { module: neededModuleOf(settings, form), label, address };
   const url = settingOf(settings, 'WALLET_SIGNER_URL') ?? '';
@@ -90,6 +88,18 @@ function formOf<Name extends SettingName>(settings: Settings, names: readonly Na
   throw wrong(form, `and ${second} are both set`, 'Unset one of them: it is one key.');
 }
 
+/** A setting that another one needs. */
+function needed<Name extends SettingName>(
+  settings: Settings,
+  name: Name,
+  other: SettingName,
+  remedy: string,
+) {
+  const value = settingOf(settings, name);
+  if (value === undefined) throw wrong(name, `is needed with ${other}`, remedy);
+  return value;
+}
+
 function refuseUnused(settings: Settings, names: readonly SettingName[], missing: SettingName): void {
   const unused = names.find((name) => settings[name] !== undefined);
   if (unused !== undefined)
@@ -103,15 +113,13 @@ function refuseUnused(settings: Settings, names: readonly SettingName[], missing
  */
 export function moduleOf(settings: Settings): ModuleSettings | undefined {
   const path = settingOf(settings, 'PKCS11_MODULE');
-  const token = settingOf(settings, 'PKCS11_TOKEN');
   const pin = settingOf(settings, 'PKCS11_PIN');
   const pinFile = settingOf(settings, 'PKCS11_PIN_FILE');
   if (path === undefined) {
     refuseUnused(settings, ['PKCS11_TOKEN', 'PKCS11_PIN', 'PKCS11_PIN_FILE'], 'PKCS11_MODULE');
     return undefined;
   }
-  if (token === undefined)
-    throw wrong('PKCS11_TOKEN', 'is needed with PKCS11_MODULE', 'Set it to the label of the token.');
+  const token = needed(settings, 'PKCS11_TOKEN', 'PKCS11_MODULE', 'Set it to the label of the token.');
   if (pin !== undefined && pinFile !== undefined)
     throw wrong('PKCS11_PIN', 'and PKCS11_PIN_FILE are both set', 'Unset one of them.');
   return {
@@ -174,11 +182,9 @@ export function issuerKeyOf(settings: Settings, didDocumentPath: string): Issuer
   const keyPair = settingOf(settings, 'DID_KEY_PAIRS');
   if (keyPair === undefined || domain === undefined || keyPair.controller === didWebOf(domain))
     return keyPair;
-  throw wrong(
-    'DID_KEY_PAIRS',
-    `is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`,
-    'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.',
-  );
+  const problem = `is the key of ${keyPair.controller}, but DOMAIN makes the issuer ${didWebOf(domain)}`;
+  const remedy = 'Set DOMAIN back, or make a pair for the new domain with `npx tdoc did --force`.';
+  throw wrong('DID_KEY_PAIRS', problem, remedy);
 }
 
 /**
@@ -187,25 +193,17 @@ export function issuerKeyOf(settings: Settings, didDocumentPath: string): Issuer
  * @throws ConfigurationError if a setting is wrong, or one that belongs to another is missing.
  */
 export function signingKeysOf(settings: Settings): SigningKeys | undefined {
+  const [next, switchAt] = ['SIGNING_PRIVATE_KEY_NEXT', 'SIGNING_KEY_SWITCH_AT'] as const;
   const privateKey = settingOf(settings, 'SIGNING_PRIVATE_KEY');
-  const privateKeyNext = settingOf(settings, 'SIGNING_PRIVATE_KEY_NEXT');
-  const from = settingOf(settings, 'SIGNING_KEY_SWITCH_AT');
-  if (privateKeyNext === undefined && from === undefined) {
+  if (settingOf(settings, next) === undefined && settingOf(settings, switchAt) === undefined)
     return privateKey && { key: signingKeyOf(privateKey), next: undefined };
-  }
-  if (privateKeyNext === undefined) {
-    const remedy = 'Set it to the key that signs from that time on, or unset SIGNING_KEY_SWITCH_AT.';
-    throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is needed with SIGNING_KEY_SWITCH_AT', remedy);
-  }
-  if (from === undefined) {
-    const remedy = 'Set it to the time in UTC from which the next key signs, such as 2027-01-31T12:00:00Z.';
-    throw wrong('SIGNING_KEY_SWITCH_AT', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
-  }
-  if (privateKey === undefined) {
-    const remedy = 'Set it to the key that signs until SIGNING_KEY_SWITCH_AT; a first key needs no next one.';
-    throw wrong('SIGNING_PRIVATE_KEY', 'is needed with SIGNING_PRIVATE_KEY_NEXT', remedy);
-  }
-  const key = signingKeyOf(privateKey);
+  const nextRemedy = 'Set it to the key that signs from that time on, or unset SIGNING_KEY_SWITCH_AT.';
+  const privateKeyNext = needed(settings, next, switchAt, nextRemedy);
+  const fromRemedy = 'Set it to the time in UTC from which the next key signs, such as 2027-01-31T12:00:00Z.';
+  const from = needed(settings, switchAt, next, fromRemedy);
+  const keyRemedy =
+    'Set it to the key that signs until SIGNING_KEY_SWITCH_AT; a first key needs no next one.';
+  const key = signingKeyOf(needed(settings, 'SIGNING_PRIVATE_KEY', next, keyRemedy));
   return { key, next: { key: nextKeyOf(privateKeyNext, key), from } };
 }
 

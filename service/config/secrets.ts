@@ -61,7 +61,8 @@ function linesOf(pem: string): string[] {
 
 /** The password only: the user and the database name are ordinary words. */
 function databaseSecrets(url: string): string[] {
-  if (!URL.canParse(url)) return secretPartsOf(url);
+  const [, written = ''] = /:\/\/[^:]*:(.*)@/s.exec(url) ?? [];
+  if (!URL.canParse(url)) return [...secretPartsOf(url), written, percentDecoded(written)].filter(Boolean);
   const { password, searchParams } = new URL(url);
   return [url, password, percentDecoded(password), searchParams.get('password') ?? ''].filter(Boolean);
 }

@@ -111,11 +111,7 @@ export function confirmationsIn(error: z.core.$ZodErrorMap | string) {
 
 /** `true` or `false`. */
 export const flag = parsed(
-  (given) =>
-    new Map([
-      ['true', true],
-      ['false', false],
-    ]).get(given.toLowerCase()),
+  (given) => [true, false].find((value) => String(value) === given.toLowerCase()),
   '{value} is neither true nor false',
 );
 
@@ -156,9 +152,13 @@ export function refused(name: string, { issues: [issue] }: z.ZodError): Configur
 
 /** Reads a file that a setting names. @throws ConfigurationError CONFIGURATION_INVALID */
 export function readSettingFile(name: string, path: string): Buffer {
+  let content: Buffer;
   try {
-    return readFileSync(path);
+    content = readFileSync(path);
   } catch (cause) {
     throw wrong(name, `${path} cannot be read: ${messageOf(cause)}`);
   }
+  // PowerShell's `>` writes UTF-16, which has zeros.
+  if (content.includes(0)) throw wrong(name, `${path} is in UTF-16, or is no text`, 'Save it as UTF-8.');
+  return content;
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { domainToASCII } from 'node:url';
 import { getAddress } from 'ethers';
 import * as z from 'zod';
 import { parseDidKeyPair, type DidKeyPair } from '../base/did-key-pair';
@@ -28,6 +29,7 @@ import {
   refuse,
   refused,
   secret,
+  shown,
   text,
   url,
   urls,
@@ -60,11 +62,7 @@ export const KEY_SETTINGS = {
   ),
   /** Signs with the wallet's key, instead of WALLET_PRIVATE_KEY. */
   WALLET_SIGNER_URL: secret('URL', url(['http', 'https'])),
-  WALLET_ADDRESS: parsed(
-    getAddress,
-    '{value} is not an address',
-    'It is 0x and 40 hexadecimal digits.',
-  ).optional(),
+  WALLET_ADDRESS: address().optional(),
   WALLET_SIGNER_TOKEN: secret(
     'whole',
     parsed(
@@ -96,19 +94,11 @@ export const KEY_SETTINGS = {
 
 /** The settings that the service reads when it starts. docs/settings.md describes them. */
 export const SERVICE_SETTINGS = {
-  DOMAIN: parsed(
-    (host) => (isDomain(host) ? host.toLowerCase() : undefined),
-    '{value} is not a host or host:port',
-    'Leave out https:// and any path: trade.example.com',
-  ).optional(),
+  DOMAIN: text.transform(readDomain).optional(),
   NET: parsed(findNetwork, '{value} is not a known network', `Use one of ${knownNetworks()}.`).prefault(
     DEFAULT_NETWORK,
   ),
-  TOKEN_REGISTRY_ADDRESS: parsed(
-    getAddress,
-    '{value} is not an address',
-    'It is 0x and 40 hexadecimal digits. Without it, `npx hardhat deploy` writes the right one.',
-  ).optional(),
+  TOKEN_REGISTRY_ADDRESS: address(' Without it, `npx hardhat deploy` writes the right one.').optional(),
   ...KEY_SETTINGS,
   RPC_URL: secret('URLs', urls(['http', 'https', 'ws', 'wss'])),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
@@ -129,7 +119,7 @@ export const SERVICE_SETTINGS = {
   TUNNEL_AUTHTOKEN: secret('whole', text),
   DID_DOCUMENT_PATH: text.optional(),
   DATA_DIR: text.optional(),
-  DATABASE_URL: secret('database URL', url(['postgres', 'postgresql'])),
+  DATABASE_URL: secret('database URL', text.transform(readDatabaseUrl)),
   ENV_FILE: text.optional(),
   SERVICE_CONFIG: text.optional(),
   CONFIRMATIONS: parsed(
@@ -256,9 +246,36 @@ export function contextUrlOf(settings: Settings): string | undefined {
   return settingOf(settings, 'BILL_OF_LADING_CONTEXT_URL') ?? own;
 }
 
+/** A host or host:port in ASCII, which DIDs and certificates have. */
+function readDomain(given: string, context: z.RefinementCtx): string {
+  if (isDomain(given)) return given.toLowerCase();
+  const ascii = given.replace(/^[^:]*/, (host) => domainToASCII(host));
+  const remedy = isDomain(ascii) ? `Write ${ascii}` : 'Leave out https:// and any path: trade.example.com';
+  return refuse(context, `${shown(given)} is not a host or host:port`, remedy);
+}
+
 function isDomain(host: string): boolean {
   const port = Number(host.split(':')[1] ?? '1');
   return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/i.test(host) && port > 0 && port < 65536;
+}
+
+/** The URL of pg, which takes a socket: `user@/name?host=/folder`. A URL of Node.js needs a host there. */
+function readDatabaseUrl(given: string, context: z.RefinementCtx): string {
+  const url = given.replace('@/', '@localhost/');
+  const [, place, rest = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(.*)/i.exec(url) ?? [];
+  if (place === undefined)
+    return refuse(context, 'is not a URL', 'It starts with postgres:// or postgresql://');
+  const isCut = /#|^[^?]*@/.test(rest);
+  if (!isCut && place.split('@').at(-1)?.includes(','))
+    return refuse(context, 'names several hosts', 'Name one: the primary, or a proxy that leads to it.');
+  if (!isCut && URL.canParse(url)) return url;
+  const remedy = 'In these write # as %23, / as %2F, ? as %3F and @ as %40.';
+  return refuse(context, 'has a user, a password or a port that no URL can have', remedy);
+}
+
+/** @param hint ends the remedy. */
+function address(hint = '') {
+  return parsed(getAddress, '{value} is not an address', `It is 0x and 40 hexadecimal digits.${hint}`);
 }
 
 /** @param hint ends the remedy. */

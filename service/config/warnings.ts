@@ -24,7 +24,9 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
   });
   const unmasked = `a secret of less than ${SHORTEST_MASKED} characters is not masked in outputs`;
   const short = unmaskedSettings(settings).map((name) => `${name}: ${unmasked}. Use a longer one.`);
-  return [...named, ...short, ...exposedFiles(files)];
+  const ignored = Object.keys(settings).filter((name) => /^https?_proxy$/i.test(name));
+  const proxies = ignored.map((name) => `${name}: it is not used. Nodes and sinks are reached directly.`);
+  return [...named, ...short, ...proxies, ...exposedFiles(files)];
 }
 
 /** The names of the settings without which no document can be issued, where they are not set. */
@@ -75,7 +77,7 @@ export function openIssuingWarning(
       "wallet's expense. Set API_KEY.";
     return { level: 'error', message };
   }
-  if (!isLoopback(host)) {
+  if (host.toLowerCase() !== 'localhost' && addressKindOf(host) !== 'loopback') {
     const message =
       `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents ` +
       "at the wallet's expense, and so can any web page in a browser that does. " +
@@ -86,10 +88,6 @@ export function openIssuingWarning(
     `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, ` +
     'and so can any web page in a browser on this machine. Set API_KEY.';
   return { level: 'warn', message };
-}
-
-function isLoopback(host: string): boolean {
-  return host.toLowerCase() === 'localhost' || addressKindOf(host) === 'loopback';
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import { ServiceError } from '../base/errors';
 import type { Schema } from './schema';
 
 /**
@@ -38,4 +39,11 @@ export interface ExclusiveRight {
   /** Aborts when the right was lost, for example with its connection. */
   lost: AbortSignal;
   release(): Promise<void>;
+}
+
+/** The error of a write that the database does not allow to anybody. */
+export function readOnlyError(cause?: unknown): ServiceError {
+  const remedy = 'Let DATABASE_URL lead to the primary, or make the disk of DATA_DIR writable.';
+  const message = `Nothing can be stored: the database is read-only. ${remedy}`;
+  return new ServiceError('DATABASE_READ_ONLY', message, { cause, retryable: true, remedy });
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_MIGRATION_TABLE, Migrator, type Kysely } from 'kysely';
+import { DEFAULT_MIGRATION_TABLE, Migrator, PostgresAdapter, sql, type Kysely } from 'kysely';
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import { migrations } from './migrations/all';
 import type { Schema } from './schema';
@@ -16,7 +16,7 @@ function migratorOf(db: Kysely<Schema>): Migrator {
  * @throws ServiceError MIGRATION_FAILED
  */
 export async function migrate(db: Kysely<Schema>, place: string): Promise<void> {
-  await executedIn(db, place);
+  if (await isMigrated(db, place)) return;
   const { error } = await migratorOf(db).migrateToLatest();
   if (error === undefined) return;
   const remedy = 'It is unchanged: run the version before, or restore a backup.';
@@ -28,17 +28,34 @@ export async function migrate(db: Kysely<Schema>, place: string): Promise<void> 
  * For commands that use the database of a service that may be running: they must not change its tables.
  *
  * @param place for messages.
- * @throws ConfigurationError DATABASE_NOT_MIGRATED or DATABASE_NEWER if the tables are of another version.
+ * @throws ConfigurationError DATABASE_NOT_MIGRATED or DATABASE_NEWER if the tables are of another version;
+ *   MIGRATION_FAILED if the service may not change them.
  */
 export async function expectMigrated(db: Kysely<Schema>, place: string): Promise<void> {
-  const executed = await executedIn(db, place);
-  if (Object.keys(migrations).every((name) => executed.includes(name))) return;
+  if (await isMigrated(db, place)) return;
   const remedy = 'Start the service once: `npm run service`.';
-  throw new ConfigurationError(
-    'DATABASE_NOT_MIGRATED',
-    `The database ${place} has not been used by this version yet. ${remedy}`,
-    { remedy },
-  );
+  const message = `The database ${place} has not been used by this version yet. ${remedy}`;
+  throw new ConfigurationError('DATABASE_NOT_MIGRATED', message, { remedy });
+}
+
+/**
+ * Whether all migrations were executed. Others can be: since PostgreSQL 15 only the owner of a database may
+ * create tables in its schema public.
+ *
+ * @throws ConfigurationError DATABASE_NEWER, MIGRATION_FAILED.
+ */
+async function isMigrated(db: Kysely<Schema>, place: string): Promise<boolean> {
+  const executed = await executedIn(db, place);
+  if (Object.keys(migrations).every((name) => executed.includes(name))) return true;
+  if (!(db.getExecutor().adapter instanceof PostgresAdapter)) return false;
+  const { rows } = await sql<{ needed: string }>`
+    select format('GRANT USAGE, CREATE ON SCHEMA %I TO %I;', schema, current_user) as needed
+    from coalesce(current_schema(), 'public') as schema
+    where not (has_schema_privilege(schema, 'usage') and has_schema_privilege(schema, 'create'))`.execute(db);
+  if (rows[0] === undefined) return false;
+  const remedy = `Let the owner of the database run: ${rows[0].needed}`;
+  const message = `The database ${place} cannot be migrated: its role may not create tables. ${remedy}`;
+  throw new ConfigurationError('MIGRATION_FAILED', message, { remedy });
 }
 
 /** The names of the migrations that were executed. @throws ConfigurationError DATABASE_NEWER */

@@ -8,12 +8,13 @@ import {
   type PostgresQueryResult,
 } from 'kysely';
 import { Client, Pool, types, type ClientBase, type ClientConfig, type CustomTypesConfig } from 'pg';
-import { ConfigurationError, messageOf, ServiceError } from '../base/errors';
+import { connectionProblem } from '../base/connection-problem';
+import { codeOf, ConfigurationError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
 import type { Time } from '../base/time';
 import { repeat, untilAborted, within } from '../base/waiting';
-import type { Database, ExclusiveRight } from './database';
+import { readOnlyError, type Database, type ExclusiveRight } from './database';
 import type { migrate } from './migrate';
 import type { Schema } from './schema';
 
@@ -66,6 +67,8 @@ export async function openPostgres(
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: guarded(pool) }) });
   try {
     await expectOwnSessions(time, connection, url);
+    const { rows } = await sql<{ transaction_read_only: string }>`show transaction_read_only`.execute(db);
+    if (rows[0]?.transaction_read_only === 'on') throw readOnlyError();
     await withoutTimeLimit(connection, (one) => prepare(one, `at ${printableUrl(url)}`));
   } catch (cause) {
     await db.destroy();
@@ -143,7 +146,8 @@ async function expectOwnSessions(time: Time, connection: ClientConfig, url: stri
 
 function unreachable(url: string, cause: unknown): ConfigurationError {
   const remedy = 'Start it, or correct DATABASE_URL: postgres://user:password@host:5432/name.';
-  const message = `The database at ${printableUrl(url)} cannot be used: ${messageOf(cause)}. ${remedy}`;
+  const problem = `cannot be used: ${connectionProblem(cause)}`;
+  const message = `The database at ${printableUrl(url)} ${problem}. ${remedy}`;
   return new ConfigurationError('DATABASE_UNREACHABLE', message, { cause, remedy });
 }
 
@@ -240,7 +244,8 @@ export function guarded(pool: Pool): PostgresPool {
           return (await client.query(sql, [...parameters])) as unknown as PostgresQueryResult<R>;
         } catch (error) {
           if (!isAnswered(error)) broken = error as Error;
-          throw error;
+          // SQLSTATE of a write in a read-only transaction.
+          throw codeOf(error) === '25006' ? readOnlyError(error) : error;
         }
       };
       const release = (): void => client.release(broken);

@@ -15,7 +15,7 @@ import type Sqlite from 'libsql';
 import type { Time } from '../base/time';
 import { newDeferred, pause } from '../base/waiting';
 import { codeOf, ServiceError } from '../base/errors';
-import type { Transact } from './database';
+import { readOnlyError, type Transact } from './database';
 import type { Schema } from './schema';
 
 /** Pauses in milliseconds between attempts to lock the file while another process holds the lock. */
@@ -170,7 +170,7 @@ class SqliteDriver implements Driver {
     this.#lastWriter = promise;
     await before;
     try {
-      await this.#patiently(() => this.file.exec('begin immediate'), start);
+      await this.#patiently(() => told(() => this.file.exec('begin immediate')), start);
     } catch (error) {
       leave();
       throw error;
@@ -239,6 +239,7 @@ function told<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
+    if (codeOf(cause) === 'SQLITE_READONLY') throw readOnlyError(cause);
     if (codeOf(cause) !== 'SQLITE_FULL') throw cause;
     const remedy = 'Free space on the disk of DATA_DIR.';
     const message = `Nothing can be stored: the disk of the database is full. ${remedy}`;

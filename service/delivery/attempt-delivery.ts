@@ -4,7 +4,7 @@ import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { RetrySchedule } from '../base/delivery-options';
-import { messageOf } from '../base/errors';
+import { connectionProblem } from '../base/connection-problem';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
@@ -232,7 +232,10 @@ const CONNECT_WITHIN_MS = 5_000;
 /** Sinks usually close an idle connection after five seconds or more. */
 const KEEP_ALIVE_MS = 4_000;
 const USER_AGENT = 'transferable-document-service';
-/** Only the status of an answer counts. A short, prompt body is read so that the connection can be reused. */
+/**
+ * Only the status of an answer counts. A short, prompt body is read so that the connection can be reused. The
+ * headers may be as long, which proxies add to.
+ */
 const MOST_ANSWER_BYTES = 64 * 1024;
 const ANSWER_BODY_WITHIN_MS = 1_000;
 const CONTINUE = 'HTTP/1.1 100';
@@ -283,7 +286,7 @@ export function createWebhookClient(target: WebhookTarget) {
         const { status, headers } = await send(text, eventId);
         return { status, retryAfter: [headers['retry-after']].flat()[0] };
       } catch (cause) {
-        return { status: undefined, failure: messageOf(cause) };
+        return { status: undefined, failure: connectionProblem(cause) };
       }
     },
     /** Aborts the requests under way: each results in a failure. */
@@ -307,7 +310,8 @@ function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
       callback(...opened);
     });
   const keepAlive = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS };
-  const options = { connect, pipelining: idle ? 1 : 0, ...keepAlive, headersTimeout: 0, bodyTimeout: 0 };
+  const limits = { maxHeaderSize: MOST_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 };
+  const options = { connect, pipelining: idle ? 1 : 0, ...keepAlive, ...limits };
   const all = new Set<Client>();
   let free: Client[] = [];
 

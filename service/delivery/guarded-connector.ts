@@ -39,10 +39,8 @@ export function guardedConnector(
       const [first] = allowed;
       if (first === undefined) {
         const [problem] = addresses.map(({ address }) => problemOf(address));
-        return callback(
-          problem ? new ForbiddenAddressError(problem) : new Error(`${name} has no address`),
-          [],
-        );
+        const reason = problem ? new ForbiddenAddressError(problem) : new Error(`${name} has no address`);
+        return callback(reason, []);
       }
       if (options.all) callback(null, allowed);
       else callback(null, first.address, first.family);

@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from '../base/errors';
+import { connectionProblem } from '../base/connection-problem';
 import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/sink-rules';
 import type { Time } from '../base/time';
@@ -118,7 +118,10 @@ async function ask(url: URL, timeoutMs: number, get: Get, late: AbortSignal): Pr
       return new URL(location, url);
     return { kind: isFinal(status) ? 'refused' : 'unavailable', url: url.href, problem: `answers ${status}` };
   } catch (thrown) {
-    const problem = late.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reasonOf(thrown);
+    // `fetch` says "fetch failed" and keeps the reason (ECONNREFUSED, a wrong certificate) as the cause.
+    const { cause = thrown } = thrown as { cause?: unknown };
+    const reason = `cannot be reached: ${connectionProblem(cause)}`;
+    const problem = late.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reason;
     return { kind: 'unavailable', url: url.href, problem };
   }
 }
@@ -129,10 +132,4 @@ const NOT_ABOUT_THE_DOCUMENT = [401, 403, 407, 408, 421, 425, 429, 451];
 /** Whether a status says something about the document, rather than about the host or the moment. */
 function isFinal(status: number): boolean {
   return status >= 400 && status < 500 && !NOT_ABOUT_THE_DOCUMENT.includes(status);
-}
-
-/** `fetch` says "fetch failed" and keeps the reason (ECONNREFUSED, a wrong certificate) as the cause. */
-function reasonOf(thrown: unknown): string {
-  const { cause } = thrown as { cause?: unknown };
-  return `cannot be reached: ${messageOf(cause ?? thrown) || codeOf(cause) || messageOf(thrown)}`;
 }

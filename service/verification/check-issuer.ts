@@ -1,6 +1,7 @@
 import { didWebUrl, type DidResolution, type PublishedDidDocument } from '../did/resolve-did-web';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { couldNotTell, invalid, valid, type Check } from './answer';
+import { timeOf } from './check-status';
 
 /** A public key as its issuer publishes it. `id` is absolute. */
 export interface IssuerKey {
@@ -109,6 +110,6 @@ function issuerKey(
  */
 export function hasEnded(end: unknown, now: number): boolean {
   if (end === undefined || end === null) return false;
-  const time = typeof end === 'string' ? Date.parse(end) : NaN;
+  const time = typeof end === 'string' ? timeOf(end) || Date.parse(end) : NaN;
   return Number.isNaN(time) || time <= now;
 }

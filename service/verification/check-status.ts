@@ -107,9 +107,18 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 
 /**
  * XML Schema dateTimeStamp, which always has a time zone
- * (https://www.w3.org/TR/vc-data-model-2.0/#representing-time).
+ * (https://www.w3.org/TR/vc-data-model-2.0/#representing-time). Years after 9999 have more digits there;
+ * ECMAScript writes them with a sign and six digits.
  */
-const DATE_TIME_STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+const DATE_TIME_STAMP = /^\+?(\d{4,})(-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))$/;
+/** The last whole year that ECMAScript knows. It stands for all later ones. */
+const LAST_YEAR = 275_759;
+
+/** A dateTimeStamp in epoch milliseconds; NaN if the text is none. */
+export function timeOf(text: string): number {
+  const [, year, rest] = DATE_TIME_STAMP.exec(text) ?? [];
+  return Date.parse(`+${String(Math.min(Number(year), LAST_YEAR)).padStart(6, '0')}${rest}`);
+}
 
 /**
  * Checks the validity period (https://www.w3.org/TR/vc-data-model-2.0/#validity-period), also with the field
@@ -137,7 +146,7 @@ function checkDate(
 ): Check {
   if (value === undefined) return couldNotTell(check, 'no date: it is hidden, or there never was one');
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const time = DATE_TIME_STAMP.test(text) ? Date.parse(text) : NaN;
+  const time = timeOf(text);
   if (Number.isNaN(time)) return couldNotTell(check, `not a date and time with a time zone: ${text}`);
   return isRight(time) ? valid(check, text) : invalid(check, `${problem}: ${text}`);
 }

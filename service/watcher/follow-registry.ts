@@ -7,6 +7,7 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import type { Chain } from '../chain/chain';
+import { nodeFailure } from '../chain/node-errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
@@ -132,7 +133,8 @@ export class RegistryFollower {
         }
         setState(status, 'failing', time.now(), failure);
         const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LONGEST_PAUSE_MS);
-        logger.warn({ error, retryInMs: pauseMs }, `the chain cannot be read: ${reason}`);
+        const what = nodeFailure(error) ? 'the chain cannot be read' : 'events cannot be stored';
+        logger.warn({ error, retryInMs: pauseMs }, `${what}: ${reason}`);
         await pause(time, pauseMs, signal);
       }
     }

@@ -5,6 +5,7 @@ import type { Overview } from '../../service/console/views';
 import { codeOf } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { createLocalSetup } from '../helpers/chain/local-setup';
+import { mineBlocks } from '../helpers/chain/mine-blocks';
 import { smallDisk, type SmallDisk } from '../helpers/database/small-disk';
 import { API, openConsolePage } from '../helpers/processes/console-page';
 import { create } from '../helpers/processes/create-call';
@@ -37,10 +38,14 @@ describe('a service whose disk is full', () => {
     disk.grow();
     const local = await createLocalSetup();
     const settings = { DATA_DIR: join(disk.path, 'data'), ADMIN_API_KEY };
-    await whileFollowing(local, { settings }, async ({ service: { url }, until }) => {
+    await whileFollowing(local, { settings }, async ({ service: { url, log }, until }) => {
       await until('it is healthy', async () => (await healthOf(url)).status === 'ok');
 
       const makeRoom = fill(disk);
+      await mineBlocks(local, 1);
+      await until('the log blames the database, not the chain', () =>
+        log.some(({ msg }) => msg?.startsWith('events cannot be stored: Nothing can be stored: the disk')),
+      );
       const health = await until('health tells it', async () => {
         const report = await healthOf(url);
         return report.status === 'failing' ? report : undefined;

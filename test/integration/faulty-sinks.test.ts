@@ -1,9 +1,15 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
 import { serve, type TestServer } from '../helpers/http-server';
+import { hasOpenssl, makeCertificate } from '../helpers/processes/https-front';
+import { stopLater } from '../helpers/resources';
+import { temporaryFolder } from '../helpers/temporary-folder';
 import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
 
 const TIMEOUT_MS = 300;
@@ -22,8 +28,8 @@ describe('delivery to a faulty sink', () => {
     });
   });
 
-  async function deliver(timeoutMs = LONG_MS): Promise<PostResult> {
-    const target = { url: server.url, headers: {}, signingKeys: signingKeysOfTest(), time: systemTime };
+  async function deliver(timeoutMs = LONG_MS, url = server.url): Promise<PostResult> {
+    const target = { url, headers: {}, signingKeys: signingKeysOfTest(), time: systemTime };
     const client = createWebhookClient({ ...target, timeoutMs });
     return client.post('{}', 'event-1').finally(() => client.close());
   }
@@ -51,6 +57,58 @@ describe('delivery to a faulty sink', () => {
         setImmediate(() => response.writeHead(status).end());
       };
       expect(await deliver()).to.include({ status });
+    });
+
+  it('has the status of an answer with 60 kB of headers', async () => {
+    answer = (response) =>
+      void response.writeHead(204, { 'set-cookie': Array<string>(3).fill('x'.repeat(20_000)) }).end();
+    expect(await deliver()).to.include({ status: 204 });
+  });
+
+  it('fails with the words for an answer over http to https', async () => {
+    answer = (response) => void response.end();
+    expect(await deliver(LONG_MS, server.url.replace('http', 'https')))
+      .to.have.property('failure')
+      .that.matches(/^it speaks http there, not https: correct the scheme or port \(.*wrong version number/);
+  });
+
+  for (const [what, options, host, words] of [
+    [
+      'has a certificate of its own',
+      {},
+      'localhost',
+      /^nobody trusted signed its certificate: .*NODE_EXTRA_CA_CERTS \(self-signed cert/,
+    ],
+    [
+      'speaks HTTP/2 only',
+      { ALPNProtocols: ['h2'] },
+      'localhost',
+      /^it speaks no HTTP\/1\.1 there: .*no application protocol/,
+    ],
+    [
+      'wants a client certificate',
+      { maxVersion: 'TLSv1.2', requestCert: true },
+      'localhost',
+      /^it refuses TLS: it wants a client certificate.*alert handshake failure/,
+    ],
+    [
+      'has an old TLS',
+      { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' },
+      'localhost',
+      /^it has no TLS 1\.2 or 1\.3: .*alert protocol version/,
+    ],
+  ] as const)
+    it(`fails with a meaning, a remedy and the library's words if the sink ${what}`, async function () {
+      if (!hasOpenssl) return this.skip();
+      const { key, certificate } = await makeCertificate(temporaryFolder().path, [host]);
+      const files = { key: readFileSync(key), cert: readFileSync(certificate) };
+      const sink = createServer({ ...files, ...options }, (socket) => socket.end());
+      await once(sink.listen(0, '127.0.0.1'), 'listening');
+      stopLater('the sink', () => sink.close());
+      const { port } = sink.address() as AddressInfo;
+      expect(await deliver(LONG_MS, `https://${host}:${port}/`))
+        .to.have.property('failure')
+        .that.matches(words);
     });
 
   for (const [what, isBroken] of [

@@ -57,7 +57,7 @@ const REFUSALS: Record<string, { engine: Engine; code: string; begin: Change; en
   'is full': { engine: 'SQLite', code: 'DATABASE_FULL', begin: fill, end: makeRoom },
   'is read-only': {
     engine: 'SQLite',
-    code: 'SQLITE_READONLY',
+    code: 'DATABASE_READ_ONLY',
     begin: async (_, file) => void file?.pragma('query_only = on'),
     end: async (_, file) => void file?.pragma('query_only = off'),
   },
@@ -74,7 +74,7 @@ const REFUSALS: Record<string, { engine: Engine; code: string; begin: Change; en
   },
   'has become a read-only standby': {
     engine: 'PostgreSQL',
-    code: '25006',
+    code: 'DATABASE_READ_ONLY',
     begin: (database) => allowWriting(database, false),
     end: (database) => allowWriting(database, true),
   },

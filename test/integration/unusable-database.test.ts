@@ -1,11 +1,13 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { Client } from 'pg';
 import Sqlite from 'libsql';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { openSqlite, openSqliteBesideService } from '../../service/database/open-sqlite';
+import { POSTGRES_PASSWORD, postgresDatabase } from '../helpers/database/postgres';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { errorOf } from '../helpers/error-of';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -117,6 +119,72 @@ for (const engine of ENGINES)
       }
     });
   });
+
+describe('a PostgreSQL that the service cannot use', () => {
+  let own: string;
+
+  /** A new database, in which these statements were run. */
+  async function database(...statements: string[]): Promise<string | undefined> {
+    const url = (await postgresDatabase())?.url;
+    if (url === undefined) return undefined;
+    own = new URL(url).pathname.slice(1);
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    for (const statement of statements) await client.query(statement.replaceAll('OWN', own));
+    await client.end();
+    return url;
+  }
+
+  const openings = (databaseUrl: string) => [
+    () => openState({ settings: { DATA_DIR: '', DATABASE_URL: databaseUrl } }),
+    () => openDatabaseBesideService(systemTime, { dataDir: '', databaseUrl }),
+  ];
+  const as = (url: string, user: string): string => {
+    const changed = new URL(url);
+    changed.username = encodeURIComponent(user);
+    return changed.href;
+  };
+
+  it('is named with the grant that its role needs, before anything was made there', async function () {
+    const url = await database(
+      `create role "Own-er_OWN" login password '${POSTGRES_PASSWORD}'`,
+      'revoke create on schema public from public',
+    );
+    if (url === undefined) return this.skip();
+    const role = `Own-er_${own}`;
+    const grant = `GRANT USAGE, CREATE ON SCHEMA public TO "${role}";`;
+    for (const open of openings(as(url, role))) {
+      const error = await errorOf(open());
+      expect(error).to.include({
+        code: 'MIGRATION_FAILED',
+        remedy: `Let the owner of the database run: ${grant}`,
+      });
+      expect(error.message).to.contain(grant).and.not.to.contain(POSTGRES_PASSWORD);
+    }
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query(grant);
+    await client.end();
+    for (const open of openings(as(url, role))) await (await open()).close();
+  });
+
+  it('is named as read-only', async function () {
+    const url = await database('alter database OWN set default_transaction_read_only = on');
+    if (url === undefined) return this.skip();
+    for (const open of openings(url))
+      expect(await errorOf(open())).to.include({ code: 'DATABASE_READ_ONLY', name: 'ServiceError' });
+  });
+
+  it('is named with the sslmode that it needs if it has no TLS', async function () {
+    const url = await database();
+    if (url === undefined) return this.skip();
+    for (const open of openings(`${url}?sslmode=verify-full`)) {
+      const error = await errorOf(open());
+      expect(error).to.have.property('code', 'DATABASE_UNREACHABLE');
+      expect(error.message).to.contain('write sslmode=disable').and.contain('does not support SSL');
+    }
+  });
+});
 
 async function openAndClose(open: (dataDir: string) => Promise<Database>, dataDir: string): Promise<void> {
   await (await open(dataDir)).close();

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Wallet } from 'ethers';
-import { loadConfig } from '../../service/config/config';
+import { knownSecrets, loadConfig } from '../../service/config/config';
 import { SETTINGS } from '../../service/config/settings';
 import { ConfigurationError } from '../../service/base/errors';
 import { readDocument, tables } from '../helpers/pages/markdown';
@@ -240,6 +240,71 @@ describe('configuration', () => {
       /^TOKEN_REGISTRY_ADDRESS \(66 characters\)/,
     );
     expect(problemOf({ DOMAIN: 'https://me:pass@h' })).to.match(/^DOMAIN \(17 characters\)/);
+  });
+
+  for (const [domain, remedy] of [
+    ['Bücher.example', 'Write xn--bcher-kva.example'],
+    ['bücher.example:8443', 'Write xn--bcher-kva.example:8443'],
+    ['貿易.example', 'Write xn--7hvt47f.example'],
+    ['https://bücher.example', 'Leave out https://'],
+    ['bücher.example/path', 'Write xn--bcher-kva.example'],
+  ] as const)
+    it(`refuses DOMAIN=${domain} with the remedy: ${remedy}`, () =>
+      expect(problemOf({ DOMAIN: domain })).to.contain(`"${domain}" is not a host or host:port. ${remedy}`));
+
+  it('says what is wrong with a DATABASE_URL, and takes the socket of a server, without its password', () => {
+    const encode = 'has a user, a password or a port that no URL can have. In these write # as %23';
+    for (const [url, problem] of [
+      ['postgres://me:pass#word@host/name', encode],
+      ['postgres://me:12#word@host/name', encode],
+      ['postgres://me:pass/word@host/name', encode],
+      ['postgres://me:12/word@host/name', encode],
+      ['postgres://me:pass?word@host/name', encode],
+      ['postgres://me:pass,word#1@host/name', encode],
+      ['postgres://me:word@host:99999/name', encode],
+      ['postgres://me:word@one:5432,two:5432/name', 'names several hosts. Name one'],
+      ['postgresql://one,two/name', 'names several hosts. Name one'],
+      ['mysql://me:word@host/name', 'is not a URL. It starts with postgres:// or postgresql://'],
+      ['host=localhost password=word', 'is not a URL. It starts with postgres:// or postgresql://'],
+    ] as const) {
+      const shown = problemOf({ DATABASE_URL: url });
+      expect(shown, url).to.contain(`DATABASE_URL ${problem}`).and.not.to.contain('word@');
+      expect(knownSecrets({ ...base, DATABASE_URL: url }), url).to.include(url);
+    }
+    for (const url of [
+      'postgres://me:s3#c@host/name',
+      'postgres://me:s3#c@/name?host=/run',
+      'postgres://me:s3%23c@host/name',
+    ])
+      expect(knownSecrets({ ...base, DATABASE_URL: url })).to.include(url.includes('%') ? 's3%23c' : 's3#c');
+    for (const [url, taken = url] of [
+      ['postgres:///name?host=/var/run/postgresql'],
+      ['postgres://%2Fvar%2Frun%2Fpostgresql/name'],
+      ['postgres://me:pass,%23word@host/name'],
+      ['postgres://me:word@host:5432/name?user=me@tenant&sslmode=verify-full'],
+      ['postgres://me:word@/name?host=/run', 'postgres://me:word@localhost/name?host=/run'],
+    ] as const)
+      expect(load({ DATABASE_URL: url }).databaseUrl, url).to.equal(taken);
+  });
+
+  it('names an ENV_FILE or a SERVICE_CONFIG in UTF-16, as PowerShell writes it', () => {
+    for (const [name, file] of [
+      ['ENV_FILE', envFile],
+      ['SERVICE_CONFIG', join(folder.path, 'utf16.json')],
+    ] as const) {
+      writeFileSync(file, Buffer.from('\ufeffPORT=1234\r\n', 'utf16le'));
+      const remedy = 'is in UTF-16, or is no text. Save it as UTF-8.';
+      expect(problemOf({ [name]: file })).to.equal(`${name} ${file} ${remedy}`);
+      writeFileSync(envFile, '');
+    }
+    writeFileSync(envFile, '\ufeffPORT=1234\r\n');
+    expect(load({}).port).to.equal(1234);
+  });
+
+  it('warns of a proxy, which is not used', () => {
+    expect(load({ https_proxy: 'http://me:word@proxy' }).warnings.join())
+      .to.contain('https_proxy: it is not used.')
+      .and.not.to.contain('word');
   });
 
   it('takes a CONSOLE_READ_KEY beside another ADMIN_API_KEY only', () => {

@@ -17,11 +17,13 @@ const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('a failure of a node, as everybody may read it', () => {
-  /** The failure when the node answers each request with this status and body. */
-  async function failureWith(status: number, body: string) {
+  /** The failure when the node answers each request, or each handshake, with this status and body. */
+  async function failureWith(status: number, body: string, scheme = 'http', location = '') {
     const time = new VirtualTime();
-    await using server = await serve((_request, response) => response.writeHead(status).end(body));
-    const made = connectNode(`${server.url}/${KEY}`, NETWORKS[0] as Network, time, 'bulk', 60_000);
+    const headers = location ? { location: `${location}/${KEY}` } : {};
+    await using server = await serve((_request, response) => response.writeHead(status, headers).end(body));
+    const url = server.url.replace('http', scheme);
+    const made = connectNode(`${url}/${KEY}`, NETWORKS[0] as Network, time, 'bulk', 60_000);
     await using client = owned('client', made, 'close');
     tellOfRequests(client, time);
     return failureOf(await time.settled(thrownBy(client.send('eth_blockNumber', []))), asIs);
@@ -43,6 +45,13 @@ describe('a failure of a node, as everybody may read it', () => {
       answered({ code: 35, message: 'ranges over 10 blocks' }),
       'NODE_FAILED',
       'The node answers with an error: ranges over 10 blocks.',
+    ],
+    [
+      'a text in the place of an error',
+      200,
+      JSON.stringify({ error: `no app with the key ${KEY}` }),
+      'ANSWER_MALFORMED',
+      "The node's answer to eth_blockNumber is not valid JSON-RPC: no app with the key [secret].",
     ],
     [
       'a rate error inside of a 200',
@@ -93,6 +102,29 @@ describe('a failure of a node, as everybody may read it', () => {
       if (typeof reason === 'string') expect(failure.reason).to.equal(reason);
       else expect(failure.reason).to.match(reason);
       expect(failure.remedy).to.match(/RPC_URL|key/);
+    });
+
+  for (const [status, code, reason] of [
+    [401, 'RPC_KEY_REFUSED', 'The node refuses the key (status 401).'],
+    [403, 'RPC_KEY_REFUSED', 'The node refuses the key (status 403).'],
+    [429, 'RPC_UNREACHABLE', 'The node gets too many requests, or the quota is used up.'],
+    [200, 'RPC_UNREACHABLE', 'The node answers 200, not like a node.'],
+    [503, 'RPC_UNREACHABLE', 'The node answers 503, not like a node.'],
+  ] as const)
+    it(`is the same over WebSocket, if the handshake is answered ${status}`, async () =>
+      expect(await failureWith(status, '', 'ws')).to.deep.include({ code, reason }));
+
+  for (const scheme of ['http', 'ws'])
+    it(`says where a node redirects to over ${scheme}, without the key`, async () => {
+      for (const [location, place] of [
+        ['https://node.example', 'https://node.example/…'],
+        ['', undefined],
+      ] as const) {
+        const { code, reason } = await failureWith(301, '', scheme, location);
+        const redirects = `redirects to ${place} (status 301): write that in RPC_URL`;
+        const problem = place ? redirects : 'answers 301, not like a node';
+        expect({ code, reason }).to.deep.equal({ code: 'RPC_UNREACHABLE', reason: `The node ${problem}.` });
+      }
     });
 
   it('has a code of ours and a remedy for a connection that cannot be made', async () => {

@@ -50,6 +50,7 @@ describe('reading the chain id of a node', () => {
     for (const [body, text] of [
       ['<html>', 'answers, but not like a node.'],
       ['{}', 'answers, but not like a node.'],
+      [JSON.stringify({ error: `no ${KEY}` }), 'answers, but not like a node: no [secret].'],
       [JSON.stringify({ jsonrpc: '2.0', id: 1, error }), 'answers with an error: no access with [secret].'],
     ] as const) {
       const { code, message } = await failureOf(200, 'amoy', body);

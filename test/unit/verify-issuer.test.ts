@@ -76,7 +76,8 @@ describe('the issuer of a verified credential', () => {
           'invalid',
           'valid',
         ]);
-      expect(await ending({ [name]: '2027-01-01T00:00:00Z' })).to.deep.equal(['valid', 'valid', 'valid']);
+      for (const moment of ['2027-01-01T00:00:00Z', '10000-01-01T00:00:00Z', '+010000-01-01T00:00:00.000Z'])
+        expect(await ending({ [name]: moment }), moment).to.deep.equal(['valid', 'valid', 'valid']);
     }
   });
 

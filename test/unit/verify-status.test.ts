@@ -80,6 +80,19 @@ describe('the status of a verified credential', () => {
     expect(await at('2026-04-01T00:06:00Z')).to.equal('invalid');
   });
 
+  it('reads years after 9999, as XML Schema and ECMAScript write them', async () => {
+    for (const year of ['10000', '+010000', '12026', '275760', '999999', '12345678901234567890']) {
+      const date = `${year}-01-01T00:00:00.5+14:00`;
+      expect((await status({}, { ...derived, validUntil: date })).outcome, date).to.equal('valid');
+      expect((await status({}, { ...derived, validFrom: date })).outcome, date).to.equal('invalid');
+    }
+    for (const year of ['999', '-2026', '+-2026', '99999999e3'])
+      expect(
+        (await status({}, { ...derived, validUntil: `${year}-01-01T00:00:00Z` })).outcome,
+        year,
+      ).to.equal('could not tell');
+  });
+
   it("is 'could not tell' if the end of the period is missing or unreadable", async () => {
     for (const credential of [base, derived])
       expect((await status({}, { ...credential, validUntil: undefined })).outcome).to.equal('could not tell');

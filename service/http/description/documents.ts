@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
 import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
-import { chapter, json, type AnswerHeader } from './operation';
+import { chapter, json, OF_DATABASE, type AnswerHeader } from './operation';
 import { page, PAGE_LIMIT, pagePosition } from './values';
 
 const ISSUANCE = component('Issuance', {
@@ -284,8 +284,7 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
         'MINT_NOT_CONFIRMED',
         'ISSUANCE_UNKNOWN',
         'STORING_INTERRUPTED',
-        'DATABASE_LOCKED',
-        'DATABASE_FULL',
+        ...OF_DATABASE,
       ],
       503: ['BUSY', 'SIGNER_UNREACHABLE', 'SIGNER_REFUSED', 'SIGNER_PIN_REFUSED', 'SIGNER_ANSWER_WRONG'],
     },

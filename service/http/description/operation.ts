@@ -137,11 +137,14 @@ const OF_EVERY_REQUEST: Errors = {
   500: ['INTERNAL'],
 };
 
+/** Errors of a database that is read, and cannot be written now. */
+export const OF_DATABASE = ['DATABASE_LOCKED', 'DATABASE_FULL', 'DATABASE_READ_ONLY'] as const;
+
 const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
   anyone: {},
   'issuer if set': { 401: ['API_KEY_WRONG'] },
-  issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
-  admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: ['DATABASE_LOCKED', 'DATABASE_FULL'] },
+  issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
+  admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
   'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
 };
 

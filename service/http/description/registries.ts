@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
-import { chapter, json } from './operation';
+import { chapter, json, OF_DATABASE } from './operation';
 import { FORCE_QUERY } from './subscriptions';
 import { component, ADDRESS, COUNT, TEXT } from '../../answers/views';
 import { FEED_STATE } from './values';
@@ -65,7 +65,7 @@ export const REGISTRIES = chapter('Registries', 'admin', {
         'NETWORK_NOT_CONFIGURED',
       ],
       409: ['REGISTRY_FOLLOWED'],
-      503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'FINALITY_MISSING', 'DATABASE_LOCKED', 'DATABASE_FULL'],
+      503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'FINALITY_MISSING', ...OF_DATABASE],
     },
   },
   removeRegistry: {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
 import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';
-import { chapter, json } from './operation';
+import { chapter, json, OF_DATABASE } from './operation';
 
 const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
 
@@ -33,8 +33,7 @@ const READING_ERRORS = {
     'BLOCK_CHANGED',
     'TOKEN_HISTORY_INCOMPLETE',
     'TOKEN_OWNER_UNEXPECTED',
-    'DATABASE_LOCKED',
-    'DATABASE_FULL',
+    ...OF_DATABASE,
   ],
   503: ['BUSY'],
 } as const;

@@ -30,7 +30,8 @@ type Account = { uid: number; gid: number } | undefined;
 
 const run = promisify(execFile);
 const DEBIAN_BINARIES = '/usr/lib/postgresql';
-const PASSWORD = 'only-of-this-test-run';
+/** That of its user postgres. */
+export const POSTGRES_PASSWORD = 'only-of-this-test-run';
 
 /**
  * Serves until its standard input ends, and then removes the folder. The input ends with the process of the
@@ -82,7 +83,7 @@ async function startCluster(binaries: string): Promise<Cluster> {
   const command = [join(binaries, 'postgres'), '-D', 'data', ...settings.flatMap((one) => ['-c', one])];
   const server = serve(command, options);
   const started: Cluster = {
-    urlOf: (database: string) => `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`,
+    urlOf: (database: string) => `postgres://postgres:${POSTGRES_PASSWORD}@127.0.0.1:${port}/${database}`,
   };
   await eventually('PostgreSQL answers', () => {
     if (/FATAL:.*could not/.test(server.output())) throw new Error(server.output());
@@ -105,7 +106,7 @@ export async function newFolderOfServer(): Promise<ChildOptions> {
 /** Creates the files of an empty server in the folder `data`, with one user, postgres, and a password. */
 async function initialise(binaries: string, options: ChildOptions): Promise<void> {
   const passwordFile = join(options.cwd, 'password');
-  writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
+  writeFileSync(passwordFile, POSTGRES_PASSWORD, { mode: 0o644 });
   const layout = ['--pgdata', 'data', '--encoding', 'UTF8', '--locale', 'C', '--no-sync'];
   const access = ['--username', 'postgres', '--auth', 'scram-sha-256', '--pwfile', passwordFile];
   await run(join(binaries, 'initdb'), [...layout, ...access], options);

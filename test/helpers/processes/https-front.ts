@@ -77,7 +77,7 @@ export function forwardTo(url: () => string): RequestListener {
   };
 }
 
-async function makeCertificate(
+export async function makeCertificate(
   folder: string,
   names: string[],
 ): Promise<{ key: string; certificate: string }> {
