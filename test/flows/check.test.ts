@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parseEther, toQuantity, Wallet } from 'ethers';
+import { Client } from 'pg';
 import { catchUp } from '../../cli/check/check-node';
 import { freePort } from '../../devnet/place';
 import { systemTime } from '../../service/base/time';
@@ -19,7 +20,7 @@ import {
 import { NODE_PROFILES } from '../helpers/chain/node-profiles';
 import { asking, renumber } from '../helpers/chain/unusual-logs';
 import { startPgBouncer } from '../helpers/database/pgbouncer';
-import { postgresDatabase } from '../helpers/database/postgres';
+import { POSTGRES_PASSWORD, postgresDatabase } from '../helpers/database/postgres';
 import { serve, type TestServer } from '../helpers/http-server';
 import { seededRandom } from '../helpers/seeded-random';
 import { startService } from '../helpers/processes/running-service';
@@ -412,6 +413,25 @@ describe('npx tdoc check', () => {
     if (pooler === undefined) return this.skip();
     expect(await expectChecked(1, { database: 'fault' }, { DATABASE_URL: pooler.url })).to.match(
       /pooler of transactions or statements.* Set `pool_mode = session` in PgBouncer/,
+    );
+  });
+
+  it('finds a role that may not create the tables of PostgreSQL, and a read-only server', async function () {
+    const database = await postgresDatabase();
+    if (database === undefined) return this.skip();
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(`create role checked login password '${POSTGRES_PASSWORD}'`);
+    await client.query('revoke create on schema public from public');
+    const { rows } = await client.query<{ name: string }>('select current_database() as name');
+    const DATABASE_URL = database.url.replace('//postgres:', '//checked:');
+    expect(await expectChecked(1, { database: 'fault' }, { DATABASE_URL })).to.contain(
+      'GRANT USAGE, CREATE ON SCHEMA public TO checked;',
+    );
+    await client.query(`alter database ${rows[0]?.name} set default_transaction_read_only = on`);
+    await client.end();
+    expect(await expectChecked(1, { database: 'fault' }, { DATABASE_URL: database.url })).to.contain(
+      'the database is read-only',
     );
   });
 
