@@ -260,6 +260,26 @@ describeOnEngines('delivery by queue', (on, engine) => {
     expect(sent).to.deep.equal([2]);
   });
 
+  it('settles a delivery at its stop although the database fails once then', async () => {
+    await record(outbox.database, outbox.feed, 1, [eventIn(1, 7n)], systemTime.now());
+    const answer = newDeferred<number>();
+    let [isSent, failures] = [false, 0];
+    const database: Database = {
+      ...outbox.database,
+      async transact(work) {
+        if (isSent && ++failures === 1) throw new Error('no connection');
+        return outbox.database.transact(work);
+      },
+    };
+    const worker = startWorker(database, outbox.channel, () => ((isSent = true), answer.promise));
+    await eventually('it is sent', () => isSent);
+    const stopped = worker.stop();
+    answer.resolve(200);
+    await stopped;
+    expect(failures).to.equal(2);
+    expect(await stateOf(1)).to.deep.equal(['delivered', 200]);
+  });
+
   it('stops after the delivery under way when a feed is held, and goes on after the release', async () => {
     const { database, feed, channel } = outbox;
     outbox.now = systemTime.now();
