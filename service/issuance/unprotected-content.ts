@@ -141,7 +141,7 @@ function isListOfUrls(contexts: unknown): boolean {
 
 /** The reason why the signature does not protect a value, a key or a list, and a remedy. */
 export interface Problem {
-  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'BODY_TOO_COMPLEX';
+  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'SUBJECT_TERM_UNDEFINED' | 'BODY_TOO_COMPLEX';
   /** Continues a sentence that begins with the JSON pointer. */
   problem: string;
 }
