@@ -56,12 +56,16 @@ export async function createCredentialSigner(
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
     } catch (cause) {
-      const content = { ...credential };
       const options = { documentLoader, contextResolver: new PreparedContexts() };
-      throw signingFailed(cause, await undefinedContentIn(content, options).catch(() => []));
+      const isUndefined = detailsOf(cause).event !== undefined;
+      const search = isUndefined ? undefinedContentIn({ ...credential }, options) : Promise.resolve([]);
+      throw signingFailed(cause, await search.catch(() => []));
     }
   };
 }
+
+/** Problems in a line of the log. */
+const MOST_TOLD = 100;
 
 /**
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
@@ -81,7 +85,7 @@ function signingFailed(
       cause,
     });
   }
-  const problems = found.map(({ pointer, problem }) => `${cut(pointer || '/credentialSubject')} ${problem}.`);
+  const problems = found.slice(0, MOST_TOLD).map(({ pointer, problem }) => `${cut(pointer)} ${problem}.`);
   const other = `${event?.message ?? messageOf(cause)} ${cut(JSON.stringify(event?.details ?? value) ?? '')}`;
   const remedy =
     'Use only terms that the contexts of the credential define, absolute ids, and a subject with a type.';

@@ -100,7 +100,7 @@ function objectsWith(context: unknown, count = { values: 0 }): JsonObject[] {
   });
 }
 
-const ISSUER = 'did:web:issuer.example';
+const ISSUER = credentialAround({}).issuer;
 const KEY = newDidKeyPair(keyIdOf(ISSUER, 1), ISSUER);
 
 /** The reason why a document that uses these terms cannot be issued under a context. */
@@ -134,6 +134,6 @@ function reasonOf(thrown: unknown): string {
     return `defines "${details.term}" anew, which an earlier context protects; choose another name`;
   if (/^invalid (scoped context|IRI mapping|type mapping)$/.test(details?.code ?? ''))
     return 'needs absolute IRIs, or prefixes of the file, as "@id" and "@type", and may name no other file';
-  if (codeOf(thrown) === 'CONTEXT_UNKNOWN') return `names another file; copy its terms. ${messageOf(thrown)}`;
-  return messageOf(thrown).replace(/^\/\S+ |^The credential could not be signed: /, '');
+  const message = messageOf(thrown).replace(/^\/\S+ |^The credential could not be signed: |\.?\s*$/g, '');
+  return codeOf(thrown) === 'CONTEXT_UNKNOWN' ? `names another file; copy its terms. ${message}` : message;
 }

@@ -108,7 +108,7 @@ describe('an installation without development packages', () => {
     }
   });
 
-  it('neither starts with a context that leaves content unsigned, nor calls its documents VALID', async () => {
+  it('neither starts with a context that leaves content unsigned, nor calls it protected', async () => {
     const url = (settings.BILL_OF_LADING_CONTEXT_URL ?? '').replace(/contexts.*/, SEALS);
     const fault = '/@context/BillOfLading/@context/seals has the container @index of JSON-LD';
     const checked = await tdoc('check');

@@ -37,6 +37,17 @@ describe('the file of a context of the issuer', () => {
       'terms for a type, and for objects in it',
       { B: { '@id': T('B'), '@context': { p: party({ a: T('a') }) } } },
     ],
+    // https://github.com/mattrglobal/jsonld-signatures-bbs/issues/175
+    [
+      'a type whose context has id, type and a prefix',
+      {
+        '@protected': true,
+        Route: {
+          '@id': T('Route'),
+          '@context': { '@protected': true, id: '@id', type: '@type', c: T(''), leg: 'c:leg' },
+        },
+      },
+    ],
     ['two terms of one meaning', { shipper: T('s'), consignor: T('s'), Kind: T('K'), Type: T('K') }],
     ['every word', { '@vocab': T('') }],
     [
