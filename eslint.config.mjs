@@ -342,6 +342,14 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
     },
   },
+  // It loads verification for a context of the issuer's own only: that takes a fifth of a start.
+  {
+    files: ['service/composition/issuing.ts'],
+    rules: {
+      '@typescript-eslint/no-require-imports': 'off',
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
+    },
+  },
   direction(
     ['test/unit/**'],
     ['hardhat', 'hardhat/**', '@nomicfoundation/**', '**/hardhat-here', '**/*in-process'],

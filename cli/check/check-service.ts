@@ -3,12 +3,21 @@ import { dirname, join } from 'node:path';
 import pMap from 'p-map';
 import { systemTime } from '../../service/base/time';
 import { codeOf } from '../../service/base/errors';
+import {
+  contextFileAt,
+  isOwnContext,
+  PUBLISHED_CONTEXTS,
+  publishedPath,
+  readContextFile,
+} from '../../service/base/published-files';
 import { printableUrl } from '../../service/base/mask-secrets';
 import { loadConfig, readSettings, type Config } from '../../service/config/config';
 import { missingForIssuing, otherFormsOf } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { unusable } from '../../service/database/open-sqlite';
+import { createFetchingBytes, LONGEST_FETCHING_MS } from '../../service/did/fetch-json';
+import { examineContext } from '../../service/validation/examine-context';
 import { openIssuerKey } from '../../service/keys/issuer-key';
 import { openWallet } from '../../service/keys/wallet';
 import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
@@ -52,6 +61,7 @@ async function checkParts(config: Config, settings: Settings, isSent: boolean): 
   const findings = await Promise.all([
     chains.then((all) => all.flat()),
     config.domain === undefined ? [] : checkIssuer(),
+    pMap(PUBLISHED_CONTEXTS, (fileName) => checkContext(fileName, config)).then((all) => all.flat()),
     checkSigner(config),
     checkWebhooks(config, isSent),
     checkDatabase(config),
@@ -147,6 +157,34 @@ const REWRITE_DID =
   'Restore the file from a copy. If the key is the first one, remove the file and run `npx tdoc did`.';
 const SERVE_DID = 'Verifiers trust this document: let DOMAIN lead to the service, which serves did.json.';
 const START_SERVICE = 'Start the service, and let DOMAIN lead to it.';
+
+/** Only the context that the settings name keeps the service from its start. */
+async function checkContext(
+  fileName: string,
+  { domain, billOfLadingContextUrl = '' }: Config,
+): Promise<Finding[]> {
+  const bytes = readContextFile(fileName);
+  const status = contextFileAt(billOfLadingContextUrl) === fileName ? 'fault' : 'warning';
+  const faults = isOwnContext(fileName) ? await examineContext(bytes) : [];
+  const findings = faults.map(({ pointer, reason }): Omit<Finding, 'subject'> => {
+    return { status, statement: `${pointer} ${reason}`, remedy: CORRECT_CONTEXT };
+  });
+  if (domain !== undefined)
+    findings.push(await compareServed(new URL(`https://${domain}${publishedPath(fileName)}`), bytes));
+  return findings.map((one) => ({ subject: `context contexts/${fileName}`, ...one }));
+}
+
+const CORRECT_CONTEXT = 'Correct the file; if credentials name it, publish another one instead.';
+const SERVE_CONTEXT = 'Let DOMAIN lead to the service, and restart it: verifiers fetch the file from there.';
+
+async function compareServed({ href }: URL, bytes: Buffer): Promise<Omit<Finding, 'subject'>> {
+  const served = await createFetchingBytes(systemTime, LONGEST_FETCHING_MS)(new URL(href));
+  if (served.kind === 'bytes' && bytes.equals(served.bytes))
+    return { status: 'ok', statement: `${href} serves it` };
+  const status = served.kind === 'unavailable' ? 'unknown' : 'fault';
+  const problem = served.kind === 'bytes' ? 'serves other bytes' : served.problem;
+  return { status, statement: `${href} ${problem}`, remedy: SERVE_CONTEXT };
+}
 
 async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]> {
   const webhooks = config.registries.flatMap(({ webhook }) => (webhook ? [webhook] : []));

@@ -36,9 +36,14 @@ export function addCredentialCommands(program: Command, time: Time): void {
       '<file>',
       'A credentialSubject, the body of a POST /create, or a credential; - is standard input',
     )
+    .option('--context <file>', "a context of the issuer's own: examine it, and take its terms")
     .option(...JSON_FLAG)
     .addHelpText('after', examples('validate subject.json', 'validate - --json < subject.json'))
-    .action(answering((file: string) => () => validation().validateFile(file)));
+    .action(
+      answering(
+        (file: string, options: { context?: string }) => () => validation().validateFile(file, options),
+      ),
+    );
   program
     .command('verify-credential')
     .summary('verify the integrity, the issuer and the status of a credential')

@@ -1,9 +1,10 @@
-import { isJsonObject } from '../../service/issuance/credential';
+import { isJsonObject, type JsonObject } from '../../service/issuance/credential';
+import { examineContext } from '../../service/validation/examine-context';
 import { shownOf } from '../../service/validation/problems';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
 import { documentIn } from '../../service/verification/presented-credential';
 import type { Answer } from '../answer';
-import { readJsonInput } from '../files/user-file';
+import { bytesOf, readJsonInput } from '../files/user-file';
 
 /** The kinds of JSON that are recognised in a file. */
 const TAKEN_FOR = {
@@ -16,12 +17,21 @@ const TAKEN_FOR = {
 /**
  * Validates the Bill of Lading in a file (`-`: standard input) strictly. Pointers are relative to the file.
  *
- * @throws ConfigurationError if the file cannot be read or is not JSON.
+ * @param options.context a file with a context of the issuer's own, which is examined first.
+ * @throws ConfigurationError if a file cannot be read or is not JSON.
  */
-export async function validateFile(path: string): Promise<Answer> {
+export async function validateFile(path: string, { context }: { context?: string }): Promise<Answer> {
   const { takenFor, pointer, subject } = findSubject(await readJsonInput(path));
-  const found = await validateBillOfLading(subject);
-  const problems = shownOf(found.map((problem) => ({ ...problem, pointer: pointer + problem.pointer })));
+  const own = context === undefined ? undefined : await bytesOf(context);
+  const unusable = (own ? await examineContext(own) : []).map(({ pointer: at, reason }) => {
+    return { pointer: '', code: 'CONTEXT_UNUSABLE' as const, message: `${context} ${at} ${reason}` };
+  });
+  const subjectProblems =
+    unusable.length > 0
+      ? []
+      : await validateBillOfLading(subject, own && (JSON.parse(new TextDecoder().decode(own)) as JsonObject));
+  const found = [...unusable, ...subjectProblems.map((one) => ({ ...one, pointer: pointer + one.pointer }))];
+  const problems = shownOf(found);
   const isValid = problems.length === 0;
   const lines = problems.map(
     (problem) => `${problem.pointer || '(the whole)'}  ${problem.message} [${problem.code}]`,

@@ -1,13 +1,14 @@
 import { createECDH } from 'node:crypto';
 import { constants as multikey } from '@digitalbazaar/multikey-context';
 import { constants as did } from 'did-context';
-import { decodeBase58, encodeBase58, toBeArray } from 'ethers';
+import { decodeBase58, toBeArray } from 'ethers';
 import * as z from 'zod';
 import {
   didWebOf,
   keyNumberOf,
   MULTIKEY_CONTEXT_URL,
-  newP256Key,
+  newDidKeyPair,
+  P256_SECRET_PREFIX,
   p256Multibase,
 } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
@@ -102,26 +103,16 @@ export interface NewIssuerKey {
  * @param id its verification method.
  */
 export function makeIssuerKey(id: string, controller: string): NewIssuerKey {
-  const secretKeyMultibase = newSecretKey();
-  const publicKeyMultibase = publicKeyOf(secretKeyMultibase) ?? '';
-  const method = { id, type: 'Multikey' as const, controller, publicKeyMultibase };
+  const { secretKeyMultibase, ...method } = newDidKeyPair(id, controller);
   const value = JSON.stringify({ '@context': MULTIKEY_CONTEXT_URL, ...method, secretKeyMultibase });
   return { method, setting: 'DID_KEY_PAIRS', value };
-}
-
-/** The multicodec prefix of a secret key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
-const SECRET_PREFIX = Buffer.from([0x86, 0x26]);
-
-/** A new P-256 secret key, in multibase. */
-export function newSecretKey(): string {
-  return `z${encodeBase58(Buffer.concat([SECRET_PREFIX, newP256Key().secret]))}`;
 }
 
 /** The public key of a P-256 secret key, both in multibase. Undefined if the secret key is damaged. */
 export function publicKeyOf(secretKeyMultibase: string): string | undefined {
   try {
     const bytes = Buffer.from(toBeArray(decodeBase58(secretKeyMultibase.slice(1))));
-    if (!bytes.subarray(0, 2).equals(SECRET_PREFIX) || bytes.length !== 34) return undefined;
+    if (!bytes.subarray(0, 2).equals(P256_SECRET_PREFIX) || bytes.length !== 34) return undefined;
     const pair = createECDH('prime256v1');
     pair.setPrivateKey(bytes.subarray(2));
     return p256Multibase(pair.getPublicKey());

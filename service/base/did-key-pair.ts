@@ -118,3 +118,13 @@ export function newP256Key(): { secret: Buffer; point: Buffer; compressed: Buffe
   const secret = Buffer.from(pair.getPrivateKey('hex').padStart(2 * P256_BYTES, '0'), 'hex');
   return { secret, point, compressed: pair.getPublicKey(null, 'compressed') };
 }
+
+/** The multicodec prefix of a secret key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
+export const P256_SECRET_PREFIX = Buffer.from([0x86, 0x26]);
+
+/** A new key pair of an issuer. */
+export function newDidKeyPair(id: string, controller: string): DidKeyPair {
+  const { secret, point } = newP256Key();
+  const secretKeyMultibase = `z${encodeBase58(Buffer.concat([P256_SECRET_PREFIX, secret]))}`;
+  return { id, type: 'Multikey', controller, publicKeyMultibase: p256Multibase(point), secretKeyMultibase };
+}

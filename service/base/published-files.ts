@@ -34,10 +34,22 @@ export const BILL_OF_LADING_SCHEMA = 'bill-of-lading-v1.schema.json';
 /** The Bill of Lading context that TrustVC publishes. It has the same terms, for issuers who prefer it. */
 export const TRUSTVC_BILL_OF_LADING_CONTEXT_URL = 'https://trustvc.io/context/bill-of-lading.json';
 
+/** The contexts among the published files. */
+export const PUBLISHED_CONTEXTS = Object.keys(PUBLISHED_FILES).filter(
+  (fileName) => PUBLISHED_FILES[fileName] === CONTEXT_TYPE,
+);
+
+const names = PUBLISHED_CONTEXTS.join(' or /');
 /** The contexts of Bills of Lading that credentials may name, in words. */
-export const KNOWN_CONTEXTS = `a URL that ends with /${Object.keys(PUBLISHED_FILES)
-  .filter((fileName) => PUBLISHED_FILES[fileName] === CONTEXT_TYPE)
-  .join(' or /')}, or ${TRUSTVC_BILL_OF_LADING_CONTEXT_URL}`;
+export const KNOWN_CONTEXTS = `a URL that ends with /${names}, or ${TRUSTVC_BILL_OF_LADING_CONTEXT_URL}`;
+
+/** The contexts of this release. Tests pin their bytes, and issue documents under them. */
+const OF_THIS_RELEASE = [BILL_OF_LADING_CONTEXT, 'trustvc-bill-of-lading.json'];
+
+/** Whether a context in `contexts/` is the issuer's own. */
+export function isOwnContext(fileName: string): boolean {
+  return !OF_THIS_RELEASE.includes(fileName);
+}
 
 /**
  * The file in `contexts/` with the content of a URL: an issuer may publish a context at any host, and may

@@ -1,8 +1,9 @@
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import { codeOf, ServiceError } from '../base/errors';
+import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
+import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
 import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
 import type { Confirmations } from '../chain/networks';
@@ -72,6 +73,7 @@ export async function startIssuing(
     };
   const { client, checkChain, nodes, database, outcomes, time, lifecycle, logger } = parts;
   const { network } = config;
+  await expectUsableContext(preparation.documentContextUrl);
   const wallet = openWallet(time, walletKey, logger);
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
@@ -162,6 +164,25 @@ export async function startIssuing(
       await Promise.all([queue.stop(), pool.destroy()]);
     },
   };
+}
+
+/**
+ * Examines a context of the issuer's own, so that no document is the first to show that it cannot be used.
+ *
+ * @throws ConfigurationError CONTEXT_UNUSABLE.
+ */
+async function expectUsableContext(url: string): Promise<void> {
+  const fileName = contextFileAt(url);
+  if (fileName === undefined || !isOwnContext(fileName)) return;
+  // Loaded only here: verification takes a fifth of the time of a start.
+  const { examineContext } =
+    require('../validation/examine-context') as typeof import('../validation/examine-context');
+  const found = await examineContext(readContextFile(fileName));
+  if (found.length === 0) return;
+  const reasons = found.map(({ pointer, reason }) => `${pointer} ${reason}`).join('; ');
+  const remedy = 'Correct the file, or unset BILL_OF_LADING_CONTEXT_URL.';
+  const message = `No document can be issued under contexts/${fileName}: ${reasons}. ${remedy}`;
+  throw new ConfigurationError('CONTEXT_UNUSABLE', message, { remedy });
 }
 
 /** Gives the last states of remote signers at once, and asks them in the background whether they answer. */

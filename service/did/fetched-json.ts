@@ -1,3 +1,5 @@
+import { messageOf } from '../base/errors';
+import { parseJson } from '../base/json';
 import { scanJson } from '../base/scan-json';
 
 /**
@@ -31,12 +33,11 @@ export function jsonIn(fetched: FetchedBytes): FetchedJson {
   const { repeated, depth } = scanJson(bytes, { mostDepth: DEEPEST });
   if (depth > DEEPEST) return refused(`is nested deeper than ${DEEPEST} levels`);
   try {
-    // TextDecoder drops the byte order mark, like `response.json()`.
-    const text = new TextDecoder().decode(bytes);
-    const json: unknown = JSON.parse(text);
+    const json = parseJson(bytes, (problem) => new Error(problem));
     if (repeated !== undefined) return refused(`has ${repeated} twice in its object`);
-    return { kind: 'json', url, contentType, text, json };
-  } catch {
-    return refused('is not JSON');
+    // TextDecoder drops the byte order mark, like `response.json()`.
+    return { kind: 'json', url, contentType, text: new TextDecoder().decode(bytes), json };
+  } catch (thrown) {
+    return refused(`is not JSON: ${messageOf(thrown)}`);
   }
 }

@@ -20,7 +20,7 @@ export interface LoadedDocument {
   contextUrl: null;
   document: unknown;
   documentUrl: string;
-  tag: 'static';
+  tag?: 'static';
 }
 
 /** Returns the context of a URL without using the network. */
@@ -58,5 +58,5 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
 }
 
 function readContext(fileName: string): unknown {
-  return JSON.parse(readContextFile(fileName).toString('utf8'));
+  return JSON.parse(new TextDecoder().decode(readContextFile(fileName)));
 }

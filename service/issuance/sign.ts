@@ -9,6 +9,9 @@ import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
+import { PreparedContexts } from './prepared-contexts';
+import { undefinedContentIn } from './undefined-content';
+import type { UnprotectedContent } from './unprotected-content';
 
 /** The base proof (docs/specification.md 3.7). */
 export interface DataIntegrityProofValue {
@@ -53,17 +56,26 @@ export async function createCredentialSigner(
       const purpose = new jsigs.purposes.AssertionProofPurpose();
       return await jsigs.sign<SignedCredential>(credential, { suite, purpose, documentLoader });
     } catch (cause) {
-      throw signingFailed(cause);
+      const options = { documentLoader, contextResolver: new PreparedContexts() };
+      const isUndefined = detailsOf(cause).event !== undefined;
+      const search = isUndefined ? undefinedContentIn({ ...credential }, options) : Promise.resolve([]);
+      throw signingFailed(cause, await search.catch(() => []));
     }
   };
 }
+
+/** Problems in a line of the log. */
+const MOST_TOLD = 100;
 
 /**
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would
  * not be signed. The contexts are known, so an error of syntax is one of the subject, such as a number as a
  * type.
  */
-function signingFailed(cause: unknown): SigningError | SignerError | RequestError {
+function signingFailed(
+  cause: unknown,
+  found: readonly UnprotectedContent[],
+): SigningError | SignerError | RequestError {
   if (cause instanceof SignerError || cause instanceof RequestError) return cause;
   const { cause: ofLoader, event, value } = detailsOf(cause);
   if (ofLoader instanceof SigningError) return ofLoader;
@@ -73,17 +85,14 @@ function signingFailed(cause: unknown): SigningError | SignerError | RequestErro
       cause,
     });
   }
-  const problem = event ? problemOf(event) : `${messageOf(cause)} ${cut(JSON.stringify(value) ?? '')}`;
-  const message = `credentialSubject: ${problem}`;
+  const problems = found.slice(0, MOST_TOLD).map(({ pointer, problem }) => `${cut(pointer)} ${problem}.`);
+  const other = `${event?.message ?? messageOf(cause)} ${cut(JSON.stringify(event?.details ?? value) ?? '')}`;
   const remedy =
     'Use only terms that the contexts of the credential define, absolute ids, and a subject with a type.';
-  return new SigningError('SUBJECT_TERM_UNDEFINED', message, { cause, remedy });
-}
-
-function problemOf({ code, message, details = {} }: JsonLdEvent): string {
-  const { property, ...others } = details;
-  if (typeof property === 'string') return `"${property}" is not defined by any context of the credential.`;
-  return `${message ?? code} ${JSON.stringify(others)}`;
+  return new SigningError('SUBJECT_TERM_UNDEFINED', problems.join(' ') || `/credentialSubject: ${other}`, {
+    cause,
+    remedy,
+  });
 }
 
 /** jsonld's JsonLdError carries the event, the error of the document loader, or the value of wrong syntax. */

@@ -240,11 +240,9 @@ async function losingUses(
     for (const { name, member, at } of membersIn(context, '')) {
       // A context for one term. The set grows while it is read.
       if (name === '@context' && typeof member === 'string') urls.add(new URL(member, url).href);
-      // Refused by PreparedContexts.
-      if (name === '@base') features.set('@context', `@base of JSON-LD (context ${url})`);
-      const feature = at.includes('/@container/') ? undefined : featureOf(member);
-      if (feature !== undefined && !name.startsWith('@') && name !== 'id')
-        features.set(name, `${feature} of JSON-LD (context ${url})`);
+      const feature = losingFeatureOf({ name, member, at });
+      if (feature !== undefined)
+        features.set(name === '@base' ? '@context' : name, `${feature} of JSON-LD (context ${url})`);
     }
   }
   return [...membersIn(document, '')].flatMap(({ name, at }) => {
@@ -254,17 +252,28 @@ async function losingUses(
   });
 }
 
+/** A member of an object. `at`: its JSON pointer. */
+interface Member {
+  name: string;
+  member: unknown;
+  at: string;
+}
+
 /** The members of all objects in a value, with their pointers. */
-export function* membersIn(
-  value: unknown,
-  pointer: string,
-): Generator<{ name: string; member: unknown; at: string }> {
+export function* membersIn(value: unknown, pointer: string): Generator<Member> {
   if (typeof value !== 'object' || value === null) return;
   for (const [name, member] of Object.entries(value) as [string, unknown][]) {
     const at = pointer + pointerStep(name);
     yield { name, member, at };
     yield* membersIn(member, at);
   }
+}
+
+/** The feature of JSON-LD by which a member of a context may lose content of documents. */
+export function losingFeatureOf({ name, member, at }: Member): string | undefined {
+  // Refused by PreparedContexts.
+  if (name === '@base') return name;
+  return name.startsWith('@') || name === 'id' || at.includes('/@container/') ? undefined : featureOf(member);
 }
 
 function featureOf(definition: unknown): string | undefined {

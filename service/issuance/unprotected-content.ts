@@ -135,7 +135,7 @@ function isListOfUrls(contexts: unknown): boolean {
 
 /** The reason why the signature does not protect a value, a key or a list. */
 export interface Problem {
-  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'BODY_TOO_COMPLEX';
+  code: 'TEXT_NOT_PROTECTED' | 'SUBJECT_VALUE_INVALID' | 'SUBJECT_TERM_UNDEFINED' | 'BODY_TOO_COMPLEX';
   /** For a verifier. Continues a sentence that begins with the JSON pointer. */
   statement: string;
   /** For the author: the statement, and the remedy. */

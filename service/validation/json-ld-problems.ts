@@ -1,11 +1,10 @@
-import * as jsonld from 'jsonld';
 import { messageOf } from '../base/errors';
-import { buildCredential, type JsonObject } from '../issuance/credential';
-import { createDocumentLoader } from '../issuance/document-loader';
 import { BILL_OF_LADING_CONTEXT, publishedPath } from '../base/published-files';
-import { pointerStep } from '../base/json';
+import { buildCredential, type JsonObject, type UnsignedCredential } from '../issuance/credential';
+import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
 import { PreparedContexts } from '../issuance/prepared-contexts';
 import { unsignedContentIn } from '../issuance/signed-content';
+import { undefinedContentIn } from '../issuance/undefined-content';
 import { capitalised, type SubjectProblem } from './problems';
 
 const CONTEXT_URL = `https://issuer.example${publishedPath(BILL_OF_LADING_CONTEXT)}`;
@@ -23,53 +22,39 @@ const CREDENTIAL = {
   tokenRegistry: '0x0000000000000000000000000000000000000001',
 } as const;
 
-const documentLoader = createDocumentLoader(CONTEXT_URL);
+/** A credential with this subject, and without a proof. */
+export function credentialAround(credentialSubject: JsonObject): UnsignedCredential {
+  return buildCredential({ ...CREDENTIAL, credentialSubject });
+}
+
+const known = createDocumentLoader(CONTEXT_URL);
+
+/** Loads the contexts of such a credential. `own`: the content of the last one, instead of that of ours. */
+export function loaderWith(own?: JsonObject): DocumentLoader {
+  if (own === undefined) return known;
+  // Without the tag, so that jsonld keeps nothing from one context for the next.
+  const loaded = { contextUrl: null, document: own, documentUrl: CONTEXT_URL };
+  return async (url) => (url === CONTEXT_URL ? loaded : known(url));
+}
 
 /**
- * Returns everything that JSON-LD's safe mode would refuse when a credential with this subject is signed.
- * Signing itself reports only the first problem.
+ * Returns everything that signing refuses because of what the contexts make of it.
+ *
+ * @param own the issuer's context, instead of ours.
  */
-export async function jsonLdProblems(credentialSubject: JsonObject): Promise<SubjectProblem[]> {
-  const events: jsonld.JsonLdEvent[] = [];
+export async function jsonLdProblems(subject: JsonObject, own?: JsonObject): Promise<SubjectProblem[]> {
+  const credential = { ...credentialAround(subject) };
+  const options = { documentLoader: loaderWith(own), contextResolver: new PreparedContexts() };
   try {
-    const credential = { ...buildCredential({ ...CREDENTIAL, credentialSubject }) };
-    await jsonld.toRDF(credential, { documentLoader, eventHandler: ({ event }) => events.push(event) });
-    if (events.length === 0) return await unsignedIn(credential);
+    const undefinedContent = await undefinedContentIn(credential, options);
+    const found =
+      undefinedContent.length > 0 ? undefinedContent : await unsignedContentIn(credential, options);
+    return found.map(({ pointer, code, problem }) => ({
+      pointer: pointer.replace(/^\/credentialSubject/, ''),
+      code,
+      message: capitalised(problem),
+    }));
   } catch (thrown) {
     return [{ pointer: '', code: 'SUBJECT_TERM_UNDEFINED', message: messageOf(thrown) }];
   }
-  const problems = events.flatMap((event) => problemsOf(event, credentialSubject));
-  return [...new Map(problems.map((problem) => [problem.pointer + problem.message, problem])).values()];
-}
-
-/** The content that the contexts leave unsigned. Signing refuses it. */
-async function unsignedIn(credential: JsonObject): Promise<SubjectProblem[]> {
-  const options = { documentLoader, contextResolver: new PreparedContexts() };
-  return (await unsignedContentIn(credential, options)).map(({ pointer, code, problem }) => ({
-    pointer: pointer.replace(/^\/credentialSubject/, ''),
-    code,
-    message: capitalised(problem),
-  }));
-}
-
-/** JSON-LD reports some mistakes twice, as JSON-LD and again as RDF; the second report is dropped. */
-function problemsOf(
-  { code, message, details = {} }: jsonld.JsonLdEvent,
-  subject: JsonObject,
-): SubjectProblem[] {
-  const problem = (pointer: string, text: string): SubjectProblem[] => [
-    { pointer, code: 'SUBJECT_TERM_UNDEFINED', message: text },
-  ];
-  if (/^relative (subject|object|predicate|graph) reference$/.test(code)) return [];
-  if (code === 'relative @id reference')
-    return problem('/id', 'Must be an absolute IRI, such as urn:… or https://…');
-  if (code === 'relative @type reference') {
-    const type = String(details.type);
-    const index = Array.isArray(subject.type) ? subject.type.indexOf(type) : -1;
-    const pointer = index < 0 ? '/type' : `/type${pointerStep(index)}`;
-    return problem(pointer, `No context of the credential defines the type ${JSON.stringify(type)}`);
-  }
-  if (typeof details.property === 'string')
-    return problem('', `No context of the credential defines ${JSON.stringify(details.property)}`);
-  return problem('', message ?? code);
 }

@@ -10,6 +10,7 @@ export interface SubjectProblem {
 
 /** Listed in docs/contexts.md. The create endpoint refuses a subject with one of the last five. */
 export type SubjectProblemCode =
+  | 'CONTEXT_UNUSABLE'
   | 'SUBJECT_MISSING'
   | 'TYPE_NOT_BILL_OF_LADING'
   | 'REQUIRED_FIELD_MISSING'

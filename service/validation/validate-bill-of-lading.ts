@@ -25,17 +25,26 @@ const TERMS_SCHEMA = {
   additionalProperties: false,
   properties: { ...SUBJECT_TERMS, type: true, scac: true, blNumber: true },
 };
-const checks = [ajv.compile(published), ajv.compile(TERMS_SCHEMA)];
+const ofPublished = ajv.compile(published);
+const ofTerms = ajv.compile(TERMS_SCHEMA);
 
 /**
  * Validates a Bill of Lading's credentialSubject strictly: the JSON Schema, the three code checks, the terms
  * and their types, and everything that signing would refuse. Returns all problems; without any, the subject
  * is complete and can be signed. It is meant for authors: the create endpoint only checks what signing needs.
+ *
+ * @param own the context of the issuer's own, which decides alone which terms there are.
  */
-export async function validateBillOfLading(credentialSubject: unknown): Promise<SubjectProblem[]> {
+export async function validateBillOfLading(
+  credentialSubject: unknown,
+  own?: JsonObject,
+): Promise<SubjectProblem[]> {
   if (credentialSubject === undefined || credentialSubject === null)
     return [{ pointer: '', code: 'SUBJECT_MISSING', message: 'Missing credentialSubject' }];
-  const shape = shapeProblems(credentialSubject);
+  const checks = own === undefined ? [ofPublished, ofTerms] : [ofPublished];
+  const shape = checks.flatMap((check) =>
+    check(credentialSubject) ? [] : (check.errors ?? []).map(shapeProblem),
+  );
   if (!isJsonObject(credentialSubject)) return shape;
   const coded = codeProblems(credentialSubject);
   // Problems that a code check reports are left out of the schema's.
@@ -46,7 +55,7 @@ export async function validateBillOfLading(credentialSubject: unknown): Promise<
   const unprotected = [...unprotectedContentIn(credentialSubject, 'part')].filter(
     ({ pointer }) => !shape.some((told) => told.pointer === pointer),
   );
-  const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape));
+  const meaning = await jsonLdProblems(wellFormedPart(credentialSubject, shape), own);
   const ofSigning = [...(empty ? [{ ...empty, pointer: '' }] : []), ...unprotected].map(
     ({ pointer, code, problem }) => ({ pointer, code, message: capitalised(problem) }),
   );
@@ -83,11 +92,6 @@ function unreadableAttachments({ attachments }: JsonObject): SubjectProblem[] {
     const pointer = `/attachments/${index}/data`;
     return [{ pointer, code: 'ATTACHMENT_NOT_BASE64', message: NOT_BASE64 }];
   });
-}
-
-/** Returns every violation of the published schema, every unknown term and every wrong type. */
-function shapeProblems(subject: unknown): SubjectProblem[] {
-  return checks.flatMap((check) => (check(subject) ? [] : (check.errors ?? []).map(shapeProblem)));
 }
 
 function shapeProblem({ keyword, instancePath, params, message, parentSchema }: ErrorObject): SubjectProblem {

@@ -1,9 +1,9 @@
-import { pointerOf, pointerStep, problemsOf } from '../base/json';
+import { pointerOf, problemsOf } from '../base/json';
 import { CREATE_REQUEST } from '../issuance/create-request';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { MOST_REMARK_BYTES } from '../issuance/remarks';
 import { jsonLdProblems } from './json-ld-problems';
-import { shownOf, type RequestProblem, type SubjectProblem, type Validation } from './problems';
+import { shownOf, type RequestProblem, type Validation } from './problems';
 import { validateBillOfLading } from './validate-bill-of-lading';
 
 const SUBJECT = '/credentialSubject';
@@ -41,24 +41,10 @@ async function subjectProblems(subject: JsonObject): Promise<RequestProblem[]> {
   const problems = await validateBillOfLading(subject);
   // The strict validation leaves terms out that it has reported, so it does not say what signing thinks of
   // them.
-  const ofSigning = problems.some(isUnclear) ? await jsonLdProblems(subject) : [];
-  return problems.map((problem) => ({
-    ...problem,
-    pointer: SUBJECT + problem.pointer,
-    isRefused: REFUSED.includes(problem.code) || (isUnclear(problem) && isNamed(problem, ofSigning)),
-  }));
-}
-
-/** Whether signing refuses something with this problem depends on what the contexts define. */
-function isUnclear({ code }: SubjectProblem): boolean {
-  return code === 'TERM_UNKNOWN' || code === 'TYPE_NOT_BILL_OF_LADING';
-}
-
-function isNamed({ code, pointer }: SubjectProblem, ofSigning: readonly SubjectProblem[]): boolean {
-  if (code === 'TYPE_NOT_BILL_OF_LADING') return ofSigning.length > 0;
-  return ofSigning.some(({ message }) =>
-    [...message.matchAll(/"(?:[^"\\]|\\.)*"/g)].some(([name]) =>
-      pointer.endsWith(pointerStep(String(JSON.parse(name)))),
-    ),
-  );
+  const refused = (await jsonLdProblems(subject)).map(({ pointer }) => pointer);
+  return problems.map(({ code, pointer, message }) => {
+    const isOfType = code === 'TYPE_NOT_BILL_OF_LADING' && refused.length > 0;
+    const isRefused = REFUSED.includes(code) || isOfType || ['', pointer].some((at) => refused.includes(at));
+    return { code, message, pointer: SUBJECT + pointer, isRefused };
+  });
 }

@@ -6,6 +6,7 @@ import { parseEther, toQuantity, Wallet } from 'ethers';
 import { Client } from 'pg';
 import { catchUp } from '../../cli/check/check-node';
 import { freePort } from '../../devnet/place';
+import { BILL_OF_LADING_CONTEXT, readContextFile } from '../../service/base/published-files';
 import { systemTime } from '../../service/base/time';
 import { pause } from '../../service/base/waiting';
 import { mintTogether } from '../helpers/chain/direct-mint';
@@ -53,11 +54,17 @@ describe('npx tdoc check', () => {
     response
       .writeHead(200, { 'content-type': 'application/did+json' })
       .end(readFileSync(settings.DID_DOCUMENT_PATH ?? ''));
+  const serveContext: RequestListener = (_request, response) =>
+    response.writeHead(200).end(readContextFile(BILL_OF_LADING_CONTEXT));
   /** The issuer's host, which is the subscriber's too. */
   let answer: RequestListener;
+  let answerContext: RequestListener;
 
   before(async () => {
-    host = await serve((request, response) => answer(request, response));
+    host = await serve((request, response) => {
+      if (request.url?.startsWith('/contexts/')) answerContext(request, response);
+      else answer(request, response);
+    });
     local = await createLocalSetup({ domain: `127.0.0.1:${host.port}` });
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', '{}', { mode: 0o600 });
     node = await startRpcProxy(local.node.url);
@@ -66,6 +73,7 @@ describe('npx tdoc check', () => {
 
   beforeEach(() => {
     answer = serveDid;
+    answerContext = serveContext;
     node.answer(THROUGH);
   });
 
@@ -117,6 +125,7 @@ describe('npx tdoc check', () => {
       /wallet 0x.*none of which waits/,
       /wallet 0x.*would accept a mint/,
       /DID document http.*is that of did:web/,
+      /context contexts\/bill-of-lading-v1\.json: https:.*\/contexts\/bill-of-lading-v1\.json serves it/,
       /webhook http.*not asked/,
       /database .*not there yet: the next start of the service makes it/,
     ])
@@ -356,6 +365,17 @@ describe('npx tdoc check', () => {
     await expectChecked(1, { DID: 'fault' });
     answer = (_request, response) => response.writeHead(503).end();
     await expectChecked(2, { DID: 'unknown' });
+  });
+
+  it('finds another context at DOMAIN, and cannot tell while nothing answers there', async () => {
+    answerContext = (_request, response) =>
+      response.writeHead(200).end(`${readContextFile(BILL_OF_LADING_CONTEXT).toString()} `);
+    const other = await expectChecked(1, { context: 'fault' });
+    expect(other).to.contain('serves other bytes Let DOMAIN lead to the service');
+    answerContext = (_request, response) => response.writeHead(404).end();
+    expect(await expectChecked(1, { context: 'fault' })).to.contain('answers 404');
+    answerContext = (_request, response) => response.writeHead(503).end();
+    await expectChecked(2, { context: 'unknown' });
   });
 
   it('finds a changed did.json, until it is removed and written again', async () => {

@@ -134,7 +134,7 @@ describe('did:web', () => {
     const depth = { kind: 'refused', problem: 'is nested deeper than 100 levels' };
     for (const [body, outcome] of [
       ['\ufeff{"a": 1}', { kind: 'json', json: { a: 1 } }],
-      ['<html>', { kind: 'refused', problem: 'is not JSON' }],
+      ['<html>', { kind: 'refused', problem: 'is not JSON: line 1, column 1: this is not a JSON value' }],
       [nested(100), { kind: 'json' }],
       [nested(101), depth],
       [`{"@context":${'{"a":'.repeat(170_000)}`, depth],

@@ -24,9 +24,10 @@ import { isBundled } from '../helpers/processes/bundled-script';
 import { owned } from '../helpers/resources';
 import { attachmentOf, bodyWith, preparationOf, settingsOf } from '../helpers/credentials/preparations';
 import { createTestIssuer, type TestIssuer } from '../helpers/credentials/test-issuer';
+import { VirtualTime } from '../helpers/virtual-time';
 
 const THREADS = 2;
-/** Signing so many numbers takes a thread half a second, and many seconds. */
+/** Signing so many numbers takes a thread tenths of a second, and many seconds. */
 const SOME_NUMBERS = 1_000;
 const MANY_NUMBERS = 15_000;
 
@@ -165,12 +166,8 @@ describe('the signing pool', () => {
   }
 
   it('limits how many documents wait and how long, and drops one whose caller leaves at once', async () => {
-    const other = await createSigningPool(settingsOf(issuer), {
-      time: systemTime,
-      threads: 1,
-      waiting: 2,
-      waitMs: 100,
-    });
+    const time = new VirtualTime();
+    const other = await createSigningPool(settingsOf(issuer), { time, threads: 1, waiting: 2, waitMs: 100 });
     await other.prepare(preparationOf(bodyWith()));
     expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
     const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
@@ -185,6 +182,7 @@ describe('the signing pool', () => {
     expect(await gone).to.be.instanceOf(CallerLeftError);
     expect(await refusalOf(other.prepare(late, leaving.signal))).to.be.instanceOf(CallerLeftError);
     for (const { body } of [abandoned, late]) expect(body.byteLength).to.be.greaterThan(0);
+    await time.pass(100);
     for (const refusal of [tooMany, await waiting]) {
       expect(refusal).to.be.instanceOf(BusyError);
       expect(refusal).to.include({ code: 'BUSY', retryable: true, retryAfterMs: 100 });

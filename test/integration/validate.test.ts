@@ -40,6 +40,33 @@ describe('npx tdoc validate', () => {
     expect(code).to.equal(1);
   });
 
+  it('takes the terms of --context, and names the faults of one that cannot be used', async () => {
+    const context = join(folder.path, 'own.json');
+    const id = 'https://carrier.example/terms#';
+    const write = (seals: object): void => {
+      const terms = { scac: `${id}scac`, blNumber: `${id}no`, sealNo: `${id}sealNo`, seals };
+      const own = { BillOfLading: { '@id': `${id}Bill`, '@context': terms } };
+      writeFileSync(context, JSON.stringify({ '@context': own }));
+    };
+    const seals = [{ sealNo: 'B' }];
+    const credentialSubject = { type: ['BillOfLading'], scac: 'A', blNumber: '1', sealNo: 'A', seals };
+    writeFileSync(file, JSON.stringify({ credentialSubject }));
+    write({ '@id': `${id}seals`, '@context': { sealNo: `${id}sealNo` } });
+    const valid = await askTdocInProcess(['validate', file, '--context', context], {});
+    expect([valid.code, valid.stdout.split('\n')[1]]).to.deep.equal([0, 'valid']);
+    write({ '@id': `${id}seals` });
+    const nested = await askTdocInProcess(['validate', file, '--context', context], {});
+    expect(nested.stdout).to.match(
+      /^\/credentialSubject\/seals\/0\/sealNo {2}Is the term "sealNo", which .* "BillOfLading" only; /m,
+    );
+    write({ '@id': `${id}seals`, '@container': '@index' });
+    const unusable = await askTdocInProcess(['validate', file, '--context', context], {});
+    expect(unusable.code).to.equal(1);
+    expect(unusable.stdout).to.match(
+      /own\.json \/@context\/BillOfLading\/@context\/seals has the container @index .*\[CONTEXT_UNUSABLE\]/,
+    );
+  });
+
   it('reads standard input, and answers in JSON after --json', async () => {
     const input = JSON.stringify({ ...minimal.credentialSubject, blNumber: '' });
     const { code, stdout } = await askTdoc(['validate', '-', '--json'], {}, { input });

@@ -173,8 +173,8 @@ describe('strict validation of a Bill of Lading', () => {
     expect(await problemsOf({ vessel: 'PO_:123' })).to.deep.equal(['/vessel TEXT_NOT_PROTECTED']);
     expect(await problemsOf({ id: 'abc' })).to.deep.equal(['/id SUBJECT_TERM_UNDEFINED']);
     expect(await problemsOf({ type: ['A', 'BillOfLading', 'B'] })).to.deep.equal([
-      '/type/0 SUBJECT_TERM_UNDEFINED',
-      '/type/2 SUBJECT_TERM_UNDEFINED',
+      '/type SUBJECT_TERM_UNDEFINED',
+      '/type SUBJECT_TERM_UNDEFINED',
     ]);
   });
 
@@ -189,7 +189,7 @@ describe('strict validation of a Bill of Lading', () => {
       '/vessel TEXT_NOT_PROTECTED',
       '/packages/0/packagesWeight TEXT_NOT_PROTECTED',
       '/id SUBJECT_TERM_UNDEFINED',
-      '/type/0 SUBJECT_TERM_UNDEFINED',
+      '/type SUBJECT_TERM_UNDEFINED',
     ]);
   });
 

@@ -1,0 +1,94 @@
+import * as jsonld from 'jsonld';
+import { cut } from '../base/errors';
+import { pointerStep } from '../base/json';
+import { isJsonObject, type JsonObject } from './credential';
+import { tokensOf } from './select-parts';
+import { membersIn, type ContextOptions } from './signed-content';
+import type { UnprotectedContent } from './unprotected-content';
+
+/**
+ * Finds the content that JSON-LD leaves out because no context gives it a meaning, and for which its safe
+ * mode refuses a document. The events of that mode name a term without its place, and a term may be defined
+ * in one object and not in the next. So each member is expanded with an id that names its place.
+ *
+ * @throws JsonLdError for a context that cannot be used.
+ */
+export async function undefinedContentIn(
+  document: JsonObject,
+  options: ContextOptions,
+): Promise<UnprotectedContent[]> {
+  const found: UnprotectedContent[] = [];
+  const tell = (pointer: string, problem: string): void =>
+    void found.push({ pointer, code: 'SUBJECT_TERM_UNDEFINED', statement: problem, problem });
+  const scopes = await scopesIn(document, options);
+  const scopeOf = (name: string): string =>
+    `${JSON.stringify(cut(name))}, which ${scopes.get(name) ?? 'no context of the credential defines'}`;
+  const places: string[] = [];
+  const placed = idsIn(await jsonld.expand(withPlaces(document, '', places) as JsonObject, options));
+  let last: string | undefined;
+  for (const [index, place] of places.entries()) {
+    const pointer = place.replace(/(\/\d+)+$/, '');
+    const types = placed.get(`${PLACE}${index}`);
+    for (const type of types ?? [])
+      if (isRelative(type)) tell(`${place}/type`, `has the type ${scopeOf(type)}`);
+    // Nothing inside a term without a meaning has one.
+    if (types !== undefined || `${pointer}/`.startsWith(`${last}/`)) continue;
+    tell(pointer, `is the term ${scopeOf(tokensOf(pointer).at(-1) ?? '')}`);
+    last = pointer;
+  }
+  const ids = idsIn(await jsonld.expand(document, options));
+  for (const { member, at } of membersIn(document, ''))
+    if (isRelative(member) && ids.has(member))
+      tell(at, 'must be an absolute IRI, such as urn:… or https://…');
+  return found;
+}
+
+/** The terms that contexts define inside another one only. */
+async function scopesIn(
+  document: JsonObject,
+  { documentLoader }: ContextOptions,
+): Promise<Map<string, string>> {
+  const scopes = new Map<string, string>();
+  for (const url of document['@context'] as string[]) {
+    const { document: context } = (await documentLoader(url)) as { document: unknown };
+    for (const { name, at } of membersIn(context, '')) {
+      const owner = tokensOf(at.replaceAll(/\/\d+(?=\/)/g, '')).at(-3);
+      if (owner !== undefined) scopes.set(name, `${url} defines for "${owner}" only${SCOPE_ENDS}`);
+    }
+  }
+  return scopes;
+}
+
+const SCOPE_ENDS =
+  '; the terms of a type end at the next object. Write it where they are, or define it in a "@context" of ' +
+  'the term that leads here';
+
+const PLACE = 'urn:place:';
+const KEPT = ['@context', 'type'];
+
+/** A copy whose members have objects as values, with their places as ids: the indexes of their pointers. */
+function withPlaces(value: unknown, pointer: string, places: string[]): unknown {
+  if (Array.isArray(value) && value.length > 0)
+    return value.map((one, index) => withPlaces(one, pointer + pointerStep(index), places));
+  const id = `${PLACE}${places.push(pointer) - 1}`;
+  const members = isJsonObject(value) && !('@value' in value) ? Object.entries(value) : [];
+  const inner = members.flatMap(([name, member]): [string, unknown][] => {
+    if (KEPT.includes(name)) return [[name, member]];
+    return name === 'id' ? [] : [[name, withPlaces(member, pointer + pointerStep(name), places)]];
+  });
+  return Object.fromEntries([...inner, ['@id', id]]);
+}
+
+/** The ids in an expanded document, with their types. */
+function idsIn(expanded: object): Map<unknown, unknown[]> {
+  const ids = new Map<unknown, unknown[]>();
+  JSON.stringify(expanded, (_name, value: unknown) => {
+    if (isJsonObject(value)) ids.set(value['@id'], [value['@type'] ?? []].flat());
+    return value;
+  });
+  return ids;
+}
+
+function isRelative(iri: unknown): iri is string {
+  return typeof iri === 'string' && !iri.includes(':') && !iri.startsWith('@');
+}
