@@ -166,8 +166,8 @@ async function checkContext(
   const bytes = readContextFile(fileName);
   const status = contextFileAt(billOfLadingContextUrl) === fileName ? 'fault' : 'warning';
   const faults = isOwnContext(fileName) ? await examineContext(bytes) : [];
-  const findings = faults.map(({ pointer, reason }): Omit<Finding, 'subject'> => {
-    return { status, statement: `${pointer} ${reason}`, remedy: CORRECT_CONTEXT };
+  const findings = faults.map((statement): Omit<Finding, 'subject'> => {
+    return { status, statement, remedy: CORRECT_CONTEXT };
   });
   if (domain !== undefined)
     findings.push(await compareServed(new URL(`https://${domain}${publishedPath(fileName)}`), bytes));

@@ -23,8 +23,8 @@ const TAKEN_FOR = {
 export async function validateFile(path: string, { context }: { context?: string }): Promise<Answer> {
   const { takenFor, pointer, subject } = findSubject(await readJsonInput(path));
   const own = context === undefined ? undefined : await bytesOf(context);
-  const unusable = (own ? await examineContext(own) : []).map(({ pointer: at, reason }) => {
-    return { pointer: '', code: 'CONTEXT_UNUSABLE' as const, message: `${context} ${at} ${reason}` };
+  const unusable = (own ? await examineContext(own) : []).map((reason) => {
+    return { pointer: '', code: 'CONTEXT_UNUSABLE' as const, message: `${context} ${reason}` };
   });
   const subjectProblems =
     unusable.length > 0

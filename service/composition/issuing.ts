@@ -179,9 +179,8 @@ async function expectUsableContext(url: string): Promise<void> {
     require('../validation/examine-context') as typeof import('../validation/examine-context');
   const found = await examineContext(readContextFile(fileName));
   if (found.length === 0) return;
-  const reasons = found.map(({ pointer, reason }) => `${pointer} ${reason}`).join('; ');
   const remedy = 'Correct the file, or unset BILL_OF_LADING_CONTEXT_URL.';
-  const message = `No document can be issued under contexts/${fileName}: ${reasons}. ${remedy}`;
+  const message = `No document can be issued under contexts/${fileName}: ${found.join('; ')}. ${remedy}`;
   throw new ConfigurationError('CONTEXT_UNUSABLE', message, { remedy });
 }
 

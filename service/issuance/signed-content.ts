@@ -253,7 +253,7 @@ async function losingUses(
 }
 
 /** A member of an object. `at`: its JSON pointer. */
-interface Member {
+export interface Member {
   name: string;
   member: unknown;
   at: string;

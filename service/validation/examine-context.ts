@@ -5,44 +5,47 @@ import { jsonIn } from '../did/fetched-json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { tokensOf } from '../issuance/select-parts';
 import { createCredentialSigner } from '../issuance/sign';
-import { losingFeatureOf, membersIn } from '../issuance/signed-content';
+import { losingFeatureOf, membersIn, type Member } from '../issuance/signed-content';
 import { problemOfKey } from '../issuance/unprotected-content';
 import { checkIntegrity } from '../verification/check-integrity';
 import { createContextSource } from '../verification/contexts';
 import { contextsOf, presentedProof } from '../verification/presented-credential';
 import { credentialAround, loaderWith } from './json-ld-problems';
 
-/** A reason why documents cannot be issued under a context. */
-export interface ContextFinding {
-  /** JSON pointer (RFC 6901) into the file; empty: the whole. */
-  pointer: string;
-  /** Continues a sentence that begins with the file and the JSON pointer. */
-  reason: string;
-}
-
 /**
  * Examines the file of a context of the issuer's own. Its terms may have only features of JSON-LD whose
  * content is signed. Then a document that uses every term is signed with a key that is thrown away, and a
  * version is derived from it and verified. If this fails, the terms are added one by one.
  *
- * @returns everything that is wrong. Without findings, documents with its terms can be issued.
+ * @returns everything that is wrong; each ends a sentence that begins with the file, and has the JSON pointer
+ *   (RFC 6901) of the place. Without any, documents with the file's terms can be issued.
  */
-export async function examineContext(bytes: Uint8Array): Promise<ContextFinding[]> {
+export async function examineContext(bytes: Uint8Array): Promise<string[]> {
   const file = jsonIn({ kind: 'bytes', url: '', contentType: '', bytes });
-  if (file.kind !== 'json') return [{ pointer: '', reason: file.problem }];
+  if (file.kind !== 'json') return [file.problem];
   const context = isJsonObject(file.json) ? file.json['@context'] : undefined;
   const names = [context ?? {}].flat().flatMap((one) => (isJsonObject(one) ? Object.keys(one) : 'another'));
   if (names.every((name) => name.startsWith('@') && name !== '@vocab'))
-    return [{ pointer: '', reason: 'has no "@context" that defines terms' }];
+    return ['has no "@context" that defines terms'];
   const members = [...membersIn({ '@context': context }, '')];
-  const found = members.flatMap((member): ContextFinding[] => {
+  const reasons = new Map<string, string>();
+  for (const member of members) {
     const isOdd =
       DIRECTION.test(member.at) || (member.member === '@type' && /^(?!@|type$)/.test(member.name));
     const feature = isOdd ? `"${member.name}": "${String(member.member)}"` : losingFeatureOf(member);
-    return feature === undefined ? [] : [{ pointer: member.at, reason: `has ${feature}${NOT_SIGNED}` }];
-  });
-  const faulty = (): string[] => found.map(({ pointer }) => pointer);
-  if ((await reasonAgainst(without(context, faulty()))) === undefined) return found;
+    if (feature !== undefined) reasons.set(member.at, `has ${feature}${NOT_SIGNED}`);
+  }
+  if ((await reasonAgainst(without(context, [...reasons.keys()]))) !== undefined)
+    await addTerms(context, members, reasons);
+  return [...reasons].map(([pointer, reason]) => `${pointer} ${reason}`);
+}
+
+/** Adds the terms one by one, and the reason against each that cannot be used. */
+async function addTerms(
+  context: unknown,
+  members: readonly Member[],
+  reasons: Map<string, string>,
+): Promise<void> {
   const terms = members
     .filter(({ at }) => TERM.test(at))
     .sort((one, other) => rankOf(one) - rankOf(other))
@@ -51,14 +54,13 @@ export async function examineContext(bytes: Uint8Array): Promise<ContextFinding[
     const pointer = terms[count - 1] ?? '/@context';
     const unused = terms.filter((at) => !`${pointer}/`.startsWith(`${at}/`));
     const reason = await reasonAgainst(
-      without(context, [...terms.slice(count), ...faulty()]),
+      without(context, [...terms.slice(count), ...reasons.keys()]),
       without(context, unused),
     );
     if (reason === undefined) continue;
-    found.push({ pointer, reason });
-    if (count === 0) break;
+    reasons.set(pointer, reason);
+    if (count === 0) return;
   }
-  return found;
 }
 
 const DIRECTION = /\/@context(\/\d+)?\/@direction$/;
