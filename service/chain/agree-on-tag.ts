@@ -81,9 +81,9 @@ async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise
   const top = second?.block.number ?? 0;
   for (let number = top - 1; number >= Math.max(top - MOST_FORKED, 0); number--) {
     const there = await Promise.all(falling.map(({ vote }) => blockAt(states, vote.node, number)));
-    const blocks = there.flatMap((one) => one ?? []);
-    const common = blocks.find((one, place) =>
-      blocks.slice(0, place).some((other) => isDeepAlike(one.block, other.block)),
+    const blocks = there.flatMap((block) => block ?? []);
+    const common = blocks.find((block, place) =>
+      blocks.slice(0, place).some((other) => isDeepAlike(block.block, other.block)),
     );
     if (common) return common;
   }

@@ -322,7 +322,7 @@ function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
   }
 
   function drop(connection: Client): void {
-    free = free.filter((one) => one !== connection);
+    free = free.filter((kept) => kept !== connection);
     idle?.delete(connection);
     all.delete(connection);
     void connection.destroy();
@@ -340,7 +340,7 @@ function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
       idle?.add(connection);
     },
     async close(this: void): Promise<void> {
-      await Promise.all([...all].map((one) => one.destroy()));
+      await Promise.all([...all].map((connection) => connection.destroy()));
     },
   };
 }

@@ -16,7 +16,7 @@ export type IdleConnections = Set<{ destroy(): unknown }>;
 /** The deliveries that the process may have under way at once. */
 export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
 
-const TELL_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 /**
  * Divides the connections of deliveries between the channels. A slot cannot be taken back from a delivery, so
@@ -33,7 +33,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
   const idle: IdleConnections = new Set();
   /** In the order in which they began to wait. */
   const waiting = new Map<object, { mayTake: () => boolean; onFree: () => void }>();
-  let toldAt = -Infinity;
+  let warnedAt = -Infinity;
 
   const free = (): number => most - held.new - held.quick - held.slow;
 
@@ -61,9 +61,9 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
     }
   }
 
-  function tellWaiting(): void {
-    if (time.elapsed() - toldAt < TELL_EVERY_MS) return;
-    toldAt = time.elapsed();
+  function warnOfWaiting(): void {
+    if (time.elapsed() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`), or pause subscriptions that are failing.';
     logger.warn({ slots: most, remedy }, 'deliveries wait for a connection: others hold too many');
   }
@@ -81,7 +81,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
         /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
         take(this: void, onFree: () => void): boolean {
           if (!mayTake()) {
-            if (own === 0) tellWaiting();
+            if (own === 0) warnOfWaiting();
             waiting.set(share, { mayTake, onFree });
             return false;
           }

@@ -64,7 +64,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   /** The channels whose stored events are being enqueued. */
   const filling = new Map<number, Promise<void>>();
   const stopping = new AbortController();
-  let delivered: string | undefined;
+  let deliveredFeed: string | undefined;
   let waking: { stop(): Promise<void> } | undefined;
   /** Changes follow each other: two at once would start a channel twice. */
   let lastChange: Promise<unknown> = Promise.resolve();
@@ -118,17 +118,17 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   }
 
   async function refresh(): Promise<void> {
-    if (delivered === undefined || stopping.signal.aborted) return;
-    const channels = await channelsOf(database.db, delivered);
-    const kept = new Map(channels.map((channel) => [channel.channel, channel]));
-    for (const one of running.values()) {
-      const now = kept.get(one.channel.channel);
-      if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition) {
-        void endChannel(one).then(refreshLater, refreshLater);
+    if (deliveredFeed === undefined || stopping.signal.aborted) return;
+    const channels = await channelsOf(database.db, deliveredFeed);
+    const stored = new Map(channels.map((channel) => [channel.channel, channel]));
+    for (const delivered of running.values()) {
+      const now = stored.get(delivered.channel.channel);
+      if (now?.changedAt !== delivered.channel.changedAt || now.definition !== delivered.channel.definition) {
+        void endChannel(delivered).then(refreshLater, refreshLater);
         continue;
       }
-      one.channel = now;
-      if (now.state !== 'active') one.worker.hold();
+      delivered.channel = now;
+      if (now.state !== 'active') delivered.worker.hold();
     }
     for (const channel of channels)
       if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
@@ -137,7 +137,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         const filled = fill(channel).finally(() => filling.delete(channel.channel));
         filling.set(channel.channel, filled);
       }
-    wake(await dueChannels(database.db, delivered, time.now()));
+    wake(await dueChannels(database.db, deliveredFeed, time.now()));
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
@@ -193,12 +193,12 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
       inTurn(async () => {
         // A start may have failed midway. A standby process may have opened the feed before its channels were
         // stored.
-        const isStarted = feed === delivered && waking !== undefined && running.size + ending.size > 0;
+        const isStarted = feed === deliveredFeed && waking !== undefined && running.size + ending.size > 0;
         if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
         waking = undefined;
         await endAll();
-        delivered = feed;
+        deliveredFeed = feed;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),

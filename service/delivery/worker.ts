@@ -141,18 +141,18 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
         now: time.now(),
         leaseMs,
       };
-      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
-      mayBeDue ||= taken.mayBeDue;
-      for (const { queue } of taken.lost)
+      const outcome = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
+      mayBeDue ||= outcome.mayBeDue;
+      for (const { queue } of outcome.lost)
         logger.warn(
           { eventId: queue.deliveries[0]?.eventId },
           'another process has claimed this delivery meanwhile',
         );
       if (holds === holdsBefore) {
-        claimed.push(...taken.claimed);
+        claimed.push(...outcome.claimed);
       } else {
         // The feed was held while the claim was under way.
-        settlements.push(...taken.claimed.map(released));
+        settlements.push(...outcome.claimed.map(released));
         sleeper.wake();
       }
       begin();

@@ -84,7 +84,7 @@ async function recover(parts: QueueParts, checkChain: () => Promise<void>): Prom
   // A node of another chain knows nothing of the mints, so they would be marked as failed.
   await untilChainIsRight(parts, checkChain);
   if (unfinished.length > 0) logger.info({ mints: unfinished.length }, 'mints of an earlier run are resumed');
-  for (const one of unfinished) states.takeUp(one, wallet.address);
+  for (const mint of unfinished) states.takeUp(mint, wallet.address);
 }
 
 async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {

@@ -123,7 +123,7 @@ export type CatchUpReport = ReturnType<typeof reportCatchUp>;
 
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
-const TOLD_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 const MEASURED_MS = 60_000;
 const MARK_EVERY_MS = 1_000;
 /** How long a failure counts as the reason of a slow catch-up. It takes up to a minute until the next one. */
@@ -161,18 +161,18 @@ export function reportCatchUp(
   status: FeedStatus,
   { time, logger, mask }: { time: Time; logger: Logger; mask: (text: string) => string },
 ) {
-  let isTold = false;
-  async function tell(): Promise<void> {
+  let isLogged = false;
+  async function logProgress(): Promise<void> {
     const progress = progressOf(status, time.now());
     if (progress === undefined) return;
-    isTold = true;
+    isLogged = true;
     logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
   }
 
-  const telling = repeat(time, tell, TOLD_EVERY_MS, TOLD_EVERY_MS);
+  const logging = repeat(time, logProgress, LOG_EVERY_MS, LOG_EVERY_MS);
   return {
     /** Call it when `status.nextBlock` or the last block to read may have changed. */
-    seen(lastBlock: number): void {
+    noteBlocks(lastBlock: number): void {
       const { catchUp, nextBlock = 0 } = status;
       const now = time.now();
       if (nextBlock <= lastBlock) {
@@ -197,8 +197,8 @@ export function reportCatchUp(
         return;
       }
       status.catchUp = undefined;
-      if (!isTold || catchUp === undefined) return;
-      isTold = false;
+      if (!isLogged || catchUp === undefined) return;
+      isLogged = false;
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
       logger.info(figures, 'caught up with the chain');
     },
@@ -211,10 +211,10 @@ export function reportCatchUp(
     /** Ends a catch-up that is not continued, without a log line. */
     forget(): void {
       status.catchUp = undefined;
-      isTold = false;
+      isLogged = false;
     },
     async stop(): Promise<void> {
-      await telling.stop();
+      await logging.stop();
       status.catchUp = undefined;
     },
   };

@@ -205,7 +205,7 @@ export class RegistryFollower {
       const { headBlock, finalBlock, nextBlock } = sighting;
       isHeld = await this.#take(open, sighting, isHeld, following.signal);
       Object.assign(status, { nextBlock, headBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
-      this.#catchUp.seen(finalBlock);
+      this.#catchUp.noteBlocks(finalBlock);
       lifecycle.emit('looked', this.#name);
       const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
       if (isBehind && isNew) this.#waitForStart(sighting, hasTold);
