@@ -187,11 +187,7 @@ export async function logsOf(client: Rpc, filter: LogFilter): Promise<ChainLog[]
       ? { blockHash: filter.blockHash }
       : { fromBlock: toQuantity(filter.fromBlock), toBlock: toQuantity(filter.toBlock) };
   const answer = await client.send('eth_getLogs', [
-    {
-      ...blocks,
-      ...(address && { address }),
-      ...(topics && { topics: [topics, ...otherTopics] }),
-    },
+    { ...blocks, ...(address && { address }), ...(topics && { topics: [topics, ...otherTopics] }) },
   ]);
   return parseLogs('eth_getLogs', answer);
 }
@@ -301,24 +297,28 @@ function numberOf(method: string, value: unknown): number {
 }
 
 /** The number of blocks to read at once, adapted to the provider's limits. */
-export type BlockSpan = ReturnType<typeof createBlockSpan>;
+export interface BlockSpan {
+  blocks(): number;
+  /**
+   * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
+   * false when it is already one block.
+   */
+  shrink(): boolean;
+  /** Widens the span after a successful read. */
+  grow(): void;
+}
 
 /** Starts with `most` blocks and never exceeds that. */
-export function createBlockSpan(most: number) {
+export function createBlockSpan(most: number): BlockSpan {
   let blocks = most;
   return {
     blocks: () => blocks,
-    /**
-     * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
-     * false when it is already one block.
-     */
-    shrink(): boolean {
+    shrink() {
       if (blocks === 1) return false;
       blocks = Math.floor(blocks / 2);
       return true;
     },
-    /** Widens the span after a successful read. */
-    grow(): void {
+    grow() {
       blocks = Math.min(most, Math.ceil(blocks * 1.25));
     },
   };

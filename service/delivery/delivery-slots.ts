@@ -8,13 +8,26 @@ import type { Time } from '../base/time';
 type Pace = 'new' | 'quick' | 'slow';
 
 /** The part of the slots that one channel holds. */
-export type SlotShare = ReturnType<DeliverySlots['newShare']>;
+export interface SlotShare {
+  /** It never holds more. */
+  readonly most: number;
+  /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
+  take(this: void, onFree: () => void): boolean;
+  /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
+  release(this: void, wasPrompt: boolean | undefined): void;
+  /** Stops waiting for a slot. */
+  leave(this: void): void;
+}
 
 /** The connections that no delivery uses now, those that were idle the longest first. */
 export type IdleConnections = Set<{ destroy(): unknown }>;
 
 /** The deliveries that the process may have under way at once. */
-export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
+export interface DeliverySlots {
+  readonly idle: IdleConnections;
+  /** `isFailing`: no delivery of the channel has succeeded lately. */
+  newShare(this: void, isFailing: boolean): SlotShare;
+}
 
 const WARN_EVERY_MS = 60_000;
 
@@ -28,7 +41,8 @@ const WARN_EVERY_MS = 60_000;
  *
  * @param most the number of slots, and of open connections.
  */
-export function createDeliverySlots({ most, time, logger }: { most: number; time: Time; logger: Logger }) {
+export function createDeliverySlots(options: { most: number; time: Time; logger: Logger }): DeliverySlots {
+  const { most, time, logger } = options;
   const held = { new: 0, quick: 0, slow: 0 };
   const idle: IdleConnections = new Set();
   /** In the order in which they began to wait. */
@@ -70,16 +84,13 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
 
   return {
     idle,
-    /** `isFailing`: no delivery of the channel has succeeded lately. */
-    newShare(this: void, isFailing: boolean) {
+    newShare(isFailing) {
       let pace: Pace = isFailing ? 'slow' : 'new';
       let own = 0;
       const mayTake = (): boolean => own < leftTo(pace);
-      const share = {
-        /** It never holds more. */
+      const share: SlotShare = {
         most: Math.ceil(most / 2),
-        /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
-        take(this: void, onFree: () => void): boolean {
+        take(onFree) {
           if (!mayTake()) {
             if (own === 0) warnOfWaiting();
             waiting.set(share, { mayTake, onFree });
@@ -90,8 +101,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
           closeLongestIdle();
           return true;
         },
-        /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
-        release(this: void, wasPrompt: boolean | undefined): void {
+        release(wasPrompt) {
           const before = pace;
           if (wasPrompt !== undefined) pace = wasPrompt ? 'quick' : 'slow';
           held[before] -= own;
@@ -99,8 +109,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
           held[pace] += own;
           serveWaiting();
         },
-        /** Stops waiting for a slot. */
-        leave(this: void): void {
+        leave() {
           waiting.delete(share);
         },
       };

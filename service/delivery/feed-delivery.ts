@@ -19,7 +19,18 @@ import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
-export type FeedDelivery = ReturnType<typeof createFeedDelivery>;
+export interface FeedDelivery {
+  /** Delivers this feed, and no other, from now on. */
+  start(feed: string): Promise<void>;
+  /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
+  refresh(): Promise<void>;
+  /** Call it after events were enqueued for these channels, or for any if none are given. */
+  wake(channels?: readonly number[]): void;
+  /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
+  hold(): void;
+  /** Resolves when the deliveries under way are settled. */
+  stop(): Promise<void>;
+}
 
 /** The sink of a channel, and the options of its deliveries. */
 export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
@@ -56,7 +67,7 @@ interface Running {
 }
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
-export function createFeedDelivery(options: FeedDeliveryOptions) {
+export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, time, logger, slots } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
@@ -188,8 +199,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   }
 
   return {
-    /** Delivers this feed, and no other, from now on. */
-    start: (feed: string) =>
+    start: (feed) =>
       inTurn(async () => {
         // A start may have failed midway. A standby process may have opened the feed before its channels were
         // stored.
@@ -202,18 +212,14 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),
-    /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
     refresh: refreshInTurn,
-    /** Call it after events were enqueued for these channels, or for any if none are given. */
-    wake(channels?: readonly number[]): void {
+    wake(channels) {
       wake(channels ?? running.keys());
     },
-    /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
-    hold(): void {
+    hold() {
       for (const { worker } of running.values()) worker.hold();
     },
-    /** Resolves when the deliveries under way are settled. */
-    async stop(): Promise<void> {
+    async stop() {
       stopping.abort();
       await inTurn(async () => {
         await waking?.stop();

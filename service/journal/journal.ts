@@ -59,10 +59,8 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
   const { db, transact } = database;
   const scope = scopeName(journalScope);
 
-  const find = (tokenId: string): Promise<Issuance | undefined> =>
-    findIssuance(db, scope, { token_id: tokenId });
-  const findByKey = (key: string): Promise<Issuance | undefined> =>
-    findIssuance(db, scope, { idempotency_key: key });
+  const find = (tokenId: string) => findIssuance(db, scope, { token_id: tokenId });
+  const findByKey = (key: string) => findIssuance(db, scope, { idempotency_key: key });
 
   /** Inserts the issuance; false when another one has the key. */
   async function insert(

@@ -62,9 +62,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
     values: { state: IssuanceState; ended_at?: number },
   ): Promise<void> {
     await inBatches(tokenIds, (some) =>
-      transact(async (transaction) => {
-        return (await setOfState(transaction, { set: values, scope, tokenIds: some, from })).rows;
-      }),
+      transact(async (tx) => (await setOfState(tx, { set: values, scope, tokenIds: some, from })).rows),
     );
   }
 

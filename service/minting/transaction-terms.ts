@@ -174,14 +174,7 @@ export class TransactionTerms {
     const { tokenId } = mint.issuance;
     const { registryAddress: to, network, wallet } = this.options;
     const data = mintData(mint.issuance);
-    const raw = await wallet.sign({
-      to,
-      data,
-      chainId: network.chainId,
-      nonce,
-      gasLimit,
-      ...fees,
-    });
+    const raw = await wallet.sign({ to, data, chainId: network.chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
     return { ...signed, mayBeTaken: false, wasSent: false };
