@@ -3,7 +3,7 @@ import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
+import { agreeOnTag, hasNoBlock, type BlockAnswer, type Head } from './agree-on-tag';
 import type { Chain, Reading } from './chain';
 import {
   blockIn,
@@ -67,7 +67,7 @@ export class SeveralNodes implements Chain {
   readonly time: Time;
   readonly learned = nothingLearned();
   /** Headers that two nodes gave, by hash, the oldest first. A hash commits to its header. */
-  readonly #headers = new Map<string, FoundBlock>();
+  readonly #headers = new Map<string, BlockAnswer>();
   #head: { block: ChainBlock; at: number } | undefined;
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
@@ -103,13 +103,13 @@ export class SeveralNodes implements Chain {
     // Each call goes to two nodes. One that another node answered before goes to one.
     const isAsked = (node: Node, by: Node | undefined): boolean =>
       by !== node && (by === undefined || by === first || node !== second);
-    const askedOf = (node: Node): number[] =>
+    const callsTo = (node: Node): number[] =>
       [...params.keys()].filter((index) => isAsked(node, earlierNodes[index]));
     const answers = await gatherTogether(this.states, nodes, method, (node) =>
-      askedOf(node).map((index) => params[index] ?? []),
+      callsTo(node).map((index) => params[index] ?? []),
     );
     for (const [node, values] of answers)
-      for (const [place, index] of askedOf(node).entries())
+      for (const [place, index] of callsTo(node).entries())
         votesByCall[index]?.push({ node, kind: 'value', value: values[place] });
     return pMap(params, (call, index) => this.#agreeOn(method, call, votesByCall[index]), {
       concurrency: CONCURRENT_CALLS,
@@ -225,13 +225,13 @@ export class SeveralNodes implements Chain {
     }
   }
 
-  #agreeOnTag(tag: string): Promise<FoundBlock | undefined> {
+  #agreeOnTag(tag: string): Promise<BlockAnswer | undefined> {
     return agreeOnTag(this.states, tag, (heads, agreed) => {
       if (tag === 'latest') this.#noteHeads(heads, agreed);
     });
   }
 
-  #noteHeads(heads: readonly Head[], agreed: FoundBlock | undefined): void {
+  #noteHeads(heads: readonly Head[], agreed: BlockAnswer | undefined): void {
     this.states.noteHeads(
       heads.map(({ vote: { node }, block: { number } }) => ({ node, number })),
       agreed?.block.number,

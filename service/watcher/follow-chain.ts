@@ -98,8 +98,8 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       cursor = { nextBlock: sighting.nextBlock, kept: keepRead(cursor.kept, sighting.blocks, finalityDepth) };
       // The next blocks are read while the caller stores these. A node that reports new blocks is not asked
       // whether there is one after its newest.
-      const isToldOfMore = client.learned.heads !== undefined && sighting.toBlock === sighting.headBlock;
-      const before = isToldOfMore ? alarm.wait(signal) : undefined;
+      const hasHeadsToCome = client.learned.heads !== undefined && sighting.toBlock === sighting.headBlock;
+      const before = hasHeadsToCome ? alarm.wait(signal) : undefined;
       next = Promise.resolve(before).then(() => nextSighting(options, cursor, false));
       // Its error is thrown when it is awaited, unless the caller fails before that.
       next.catch(() => undefined);
@@ -279,7 +279,7 @@ const PROBED_BLOCKS = 8;
  */
 async function hasLogs(client: Chain, address: string, block: number): Promise<boolean> {
   const showsLogs = (header: ChainBlock | undefined): header is ChainBlock =>
-    header?.isEmpty === false && new Bloom(header).isGiven;
+    header?.isEmpty === false && new Bloom(header).isPresent;
   let shown: ChainBlock | undefined;
   try {
     const numbers = Array.from({ length: PROBED_BLOCKS }, (_, at) => block + at);
@@ -427,7 +427,7 @@ export interface BlockAlarm {
   /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
   quicken(): void;
   /** Ends the pause, or the next one. */
-  wake(): void;
+  wake(this: void): void;
   stop(): void;
 }
 

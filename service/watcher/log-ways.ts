@@ -118,7 +118,7 @@ export interface LogsWanted {
 export type Way = 'topics' | 'addresses' | 'receipts';
 
 /** Logs of a node, not all genuine. */
-export interface LogsFound {
+export interface LogReading {
   way: Way;
   logs: ChainLog[];
 }
@@ -134,7 +134,7 @@ class Refused extends Error {}
  *   every way, BLOCK_CHANGED, BLOCK_MISSING, RECEIPT_MISSING (all retryable); any error of the node that is
  *   no refusal.
  */
-export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound> {
+export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogReading> {
   const { first, last } = wanted;
   const limits = NodeLimits.of(node);
   for (;;) {
@@ -152,12 +152,12 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound
       return { way, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (error.cause !== undefined) wanted.slowedBy?.(askedOtherwise(error.cause));
+      if (error.cause !== undefined) wanted.slowedBy?.(changeOfWay(error.cause));
     }
   }
 }
 
-function askedOtherwise(cause: unknown): ChainError {
+function changeOfWay(cause: unknown): ChainError {
   const message = `To a query for logs the node ${problemOf(cause)}. It is asked in another way.`;
   const remedy =
     'No event is lost. `npx tdoc check` says how events are read; another node (RPC_URL) may allow more.';
@@ -356,7 +356,7 @@ async function mayAskByHash(
 ): Promise<boolean> {
   if (hashes.isClosed) return false;
   const bloom = new Bloom(block);
-  if (isChecked && bloom.isGiven && bloom.saysMuchOfTopics) return true;
+  if (isChecked && bloom.isPresent && bloom.saysMuchOfTopics) return true;
   return refusesUnknownBlocks(node).catch((error: unknown) => {
     if (!isRefusal(error) && !isDenied(error)) throw error;
     return false;
@@ -424,7 +424,7 @@ async function headersOf({ node, first, last, isOfThisNode }: Reading): Promise<
 function mayHaveLogs(header: ChainBlock, escrows: KnownEscrows): boolean {
   if (header.isEmpty) return false;
   const bloom = new Bloom(header);
-  if (!bloom.isGiven) return true;
+  if (!bloom.isPresent) return true;
   const { registry, titleEscrowFactory } = escrows.contracts;
   if (bloom.mayHave([registry, titleEscrowFactory])) return true;
   const few = escrows.few(header.number, FEW_ESCROWS);
