@@ -117,13 +117,13 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     try {
       if (last > 0) await beginStoring(db, key, now);
       for (const [part, bytes] of parts.slice(0, last).entries()) {
-        await storePart(db, key, part, bytes);
+        await storePart(db, { ...key, part, bytes });
         await nextTurn();
       }
       for (;;) {
         const isStored = await transact(async (transaction) => {
           if (!(await insert(transaction, signed, request, now))) return false;
-          await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
+          await storePart(transaction, { ...key, part: last, bytes: parts[last] ?? new Uint8Array() });
           if (last > 0) await endStoring(transaction, key);
           return true;
         });
