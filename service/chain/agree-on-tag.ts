@@ -14,13 +14,13 @@ import { malformed } from './transport';
 const MOST_FORKED = 16;
 
 /** A block, with the answer that it was read from. */
-export interface FoundBlock {
+export interface BlockAnswer {
   block: ChainBlock;
   raw: unknown;
 }
 
 /** The block that one node has under the tag. */
-export interface Head extends FoundBlock {
+export interface Head extends BlockAnswer {
   vote: Vote;
 }
 
@@ -34,8 +34,8 @@ export interface Head extends FoundBlock {
 export async function agreeOnTag(
   states: NodeStates,
   tag: string,
-  onHeads: (heads: readonly Head[], agreed: FoundBlock | undefined) => void,
-): Promise<FoundBlock | undefined> {
+  onHeads: (heads: readonly Head[], agreed: BlockAnswer | undefined) => void,
+): Promise<BlockAnswer | undefined> {
   for (let reading = 1; ; reading++) {
     const nodes = await states.usable();
     const params: Params = [tag, false];
@@ -67,7 +67,7 @@ export async function agreeOnTag(
 }
 
 /** The highest block that two of the nodes have. */
-async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise<FoundBlock | undefined> {
+async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise<BlockAnswer | undefined> {
   const falling = [...heads].sort((one, other) => other.block.number - one.block.number);
   for (const [place, lower] of falling.entries())
     for (const higher of falling.slice(0, place)) {
@@ -81,16 +81,16 @@ async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise
   const top = second?.block.number ?? 0;
   for (let number = top - 1; number >= Math.max(top - MOST_FORKED, 0); number--) {
     const there = await Promise.all(falling.map(({ vote }) => blockAt(states, vote.node, number)));
-    const blocks = there.flatMap((one) => one ?? []);
-    const common = blocks.find((one, place) =>
-      blocks.slice(0, place).some((other) => isDeepAlike(one.block, other.block)),
+    const blocks = there.flatMap((block) => block ?? []);
+    const common = blocks.find((block, place) =>
+      blocks.slice(0, place).some((other) => isDeepAlike(block.block, other.block)),
     );
     if (common) return common;
   }
   return undefined;
 }
 
-async function blockAt(states: NodeStates, node: Node, number: number): Promise<FoundBlock | undefined> {
+async function blockAt(states: NodeStates, node: Node, number: number): Promise<BlockAnswer | undefined> {
   const vote = await askOne(states, node, GET_BLOCK, [toQuantity(number), false]);
   const head = vote && headIn(vote);
   return head?.block.number === number ? head : undefined;

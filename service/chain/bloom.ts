@@ -19,7 +19,7 @@ export class Bloom {
   }
 
   /** Whether it is one: some nodes give none, or always zeroes. */
-  get isGiven(): boolean {
+  get isPresent(): boolean {
     return this.#bits > 0;
   }
 

@@ -5,7 +5,7 @@ import { createNode, type Node, type Params, type Rpc, type Use } from './node';
 
 /** The result of a reading of several calls. Readings of the same content count as the same. */
 export interface Reading<T> {
-  found: T;
+  value: T;
   content: string;
   /** A few words about it, for the message about a difference. */
   inShort: string;
@@ -55,7 +55,7 @@ export function chainOfOne(node: Node): Chain & { node: Node } {
     sendUnconfirmed: (method: string, params: Params) => node.send(method, params),
     sendBatch: (method: string, params: readonly Params[]) => node.sendBatch(method, params),
     subscribe: (listener: (head: unknown) => void) => node.subscribe(listener),
-    agree: <T>(_blocks: object, read: (one: Rpc) => Promise<Reading<T>>) => readTwice(node, read),
+    agree: <T>(_blocks: object, read: (node: Rpc) => Promise<Reading<T>>) => readTwice(node, read),
     close: () => node.close(),
   };
   return chain;
@@ -68,7 +68,7 @@ const READINGS = 3;
 async function readTwice<T>(node: Node, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
   for (let reading = 1; reading <= READINGS; reading++) {
     const [one, other] = await Promise.all([read(node), read(node)]);
-    if (one.content === other.content) return one.found;
+    if (one.content === other.content) return one.value;
   }
   const message = 'The node gives different logs each time it is asked for the same blocks.';
   throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });

@@ -74,7 +74,7 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_RECEIPT:
       return receiptText(fields, method);
     case GET_BLOCK_RECEIPTS:
-      return (value as Record<string, unknown>[]).map((one) => receiptText(one, method)).join('\n\n');
+      return (value as Record<string, unknown>[]).map((receipt) => receiptText(receipt, method)).join('\n\n');
     case GET_TRANSACTION:
     case 'eth_getTransactionByBlockHashAndIndex':
       return [fields.hash, fields.from].map(lower).join(' ');

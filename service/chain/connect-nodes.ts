@@ -25,7 +25,7 @@ export function connectNodes(
   logger?: Logger,
 ): ConnectedNodes {
   const [url = '', ...others] = urls;
-  const nodeAt = (one: string): Node => createNode(one, network, time, use);
+  const nodeAt = (nodeUrl: string): Node => createNode(nodeUrl, network, time, use);
   if (others.length > 0) return connectSeveral(urls.map(nodeAt), network, time, logger);
   const client = chainOfOne(nodeAt(url));
   return { client, checkChain: createChainCheck(client, url, network), report: () => undefined };

@@ -20,7 +20,7 @@ type Wanted = (votes: readonly Vote[]) => number;
 interface Gathering {
   wanted: Wanted;
   /** Answers from before. Their nodes are not asked again. */
-  given?: readonly Vote[];
+  earlier?: readonly Vote[];
   /** How long to wait for more after enough answers came in. All nodes are then asked at once. */
   graceMs?: number;
   /** Whether the answer may take longer than others. */
@@ -98,13 +98,13 @@ function gatherWith(
   states: NodeStates,
   nodes: readonly Node[],
   ask: (node: Node) => Promise<unknown>,
-  { wanted, isLong, mayJoin, given = [], graceMs = 0, method = '' }: Asking,
+  { wanted, isLong, mayJoin, earlier: earlierVotes = [], graceMs = 0, method = '' }: Asking,
 ): Promise<Vote[]> {
   return new Promise((resolve) => {
-    const votes = [...given];
-    const asked = new Set(given.map(({ node }) => node));
+    const votes = [...earlierVotes];
+    const askedNodes = new Set(earlierVotes.map(({ node }) => node));
     const nextNode = (): Node | undefined =>
-      [...nodes, ...(mayJoin ? states.up() : [])].find((node) => !asked.has(node));
+      [...nodes, ...(mayJoin ? states.up() : [])].find((node) => !askedNodes.has(node));
     const open = new Set<Node>();
     const late = new Set<Node>();
     let cancelGrace: (() => void) | undefined;
@@ -129,7 +129,7 @@ function gatherWith(
       else if (more <= 0) cancelGrace ??= states.time.later(graceMs, end);
     };
     const start = (node: Node): void => {
-      asked.add(node);
+      askedNodes.add(node);
       open.add(node);
       states.ask(node, () => ask(node), {
         isLong,

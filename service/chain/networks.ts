@@ -30,9 +30,9 @@ export function readConfirmations(text: string): Confirmations | undefined {
  * - `explorerUrl`: block explorer with `/tx/HASH` and `/address/ADDRESS`, without a slash at the end.
  * - `explorerApi`: the kind of API at which contract sources are verified (deploy/explorers.ts); undefined if
  *   unknown.
- * - `gasStationUrl`: publishes current fees (fees.ts).
+ * - `gasStationUrl`: publishes current fees (transactions.ts).
  * - `leastPriorityFeeGwei`: its nodes refuse less.
- * - `gasPricing`: the fee fields of a transaction (fees.ts).
+ * - `gasPricing`: the fee fields of a transaction (transactions.ts).
  * - `blockTimeMs`: usual time between two blocks; 0 for a chain that mines only when there are transactions.
  * - `addressPrefix`: some of its nodes write it in the place of `0x` before addresses (transport.ts).
  * - `confirmations`: blocks that must be on top of a block that is final, unless CONFIRMATIONS is set.

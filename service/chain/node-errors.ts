@@ -77,12 +77,12 @@ export function isThrottled(error: unknown): boolean {
 const LONGEST_ASKED_MS = 10_000;
 
 /** The pause that a provider asks for, by the header Retry-After or its words; 0 if it asks for none. */
-export function askedPauseMs(error: unknown, now: number): number {
+export function wantedPauseMs(error: unknown, now: number): number {
   const header = isError(error, 'SERVER_ERROR') ? error.response?.headers['retry-after'] : undefined;
   const said = textOf(error);
   const [, number = 0, unit = 's'] = BACKOFF_SECONDS.exec(said) ?? PAUSE_ASKED.exec(said) ?? [];
-  const askedMs = retryAfterMsOf(header, now) ?? Number(number) * (unit.startsWith('m') ? 1 : 1_000);
-  return Math.min(askedMs, LONGEST_ASKED_MS);
+  const wantedMs = retryAfterMsOf(header, now) ?? Number(number) * (unit.startsWith('m') ? 1 : 1_000);
+  return Math.min(wantedMs, LONGEST_ASKED_MS);
 }
 
 /**

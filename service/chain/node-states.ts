@@ -69,7 +69,7 @@ type State =
   | { kind: 'away'; since: number; failedFrom: number; reason: string; isBehind: boolean };
 
 /** Everything known about a node. */
-class Known {
+class NodeRecord {
   state: State = {
     kind: 'away',
     since: -Infinity,
@@ -93,7 +93,7 @@ class Known {
 
 /** Tracks which of the nodes answer, and which of them are odd. */
 export class NodeStates {
-  readonly #known: Map<Node, Known>;
+  readonly #records: Map<Node, NodeRecord>;
   readonly #listeners = new Set<() => void>();
   /** When a single node was left, by `elapsed()`. Undefined: more or fewer are up. */
   #aloneSince: number | undefined;
@@ -107,7 +107,7 @@ export class NodeStates {
     readonly time: Time,
     private readonly logger?: Logger,
   ) {
-    this.#known = new Map(nodes.map((node) => [node, new Known(time.now())]));
+    this.#records = new Map(nodes.map((node) => [node, new NodeRecord(time.now())]));
   }
 
   report(): NodeReport[] {
@@ -201,9 +201,9 @@ export class NodeStates {
   ): void {
     const askedAt = this.time.elapsed();
     const cancel = this.time.later(LATE_MS, () => {
-      const known = this.#of(node);
-      known.troubledAt = this.time.elapsed();
-      const mayAnswer = isLong && this.isUp(node) && known.state.since <= askedAt;
+      const record = this.#of(node);
+      record.troubledAt = this.time.elapsed();
+      const mayAnswer = isLong && this.isUp(node) && record.state.since <= askedAt;
       if (!isLong) this.#setAway(node, NO_ANSWER, askedAt);
       onLate(!mayAnswer);
       if (mayAnswer) void this.#probe(node).then(() => this.isUp(node) || onLate(true));
@@ -229,8 +229,8 @@ export class NodeStates {
   noteHeads(heads: readonly { node: Node; number: number }[], agreed: number | undefined): void {
     const now = this.time.elapsed();
     for (const { node, number } of heads) {
-      const known = this.#of(node);
-      if (known.head.number !== number) known.head = { number, since: now };
+      const record = this.#of(node);
+      if (record.head.number !== number) record.head = { number, since: now };
     }
     const numbers = heads.map(({ number }) => number).sort((one, other) => other - one);
     const [highest = 0, second = highest] = numbers;
@@ -238,12 +238,12 @@ export class NodeStates {
     const best = this.nodes.length > 2 ? second : highest;
     this.#best = Math.max(best, agreed ?? 0);
     for (const { node, number } of heads) {
-      const known = this.#of(node);
-      if (known.state.kind === 'away') continue;
-      const isBehind = number + MOST_BEHIND < best || this.#standsStill(known, heads.length, highest);
-      const { since } = known.state;
-      const behindSince = known.state.kind === 'behind' ? known.state.behindSince : now;
-      known.state = isBehind ? { kind: 'behind', since, behindSince } : { kind: 'up', since };
+      const record = this.#of(node);
+      if (record.state.kind === 'away') continue;
+      const isBehind = number + MOST_BEHIND < best || this.#standsStill(record, heads.length, highest);
+      const { since } = record.state;
+      const behindSince = record.state.kind === 'behind' ? record.state.behindSince : now;
+      record.state = isBehind ? { kind: 'behind', since, behindSince } : { kind: 'up', since };
       if (!isBehind || now - behindSince < BEHIND_MS) continue;
       this.#best = number + MOST_BEHIND < best ? best : highest;
       this.#setAway(node, `it is ${this.#best - number} blocks behind`, now, true);
@@ -254,7 +254,7 @@ export class NodeStates {
    * Whether a node stands still while another one goes on, and the others are away. With three nodes or more,
    * this alone shows that it is behind: the one that is ahead may be wrong.
    */
-  #standsStill({ head: { number = 0, since } }: Known, heads: number, highest: number): boolean {
+  #standsStill({ head: { number = 0, since } }: NodeRecord, heads: number, highest: number): boolean {
     const { blockTimeMs } = this.network;
     if (heads !== 2 || blockTimeMs === 0) return false;
     return number + MOST_BEHIND < highest && this.time.elapsed() - since >= STILL_BLOCKS * blockTimeMs;
@@ -267,11 +267,11 @@ export class NodeStates {
 
   /** Notes that a node gave another answer than two others. */
   noteDifference(node: Node, block: string | undefined, difference: string): void {
-    const known = this.#of(node);
-    const isNew = this.time.elapsed() - known.troubledAt >= TROUBLED_MS;
-    known.troubledAt = this.time.elapsed();
-    known.differences++;
-    known.lastDifference = { at: this.time.now(), block, difference };
+    const record = this.#of(node);
+    const isNew = this.time.elapsed() - record.troubledAt >= TROUBLED_MS;
+    record.troubledAt = this.time.elapsed();
+    record.differences++;
+    record.lastDifference = { at: this.time.now(), block, difference };
     if (isNew)
       this.logger?.warn(
         { node: node.name, block, difference },
@@ -281,14 +281,14 @@ export class NodeStates {
 
   close(): void {
     this.#isClosed = true;
-    for (const { cancelProbe } of this.#known.values()) cancelProbe();
+    for (const { cancelProbe } of this.#records.values()) cancelProbe();
     for (const node of this.nodes) node.close();
   }
 
-  #of(node: Node): Known {
-    const known = this.#known.get(node);
-    if (known === undefined) throw new Error(`${node.name} is not one of the nodes`);
-    return known;
+  #of(node: Node): NodeRecord {
+    const record = this.#records.get(node);
+    if (record === undefined) throw new Error(`${node.name} is not one of the nodes`);
+    return record;
   }
 
   /** The nodes that are up. One that gave no reason to doubt it is first, in the order of the setting. */
@@ -324,19 +324,19 @@ export class NodeStates {
   }
 
   #probe(node: Node): Promise<void> {
-    const known = this.#of(node);
-    known.probing ??= this.#askWhetherBack(node).finally(() => (known.probing = undefined));
-    return known.probing;
+    const record = this.#of(node);
+    record.probing ??= this.#askWhetherBack(node).finally(() => (record.probing = undefined));
+    return record.probing;
   }
 
   async #askWhetherBack(node: Node): Promise<void> {
-    const known = this.#of(node);
+    const record = this.#of(node);
     const askedAt = this.time.elapsed();
-    known.cancelProbe();
+    record.cancelProbe();
     try {
-      known.chainId = Number(await this.#inTime(node.send('eth_chainId', [])));
-      if (known.chainId !== this.network.chainId)
-        return this.#setAway(node, `it is of chain id ${known.chainId}`, askedAt);
+      record.chainId = Number(await this.#inTime(node.send('eth_chainId', [])));
+      if (record.chainId !== this.network.chainId)
+        return this.#setAway(node, `it is of chain id ${record.chainId}`, askedAt);
       if (this.#isAway(node, ({ isBehind }) => isBehind)) {
         const head = Number(await this.#inTime(node.send('eth_blockNumber', [])));
         if (!(head + MOST_BEHIND >= this.#best))
@@ -353,24 +353,24 @@ export class NodeStates {
   }
 
   #setUp(node: Node): void {
-    const known = this.#of(node);
-    if (known.state.kind !== 'away' || this.#isClosed) return;
-    if (known.state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
+    const record = this.#of(node);
+    if (record.state.kind !== 'away' || this.#isClosed) return;
+    if (record.state.failedFrom > -Infinity) this.logger?.info({ node: node.name }, 'a node is back');
     const since = this.time.elapsed();
-    known.state = { kind: 'up', since };
-    known.reportedSince = this.time.now();
-    known.head.since = since;
+    record.state = { kind: 'up', since };
+    record.reportedSince = this.time.now();
+    record.head.since = since;
     this.#changed(since);
   }
 
   /** @param failedFrom when the question that failed was asked. */
   #setAway(node: Node, reason: string, failedFrom: number, isBehind = false): void {
-    const known = this.#of(node);
-    const before = known.state;
+    const record = this.#of(node);
+    const before = record.state;
     const isAway = before.kind === 'away';
     if (this.#isClosed || (!isAway && failedFrom < before.since)) return;
     const isNew = !isAway || before.since === -Infinity;
-    known.state = {
+    record.state = {
       kind: 'away',
       since: isNew ? this.time.elapsed() : before.since,
       failedFrom: isAway ? Math.max(before.failedFrom, failedFrom) : failedFrom,
@@ -379,12 +379,12 @@ export class NodeStates {
     };
     if (isNew) {
       this.logger?.warn({ node: node.name, reason }, 'a node is away: it is left out');
-      known.reportedSince = this.time.now();
-      this.#changed(known.state.since);
+      record.reportedSince = this.time.now();
+      this.#changed(record.state.since);
     }
-    known.cancelProbe();
+    record.cancelProbe();
     const pauseMs = isNew ? FIRST_PROBE_MS : PROBE_EVERY_MS;
-    known.cancelProbe = this.time.later(pauseMs, () => void this.#probe(node));
+    record.cancelProbe = this.time.later(pauseMs, () => void this.#probe(node));
   }
 
   #changed(now: number): void {

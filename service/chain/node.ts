@@ -151,7 +151,7 @@ export class RpcNode implements Node {
   async #sendTogether(method: string, params: readonly Params[]): Promise<unknown[]> {
     const isBatch = params.length > 1;
     if (isBatch && this.learned.answersBatches !== false) {
-      const results = await this.#resultsOf(params.map((one) => this.#callOf(method, one)));
+      const results = await this.#resultsOf(params.map((call) => this.#callOf(method, call)));
       if (results.length === params.length) {
         this.learned.answersBatches = true;
         return results;
@@ -159,7 +159,7 @@ export class RpcNode implements Node {
     }
     // One by one, the provider may answer the calls, or give a reason.
     const results: unknown[] = [];
-    for (const one of params) results.push(await this.send(method, one));
+    for (const call of params) results.push(await this.send(method, call));
     // A provider that answered a batch before still supports batches.
     if (isBatch) this.learned.answersBatches ??= false;
     return results;
@@ -169,7 +169,7 @@ export class RpcNode implements Node {
   async #resultsOf(batch: JsonRpcPayload[]): Promise<unknown[]> {
     try {
       const answers = await this.#answersTo(batch);
-      return answers.flatMap((one) => ('result' in one ? [one.result as unknown] : []));
+      return answers.flatMap((answer) => ('result' in answer ? [answer.result as unknown] : []));
     } catch (cause) {
       // More requests would make a timeout or throttling worse.
       if (isError(cause, 'TIMEOUT') || isThrottled(cause)) throw cause;

@@ -144,10 +144,10 @@ export function existing(number: number, block: ChainBlock | undefined): ChainBl
  */
 export async function readUpToHead<T>(client: Rpc, read: (head: ChainBlock) => Promise<T>): Promise<T> {
   const head = await existingBlock(client, await headNumberOf(client));
-  const found = await read(head);
+  const result = await read(head);
   const { hash } = await existingBlock(client, head.number);
   if (hash !== head.hash) throw blockChanged(head.number);
-  return found;
+  return result;
 }
 
 /** The error for a reorganisation during a reading, or for nodes of one provider that disagree. */
@@ -187,11 +187,7 @@ export async function logsOf(client: Rpc, filter: LogFilter): Promise<ChainLog[]
       ? { blockHash: filter.blockHash }
       : { fromBlock: toQuantity(filter.fromBlock), toBlock: toQuantity(filter.toBlock) };
   const answer = await client.send('eth_getLogs', [
-    {
-      ...blocks,
-      ...(address && { address }),
-      ...(topics && { topics: [topics, ...otherTopics] }),
-    },
+    { ...blocks, ...(address && { address }), ...(topics && { topics: [topics, ...otherTopics] }) },
   ]);
   return parseLogs('eth_getLogs', answer);
 }
@@ -230,8 +226,8 @@ const REFUSALS = ['NODES_DIFFER', 'ANSWER_MALFORMED'];
  */
 export function parseLogs(method: string, answer: unknown): ChainLog[] {
   if (!Array.isArray(answer)) throw malformed(method);
-  const logs = answer.flatMap((one) =>
-    (one as { removed?: unknown } | null)?.removed === true ? [] : logOf(one, method),
+  const logs = answer.flatMap((log) =>
+    (log as { removed?: unknown } | null)?.removed === true ? [] : logOf(log, method),
   );
   return [...new Map(logs.map((log) => [JSON.stringify(log), log])).values()].sort(chainOrder);
 }
@@ -301,24 +297,28 @@ function numberOf(method: string, value: unknown): number {
 }
 
 /** The number of blocks to read at once, adapted to the provider's limits. */
-export type BlockSpan = ReturnType<typeof createBlockSpan>;
+export interface BlockSpan {
+  blocks(): number;
+  /**
+   * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
+   * false when it is already one block.
+   */
+  shrink(): boolean;
+  /** Widens the span after a successful read. */
+  grow(): void;
+}
 
 /** Starts with `most` blocks and never exceeds that. */
-export function createBlockSpan(most: number) {
+export function createBlockSpan(most: number): BlockSpan {
   let blocks = most;
   return {
     blocks: () => blocks,
-    /**
-     * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
-     * false when it is already one block.
-     */
-    shrink(): boolean {
+    shrink() {
       if (blocks === 1) return false;
       blocks = Math.floor(blocks / 2);
       return true;
     },
-    /** Widens the span after a successful read. */
-    grow(): void {
+    grow() {
       blocks = Math.min(most, Math.ceil(blocks * 1.25));
     },
   };
@@ -348,14 +348,14 @@ const HALVINGS_AFTER_TIMEOUT = 3;
 export async function readBackwards<T>(
   { fromBlock, toBlock, onProgress }: LogRange,
   read: (first: number, last: number) => Promise<T>,
-  take: (found: T) => boolean,
+  take: (result: T) => boolean,
 ): Promise<boolean> {
   const span = createBlockSpan(Math.max(1, toBlock - fromBlock + 1));
   for (let last = toBlock; last >= fromBlock;) {
     const first = Math.max(fromBlock, last - span.blocks() + 1);
-    const found = await readOrShrink(span, () => read(first, last));
-    if (found === undefined) continue;
-    if (take(found.read)) return true;
+    const answer = await readOrShrink(span, () => read(first, last));
+    if (answer === undefined) continue;
+    if (take(answer.read)) return true;
     span.grow();
     last = first - 1;
     onProgress?.(first);

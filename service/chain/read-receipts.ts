@@ -29,27 +29,30 @@ export async function receiptLogsOf(
   client: Rpc,
   transactions: readonly TransactionInBlock[],
 ): Promise<ReadonlyMap<string, ChainLog[]>> {
-  const found = new Map<string, ChainLog[]>();
+  const byTransaction = new Map<string, ChainLog[]>();
   const wanted = new Map<string, number>();
   for (const { blockHash } of transactions) wanted.set(blockHash, (wanted.get(blockHash) ?? 0) + 1);
   const busy = [...wanted.keys()].filter((blockHash) => (wanted.get(blockHash) ?? 0) >= FEWEST_OF_A_BLOCK);
   const read = async (blockHash: string): Promise<void> => {
     const receipts = await blockReceiptsOf(client, blockHash, (all) => logsOfBlock(all, blockHash));
-    for (const [key, logs] of receipts ?? []) found.set(key, logs);
+    for (const [key, logs] of receipts ?? []) byTransaction.set(key, logs);
   };
   await pMap(busy, read, { concurrency: CONCURRENT_BLOCKS });
-  const left = transactions.filter((one) => !found.has(transactionIn(one)));
+  const remaining = transactions.filter((transaction) => !byTransaction.has(transactionIn(transaction)));
   const method = 'eth_getTransactionReceipt';
-  const params = left.map(({ transactionHash }) => [transactionHash]);
+  const params = remaining.map(({ transactionHash }) => [transactionHash]);
   const receipts = await client.sendBatch(method, params);
-  for (const [index, one] of left.entries()) {
+  for (const [index, transaction] of remaining.entries()) {
     const receipt = receipts[index] ?? undefined;
-    if (receipt !== undefined) found.set(transactionIn(one), logsOfReceipt(receipt, one, method));
+    if (receipt !== undefined)
+      byTransaction.set(transactionIn(transaction), logsOfReceipt(receipt, transaction, method));
   }
   // A node without the hashes of old transactions may have the receipts of their blocks.
-  const unknown = left.filter((one) => !found.has(transactionIn(one))).map(({ blockHash }) => blockHash);
+  const unknown = remaining
+    .filter((transaction) => !byTransaction.has(transactionIn(transaction)))
+    .map(({ blockHash }) => blockHash);
   await pMap(new Set(unknown), read, { concurrency: CONCURRENT_BLOCKS });
-  return found;
+  return byTransaction;
 }
 
 type Receipt = Record<string, unknown>;
@@ -143,8 +146,8 @@ export async function senderOf(client: Rpc, transactionHash: string, blockHash: 
   const transaction =
     (await client.send(method, [transactionHash])) ??
     (await transactionInBlock(client, transactionHash, blockHash));
-  const { blockHash: found, from } = (transaction ?? {}) as Record<string, unknown>;
-  if (found !== blockHash) throw malformed(method);
+  const { blockHash: actualBlock, from } = (transaction ?? {}) as Record<string, unknown>;
+  if (actualBlock !== blockHash) throw malformed(method);
   return textOf(method, from).toLowerCase();
 }
 

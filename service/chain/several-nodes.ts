@@ -3,7 +3,7 @@ import pMap from 'p-map';
 import { ChainError } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { agreeOnTag, hasNoBlock, type FoundBlock, type Head } from './agree-on-tag';
+import { agreeOnTag, hasNoBlock, type BlockAnswer, type Head } from './agree-on-tag';
 import type { Chain, Reading } from './chain';
 import {
   blockIn,
@@ -67,7 +67,7 @@ export class SeveralNodes implements Chain {
   readonly time: Time;
   readonly learned = nothingLearned();
   /** Headers that two nodes gave, by hash, the oldest first. A hash commits to its header. */
-  readonly #headers = new Map<string, FoundBlock>();
+  readonly #headers = new Map<string, BlockAnswer>();
   #head: { block: ChainBlock; at: number } | undefined;
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
@@ -97,21 +97,21 @@ export class SeveralNodes implements Chain {
 
   async sendBatch(method: string, params: readonly Params[]): Promise<unknown[]> {
     const nodes = await this.states.usable();
-    const given = params.map((one) => this.#takeUnconfirmed(method, one, nodes));
-    const earlier = given.map(([vote]) => vote?.node);
+    const votesByCall = params.map((call) => this.#takeUnconfirmed(method, call, nodes));
+    const earlierNodes = votesByCall.map(([vote]) => vote?.node);
     const [first, second] = nodes;
     // Each call goes to two nodes. One that another node answered before goes to one.
     const isAsked = (node: Node, by: Node | undefined): boolean =>
       by !== node && (by === undefined || by === first || node !== second);
-    const askedOf = (node: Node): number[] =>
-      [...params.keys()].filter((index) => isAsked(node, earlier[index]));
+    const callsTo = (node: Node): number[] =>
+      [...params.keys()].filter((index) => isAsked(node, earlierNodes[index]));
     const answers = await gatherTogether(this.states, nodes, method, (node) =>
-      askedOf(node).map((index) => params[index] ?? []),
+      callsTo(node).map((index) => params[index] ?? []),
     );
     for (const [node, values] of answers)
-      for (const [place, index] of askedOf(node).entries())
-        given[index]?.push({ node, kind: 'value', value: values[place] });
-    return pMap(params, (one, index) => this.#agreeOn(method, one, given[index]), {
+      for (const [place, index] of callsTo(node).entries())
+        votesByCall[index]?.push({ node, kind: 'value', value: values[place] });
+    return pMap(params, (call, index) => this.#agreeOn(method, call, votesByCall[index]), {
       concurrency: CONCURRENT_CALLS,
     });
   }
@@ -126,14 +126,14 @@ export class SeveralNodes implements Chain {
   }
 
   async agree<T>(blocks: object, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
-    return ((await this.#agreeOn(READ, [blocks], [], read)) as Reading<T>).found;
+    return ((await this.#agreeOn(READ, [blocks], [], read)) as Reading<T>).value;
   }
 
   /** Calls the listener also when a node goes away or comes back. */
   subscribe(listener: (head: unknown) => void): () => void {
     const ends = this.states.nodes.map((node) => node.subscribe(listener));
     const end = this.states.onChange(() => listener(undefined));
-    return () => [...ends, end].forEach((one) => one());
+    return () => [...ends, end].forEach((stop) => stop());
   }
 
   close(): void {
@@ -153,10 +153,10 @@ export class SeveralNodes implements Chain {
     const linked = method === GET_BLOCK && earlier.length === 0 ? this.#linkedTo(method, params) : undefined;
     if (linked !== undefined) return linked;
     let problem: Error | undefined;
-    let given = earlier;
+    let earlierVotes = earlier;
     for (let reading = 1; reading <= READINGS; reading++) {
       const nodes = await this.states.usable();
-      if (given.length === 0) given = this.#takeUnconfirmed(method, params, nodes);
+      if (earlierVotes.length === 0) earlierVotes = this.#takeUnconfirmed(method, params, nodes);
       const [only] = nodes;
       if (only !== undefined && nodes.length === 1) {
         const vote = await this.#askTheOnlyOne(only, method, params, ask);
@@ -166,7 +166,7 @@ export class SeveralNodes implements Chain {
       }
       const votes = await gather(this.states, nodes, method, params, {
         wanted: this.#wanted(method, nodes.length),
-        given,
+        earlier: earlierVotes,
         ...(ask && { ask }),
       });
       const alike = this.#alike(method, votes, nodes.length);
@@ -174,7 +174,7 @@ export class SeveralNodes implements Chain {
         this.#noteOddOnes(method, params, alike, votes);
         return this.#remember(method, valueOf(alike[0], method));
       }
-      given = [];
+      earlierVotes = [];
       const answers = votes.filter(({ kind }) => kind !== 'failure');
       // Nodes went away meanwhile: those that are left are asked.
       if (answers.length < 2) continue;
@@ -225,13 +225,13 @@ export class SeveralNodes implements Chain {
     }
   }
 
-  #agreeOnTag(tag: string): Promise<FoundBlock | undefined> {
+  #agreeOnTag(tag: string): Promise<BlockAnswer | undefined> {
     return agreeOnTag(this.states, tag, (heads, agreed) => {
       if (tag === 'latest') this.#noteHeads(heads, agreed);
     });
   }
 
-  #noteHeads(heads: readonly Head[], agreed: FoundBlock | undefined): void {
+  #noteHeads(heads: readonly Head[], agreed: BlockAnswer | undefined): void {
     this.states.noteHeads(
       heads.map(({ vote: { node }, block: { number } }) => ({ node, number })),
       agreed?.block.number,
@@ -310,10 +310,10 @@ export class SeveralNodes implements Chain {
     if (this.quorum === 'all' || !isNumber(number) || this.#unconfirmed.has(keyOf(method, [number, false])))
       return undefined;
     if (this.#head === undefined || this.time.elapsed() - this.#head.at >= HEAD_MS) return undefined;
-    let found = this.#headers.get(this.#head.block.hash);
-    while (found !== undefined && found.block.number > Number(number))
-      found = this.#headers.get(found.block.parentHash);
-    return found?.block.number === Number(number) ? found.raw : undefined;
+    let header = this.#headers.get(this.#head.block.hash);
+    while (header !== undefined && header.block.number > Number(number))
+      header = this.#headers.get(header.block.parentHash);
+    return header?.block.number === Number(number) ? header.raw : undefined;
   }
 
   #remember(method: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
 import type { JsonRpcPayload } from 'ethers';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { askedPauseMs, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
+import { wantedPauseMs, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
 import { noAnswer, type Answer, type Request } from './transport';
 
 // How "too many requests" is recognised, and how long a node is left alone after it.
@@ -37,7 +37,7 @@ export function createPatience(time: Time): Throttling {
     async again({ cause, times }) {
       if (times === PATIENT_ATTEMPTS) return false;
       const pauseMs = FIRST_PATIENT_PAUSE_MS * 2 ** (times - 1) * Math.random();
-      await pause(time, Math.max(pauseMs, askedPauseMs(cause, time.now())));
+      await pause(time, Math.max(pauseMs, wantedPauseMs(cause, time.now())));
       return true;
     },
   };
@@ -68,7 +68,7 @@ export function createPacing(time: Time): Throttling {
         pace.forget();
         return false;
       }
-      pace.refused(turn, askedPauseMs(cause, time.now()));
+      pace.refused(turn, wantedPauseMs(cause, time.now()));
       return times < PACED_ATTEMPTS;
     },
   };
@@ -110,12 +110,12 @@ export function createRequestPace(time: Time) {
       return pace;
     },
     /** The provider throttled a request. `sentAt`: the number that `turn` gave for it. */
-    refused(sentAt: number, askedMs = 0): void {
+    refused(sentAt: number, wantedMs = 0): void {
       // Refusals of requests that were sent at the same pace count as one.
       if (sentAt !== pace) return;
       pace++;
       intervalMs = SLOW_INTERVAL_MS;
-      nextAt = time.elapsed() + Math.max(intervalMs, askedMs);
+      nextAt = time.elapsed() + Math.max(intervalMs, wantedMs);
     },
     answered(): void {
       intervalMs = intervalMs * RECOVERY < SHORTEST_INTERVAL_MS ? 0 : intervalMs * RECOVERY;

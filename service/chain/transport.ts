@@ -405,9 +405,9 @@ function parseAnswer(body: Buffer, addressPrefix: string | undefined): unknown {
 function answersTo(payload: Request, answer: unknown, mask: (text: string) => string): Answer[] {
   const answers = (Array.isArray(answer) ? answer : [answer]).filter(isObject);
   return [payload].flat().map(({ id, method }) => {
-    const found =
+    const match =
       answers.find((one) => one.id === id) ?? answers.find((one) => (one.id ?? null) === null && one.error);
-    const { error, result } = found ?? {};
+    const { error, result } = match ?? {};
     if (isObject(error) && typeof error.message === 'string')
       return { id, error: { ...error, message: mask(error.message) } as JsonRpcError['error'] };
     if (error || result === undefined || RESULTS[method]?.(result) === false)

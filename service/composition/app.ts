@@ -112,14 +112,7 @@ export async function startApp(
     }
 
     const lines = { database, issuing, eventDelivery };
-    const observing = startObserving(config, {
-      ...lines,
-      time,
-      metrics,
-      outcomes,
-      lifecycle,
-      logger,
-    });
+    const observing = startObserving(config, { ...lines, time, metrics, outcomes, lifecycle, logger });
     open.push(() => observing.stop());
     const answering = createAnswering(config, { ...lines, time });
     open.push(() => answering?.checking.stop());

@@ -171,12 +171,10 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
     if (!(error instanceof ConfigurationError)) throw error;
     const { network, chainId, address: registry } = stored;
     const { code, message: reason, remedy } = error;
+    const name = registryName(chainId, registry);
     const status = newFeedStatus(time.now());
     setState(status, 'stopped', time.now(), { code, reason, remedy });
-    logger.error(
-      { error, code, registry: registryName(chainId, registry) },
-      `a registry cannot be followed: ${reason}`,
-    );
+    logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
     return {
       network,
       chainId,

@@ -46,12 +46,9 @@ export function startObserving(
   const { db } = database;
   const { scope } = issuing;
   const registry = ownRegistryOf(config);
+  const names = () => eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
   const findUnfollowed = () =>
-    unfollowedOf(database, {
-      chainId: config.network.chainId,
-      registries: eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry)),
-      scope,
-    });
+    unfollowedOf(database, { chainId: config.network.chainId, registries: names(), scope });
   const readOutboxes = shared(eventDelivery.figures, { time });
   const conditions = async () => distinctConditions([...watching.unstored(), ...(await readConditions(db))]);
   const sharedConditions = shared(

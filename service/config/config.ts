@@ -41,10 +41,7 @@ export function envFileOf(environment: Settings = process.env): string {
  *
  * @throws ConfigurationError CONFIGURATION_INVALID when the file cannot be read.
  */
-export function readSettings(environment: Settings = process.env): {
-  envFile: string;
-  settings: Settings;
-} {
+export function readSettings(environment: Settings = process.env): { envFile: string; settings: Settings } {
   const envFile = envFileOf(environment);
   const fromFile = existsSync(envFile) ? parseEnvFile(readSettingFile('ENV_FILE', envFile)) : {};
   // An empty variable of the real environment wins too: it unsets the one in the file.

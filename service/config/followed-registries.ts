@@ -148,13 +148,16 @@ export function followingOf(settings: Settings, file: ConfigFile) {
 }
 
 /** Bounds of the pause between two requests to a chain. */
-export type Pauses = ReturnType<typeof pausesOf>;
+export interface Pauses {
+  shortest: number;
+  longest: number;
+}
 
 /**
  * The pauses between two requests to a chain, in milliseconds, unless POLL_INTERVAL_MS is set. The pause is
  * `shortest`, the block time, after an event and grows to `longest`.
  */
-export function pausesOf(network: Network, pollIntervalMs: number | undefined) {
+export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
   return {
     shortest: Math.min(network.local ? LOCAL_SHORTEST_PAUSE_MS : network.blockTimeMs, longest),

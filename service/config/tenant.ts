@@ -4,15 +4,17 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { PROJECT_ROOT } from '../base/project-root';
 
 /** The owner of an env file's settings. One installation may serve several, each with its ENV_FILE. */
-export type Tenant = ReturnType<typeof tenantOf>;
+export interface Tenant {
+  /** For people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`. */
+  name: string;
+  /** Unique for each file; used in the file names of deployments. */
+  key: string;
+  envFile: string;
+  isDefault: boolean;
+}
 
-/**
- * The tenant of an env file (an absolute path):
- *
- * - `name`: for people and file names: `default` for `.env`, `acme` for `.env.acme` and `acme.env`.
- * - `key`: unique for each file; used in the file names of deployments.
- */
-export function tenantOf(envFile: string) {
+/** The tenant of an env file (an absolute path). */
+export function tenantOf(envFile: string): Tenant {
   const path = relative(PROJECT_ROOT, envFile).split(sep).join('/');
   if (path === '.env') return { name: 'default', key: 'default', envFile, isDefault: true };
   const name = nameOf(basename(envFile));

@@ -200,7 +200,13 @@ export interface PostResult {
 }
 
 /** Sends bodies to a webhook. */
-export type WebhookClient = ReturnType<typeof createWebhookClient>;
+export interface WebhookClient {
+  /** Never rejects. `eventId` is the id of the CloudEvent in the body. */
+  post(text: string, eventId: string): Promise<PostResult>;
+  /** Aborts the requests under way: each results in a failure. */
+  abort(): void;
+  close(): Promise<void>;
+}
 
 /** The webhook to send to. */
 export interface WebhookTarget {
@@ -244,7 +250,7 @@ const CONTINUE = 'HTTP/1.1 100';
  * Creates a client. A request times out after `timeoutMs`; redirects are not followed. Informational answers
  * (1xx), which a sink may send first, are skipped.
  */
-export function createWebhookClient(target: WebhookTarget) {
+export function createWebhookClient(target: WebhookTarget): WebhookClient {
   const { url, timeoutMs, time } = target;
   const { pathname, search } = new URL(url);
   const place = { path: pathname + search, method: 'POST' } as const;
@@ -280,8 +286,7 @@ export function createWebhookClient(target: WebhookTarget) {
   }
 
   return {
-    /** Never rejects. `eventId` is the id of the CloudEvent in the body. */
-    async post(text: string, eventId: string): Promise<PostResult> {
+    async post(text, eventId) {
       try {
         const { status, headers } = await send(text, eventId);
         return { status, retryAfter: [headers['retry-after']].flat()[0] };
@@ -289,8 +294,7 @@ export function createWebhookClient(target: WebhookTarget) {
         return { status: undefined, failure: connectionProblem(cause) };
       }
     },
-    /** Aborts the requests under way: each results in a failure. */
-    abort(): void {
+    abort() {
       for (const attempt of underWay) attempt.abort(new Error('the service was stopped'));
     },
     close: () => connections.close(),
@@ -322,7 +326,7 @@ function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
   }
 
   function drop(connection: Client): void {
-    free = free.filter((one) => one !== connection);
+    free = free.filter((kept) => kept !== connection);
     idle?.delete(connection);
     all.delete(connection);
     void connection.destroy();
@@ -340,7 +344,7 @@ function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
       idle?.add(connection);
     },
     async close(this: void): Promise<void> {
-      await Promise.all([...all].map((one) => one.destroy()));
+      await Promise.all([...all].map((connection) => connection.destroy()));
     },
   };
 }

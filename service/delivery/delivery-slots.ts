@@ -8,15 +8,28 @@ import type { Time } from '../base/time';
 type Pace = 'new' | 'quick' | 'slow';
 
 /** The part of the slots that one channel holds. */
-export type SlotShare = ReturnType<DeliverySlots['newShare']>;
+export interface SlotShare {
+  /** It never holds more. */
+  readonly most: number;
+  /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
+  take(this: void, onFree: () => void): boolean;
+  /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
+  release(this: void, wasPrompt: boolean | undefined): void;
+  /** Stops waiting for a slot. */
+  leave(this: void): void;
+}
 
 /** The connections that no delivery uses now, those that were idle the longest first. */
 export type IdleConnections = Set<{ destroy(): unknown }>;
 
 /** The deliveries that the process may have under way at once. */
-export type DeliverySlots = ReturnType<typeof createDeliverySlots>;
+export interface DeliverySlots {
+  readonly idle: IdleConnections;
+  /** `isFailing`: no delivery of the channel has succeeded lately. */
+  newShare(this: void, isFailing: boolean): SlotShare;
+}
 
-const TELL_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 /**
  * Divides the connections of deliveries between the channels. A slot cannot be taken back from a delivery, so
@@ -28,12 +41,13 @@ const TELL_EVERY_MS = 60_000;
  *
  * @param most the number of slots, and of open connections.
  */
-export function createDeliverySlots({ most, time, logger }: { most: number; time: Time; logger: Logger }) {
+export function createDeliverySlots(options: { most: number; time: Time; logger: Logger }): DeliverySlots {
+  const { most, time, logger } = options;
   const held = { new: 0, quick: 0, slow: 0 };
   const idle: IdleConnections = new Set();
   /** In the order in which they began to wait. */
   const waiting = new Map<object, { mayTake: () => boolean; onFree: () => void }>();
-  let toldAt = -Infinity;
+  let warnedAt = -Infinity;
 
   const free = (): number => most - held.new - held.quick - held.slow;
 
@@ -61,27 +75,24 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
     }
   }
 
-  function tellWaiting(): void {
-    if (time.elapsed() - toldAt < TELL_EVERY_MS) return;
-    toldAt = time.elapsed();
+  function warnOfWaiting(): void {
+    if (time.elapsed() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`), or pause subscriptions that are failing.';
     logger.warn({ slots: most, remedy }, 'deliveries wait for a connection: others hold too many');
   }
 
   return {
     idle,
-    /** `isFailing`: no delivery of the channel has succeeded lately. */
-    newShare(this: void, isFailing: boolean) {
+    newShare(isFailing) {
       let pace: Pace = isFailing ? 'slow' : 'new';
       let own = 0;
       const mayTake = (): boolean => own < leftTo(pace);
-      const share = {
-        /** It never holds more. */
+      const share: SlotShare = {
         most: Math.ceil(most / 2),
-        /** Takes a slot for a delivery. After false, `onFree` is called when the channel may take one. */
-        take(this: void, onFree: () => void): boolean {
+        take(onFree) {
           if (!mayTake()) {
-            if (own === 0) tellWaiting();
+            if (own === 0) warnOfWaiting();
             waiting.set(share, { mayTake, onFree });
             return false;
           }
@@ -90,8 +101,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
           closeLongestIdle();
           return true;
         },
-        /** Gives a slot back. `wasPrompt`: undefined if nothing was sent. */
-        release(this: void, wasPrompt: boolean | undefined): void {
+        release(wasPrompt) {
           const before = pace;
           if (wasPrompt !== undefined) pace = wasPrompt ? 'quick' : 'slow';
           held[before] -= own;
@@ -99,8 +109,7 @@ export function createDeliverySlots({ most, time, logger }: { most: number; time
           held[pace] += own;
           serveWaiting();
         },
-        /** Stops waiting for a slot. */
-        leave(this: void): void {
+        leave() {
           waiting.delete(share);
         },
       };

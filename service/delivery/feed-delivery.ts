@@ -19,7 +19,18 @@ import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
 /** The delivery side of a feed: a worker for each channel. */
-export type FeedDelivery = ReturnType<typeof createFeedDelivery>;
+export interface FeedDelivery {
+  /** Delivers this feed, and no other, from now on. */
+  start(feed: string): Promise<void>;
+  /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
+  refresh(): Promise<void>;
+  /** Call it after events were enqueued for these channels, or for any if none are given. */
+  wake(channels?: readonly number[]): void;
+  /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
+  hold(): void;
+  /** Resolves when the deliveries under way are settled. */
+  stop(): Promise<void>;
+}
 
 /** The sink of a channel, and the options of its deliveries. */
 export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
@@ -56,7 +67,7 @@ interface Running {
 }
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
-export function createFeedDelivery(options: FeedDeliveryOptions) {
+export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, time, logger, slots } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
@@ -64,7 +75,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   /** The channels whose stored events are being enqueued. */
   const filling = new Map<number, Promise<void>>();
   const stopping = new AbortController();
-  let delivered: string | undefined;
+  let deliveredFeed: string | undefined;
   let waking: { stop(): Promise<void> } | undefined;
   /** Changes follow each other: two at once would start a channel twice. */
   let lastChange: Promise<unknown> = Promise.resolve();
@@ -118,17 +129,17 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   }
 
   async function refresh(): Promise<void> {
-    if (delivered === undefined || stopping.signal.aborted) return;
-    const channels = await channelsOf(database.db, delivered);
-    const kept = new Map(channels.map((channel) => [channel.channel, channel]));
-    for (const one of running.values()) {
-      const now = kept.get(one.channel.channel);
-      if (now?.changedAt !== one.channel.changedAt || now.definition !== one.channel.definition) {
-        void endChannel(one).then(refreshLater, refreshLater);
+    if (deliveredFeed === undefined || stopping.signal.aborted) return;
+    const channels = await channelsOf(database.db, deliveredFeed);
+    const stored = new Map(channels.map((channel) => [channel.channel, channel]));
+    for (const delivered of running.values()) {
+      const now = stored.get(delivered.channel.channel);
+      if (now?.changedAt !== delivered.channel.changedAt || now.definition !== delivered.channel.definition) {
+        void endChannel(delivered).then(refreshLater, refreshLater);
         continue;
       }
-      one.channel = now;
-      if (now.state !== 'active') one.worker.hold();
+      delivered.channel = now;
+      if (now.state !== 'active') delivered.worker.hold();
     }
     for (const channel of channels)
       if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
@@ -137,7 +148,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
         const filled = fill(channel).finally(() => filling.delete(channel.channel));
         filling.set(channel.channel, filled);
       }
-    wake(await dueChannels(database.db, delivered, time.now()));
+    wake(await dueChannels(database.db, deliveredFeed, time.now()));
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
@@ -188,32 +199,27 @@ export function createFeedDelivery(options: FeedDeliveryOptions) {
   }
 
   return {
-    /** Delivers this feed, and no other, from now on. */
-    start: (feed: string) =>
+    start: (feed) =>
       inTurn(async () => {
         // A start may have failed midway. A standby process may have opened the feed before its channels were
         // stored.
-        const isStarted = feed === delivered && waking !== undefined && running.size + ending.size > 0;
+        const isStarted = feed === deliveredFeed && waking !== undefined && running.size + ending.size > 0;
         if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
         waking = undefined;
         await endAll();
-        delivered = feed;
+        deliveredFeed = feed;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),
-    /** Call it after subscriptions have changed. When it resolves, no delivery begins under the old ones. */
     refresh: refreshInTurn,
-    /** Call it after events were enqueued for these channels, or for any if none are given. */
-    wake(channels?: readonly number[]): void {
+    wake(channels) {
       wake(channels ?? running.keys());
     },
-    /** Releases the claimed deliveries: nothing may be sent until `wake` is called. */
-    hold(): void {
+    hold() {
       for (const { worker } of running.values()) worker.hold();
     },
-    /** Resolves when the deliveries under way are settled. */
-    async stop(): Promise<void> {
+    async stop() {
       stopping.abort();
       await inTurn(async () => {
         await waking?.stop();

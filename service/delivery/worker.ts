@@ -9,7 +9,14 @@ import type { SlotShare } from './delivery-slots';
 import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
-export type DeliveryWorker = ReturnType<typeof startDeliveryWorker>;
+export interface DeliveryWorker {
+  /** Call it after events were enqueued, or may be sent again. The worker notices retries without it. */
+  wake(): void;
+  /** Releases each claimed queue after its delivery under way, because the feed is held. */
+  hold(): void;
+  /** Claims nothing more; resolves when the deliveries under way are settled. */
+  stop(): Promise<void>;
+}
 
 /** Options of `startDeliveryWorker`. */
 export interface DeliveryWorkerOptions extends AttemptOptions {
@@ -56,7 +63,7 @@ const STOP_WITHIN_MS = 8_000;
  * Starts the worker. It claims the next deliveries in the same transaction that settles the ended ones,
  * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
  */
-export function startDeliveryWorker(options: DeliveryWorkerOptions) {
+export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, channel, sentTo, slots, time, client, logger } = options;
   const concurrency = Math.min(options.concurrency, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
@@ -120,9 +127,10 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     // A queue that waited too long for a slot is claimed anew.
     if (stopped || !claimed.every(mayBegin)) settlements.push(...claimed.splice(0).map(released));
     const isFull = stopped || (lacksSlot && claimed.length > 0);
-    const limit = isFull ? 0 : Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
+    const most = Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
+    const limit = isFull ? 0 : Math.max(most, 0);
     const mayClaim = mayBeDue || (dueAt ?? Infinity) <= time.now();
-    if ((limit <= 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
+    if ((limit === 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
     const holdsBefore = holds;
     const lease = options.newId();
     const settling = settlements;
@@ -133,26 +141,18 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
       if (lostClaim !== undefined)
         await releaseLease(database.db, { channel, lease: lostClaim, now: time.now() });
       lostClaim = undefined;
-      const claim = {
-        channel,
-        lease,
-        limit: Math.max(limit, 0),
-        perQueue: MOST_PER_QUEUE,
-        now: time.now(),
-        leaseMs,
-      };
-      const taken = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
-      mayBeDue ||= taken.mayBeDue;
-      for (const { queue } of taken.lost)
-        logger.warn(
-          { eventId: queue.deliveries[0]?.eventId },
-          'another process has claimed this delivery meanwhile',
-        );
+      const claim = { channel, lease, limit, perQueue: MOST_PER_QUEUE, now: time.now(), leaseMs };
+      const outcome = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
+      mayBeDue ||= outcome.mayBeDue;
+      for (const { queue } of outcome.lost) {
+        const eventId = queue.deliveries[0]?.eventId;
+        logger.warn({ eventId }, 'another process has claimed this delivery meanwhile');
+      }
       if (holds === holdsBefore) {
-        claimed.push(...taken.claimed);
+        claimed.push(...outcome.claimed);
       } else {
         // The feed was held while the claim was under way.
-        settlements.push(...taken.claimed.map(released));
+        settlements.push(...outcome.claimed.map(released));
         sleeper.wake();
       }
       begin();
@@ -189,14 +189,11 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
     const nextAt = claimed.length > 0 ? Infinity : (dueAt ?? Infinity);
     // The clock may be set back here too: the next step notices.
     const inMs = Math.max(nextAt - Math.max(now, time.now()), SHORTEST_SLEEP_MS);
-    const isIdle = underWay === 0 && claimed.length === 0 && settlements.length === 0;
-    await sleeper.sleep(Math.min(inMs, isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
+    await sleeper.sleep(Math.min(inMs, isIdle() ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
   }
 
-  function isOver(): boolean {
-    const nothingLeft = underWay === 0 && settlements.length === 0 && claimed.length === 0;
-    return stopped && nothingLeft && lostClaim === undefined;
-  }
+  const isIdle = (): boolean => underWay === 0 && settlements.length === 0 && claimed.length === 0;
+  const isOver = (): boolean => stopped && isIdle() && lostClaim === undefined;
 
   async function run(): Promise<void> {
     let failures = 0;
@@ -217,17 +214,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions) {
 
   const finished = run();
   return {
-    /** Call it after events were enqueued, or may be sent again. The worker notices retries without it. */
     wake(): void {
       mayBeDue = true;
       sleeper.wake();
     },
-    /** Releases each claimed queue after its delivery under way, because the feed is held. */
     hold(): void {
       release();
       sleeper.wake();
     },
-    /** Claims nothing more; resolves when the deliveries under way are settled. */
     async stop(): Promise<void> {
       stopped = true;
       slots.leave();

@@ -10,7 +10,7 @@ import {
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { RegistryEvent } from '../registry/registry-event';
 
-/** Prefix of every event type (docs/webhooks.md, "Event types"). */
+/** Prefix of every event type (docs/webhook-reference.md, "Event types"). */
 export const TYPE_PREFIX = 'com.service.etr.';
 
 /** The event of a mint. */
@@ -48,8 +48,8 @@ export interface RegistryIdentity {
 type ChainData = ChainEvent['data'];
 
 /**
- * The body of a delivery: CloudEvents 1.0, see the tables "Body" and "data fields" in docs/webhooks.md. Its
- * members are those of the published schemas, for an event of any type.
+ * The body of a delivery: CloudEvents 1.0 (docs/webhook-reference.md, "The body"). Its members are those of
+ * the published schemas, for an event of any type.
  */
 export interface CloudEvent extends Omit<ChainEvent, 'data'> {
   data: Omit<ChainData, 'payload'> &

@@ -36,16 +36,7 @@ export function partsOf(document: Uint8Array): Uint8Array[] {
   );
 }
 
-export async function storePart(
-  db: Kysely<Schema>,
-  key: RowsKey,
-  part: number,
-  bytes: Uint8Array,
-): Promise<void> {
-  await addPart(db, { scope: key.scope, token_id: key.token_id, part, bytes });
-}
-
-const addPart = compiled((db, part: Insertable<DocumentPartsTable>) =>
+export const storePart = compiled((db, part: Insertable<DocumentPartsTable>) =>
   db.insertInto('document_parts').values(part),
 );
 

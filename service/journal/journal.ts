@@ -59,10 +59,8 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
   const { db, transact } = database;
   const scope = scopeName(journalScope);
 
-  const find = (tokenId: string): Promise<Issuance | undefined> =>
-    findIssuance(db, scope, { token_id: tokenId });
-  const findByKey = (key: string): Promise<Issuance | undefined> =>
-    findIssuance(db, scope, { idempotency_key: key });
+  const find = (tokenId: string) => findIssuance(db, scope, { token_id: tokenId });
+  const findByKey = (key: string) => findIssuance(db, scope, { idempotency_key: key });
 
   /** Inserts the issuance; false when another one has the key. */
   async function insert(
@@ -119,13 +117,13 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     try {
       if (last > 0) await beginStoring(db, key, now);
       for (const [part, bytes] of parts.slice(0, last).entries()) {
-        await storePart(db, key, part, bytes);
+        await storePart(db, { ...key, part, bytes });
         await nextTurn();
       }
       for (;;) {
         const isStored = await transact(async (transaction) => {
           if (!(await insert(transaction, signed, request, now))) return false;
-          await storePart(transaction, key, last, parts[last] ?? new Uint8Array());
+          await storePart(transaction, { ...key, part: last, bytes: parts[last] ?? new Uint8Array() });
           if (last > 0) await endStoring(transaction, key);
           return true;
         });

@@ -51,10 +51,44 @@ const setOfState = compiled(
 );
 
 /** The part of a journal that follows mints. */
-export type MintProgress = ReturnType<typeof createMintProgress>;
+export interface MintProgress {
+  /** Issuances neither final nor failed, in the order of adding. Their transactions: the oldest first. */
+  unfinished(): Promise<Unfinished[]>;
+  /** Stores signed transactions before they are sent, all or none. A stored one keeps its position. */
+  keepTransactions(transactions: readonly MintTransaction[]): Promise<void>;
+  /** Sets signed issuances to `submitted`. */
+  submitted(tokenIds: readonly string[]): Promise<void>;
+  /**
+   * Sets an issuance to `mined`, or to `final`. A failed issuance stays failed, because its document is gone.
+   *
+   * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
+   */
+  mined(tokenId: string, mint: MinedMint, isFinal: boolean): Promise<void>;
+  /** Sets mined issuances to `final`. */
+  final(tokenIds: readonly string[]): Promise<void>;
+  /** Sets a mined or final issuance to `submitted`: its block is gone. The hash stays: callers have it. */
+  unmined(tokenId: string): Promise<void>;
+  /**
+   * Sets an unfinished issuance that was never mined to `failed`. Frees its Idempotency-Key, so that the same
+   * request may be tried again, and removes its document.
+   */
+  failed(tokenId: string, failure: Failure): Promise<void>;
+  /**
+   * Notes the chain that the blocks belong to.
+   *
+   * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
+   *   any more.
+   */
+  enterChain(genesisHash: string): Promise<boolean>;
+  /** The highest block of a final mint, below `below`. */
+  highestFinal(below?: number): Promise<BlockId | undefined>;
+  /** Final mints in this block and those above it. */
+  finalSince(blockNumber: number): Promise<Unfinished[]>;
+}
 
 /** @param scope of the journal's rows, from scopeName. */
-export function createMintProgress({ db, transact }: Database, scope: string, clock: Clock) {
+export function createMintProgress(database: Database, scope: string, clock: Clock): MintProgress {
+  const { db, transact } = database;
   /** Changes those of the issuances that are in a state. */
   async function change(
     tokenIds: readonly string[],
@@ -62,9 +96,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
     values: { state: IssuanceState; ended_at?: number },
   ): Promise<void> {
     await inBatches(tokenIds, (some) =>
-      transact(async (transaction) => {
-        return (await setOfState(transaction, { set: values, scope, tokenIds: some, from })).rows;
-      }),
+      transact(async (tx) => (await setOfState(tx, { set: values, scope, tokenIds: some, from })).rows),
     );
   }
 
@@ -90,8 +122,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
   }
 
   return {
-    /** Issuances neither final nor failed, in the order of adding. Their transactions: the oldest first. */
-    async unfinished(): Promise<Unfinished[]> {
+    async unfinished() {
       const rows = await issuancesIn(db, scope)
         .where('ended_at', 'is', null)
         .orderBy('position')
@@ -101,8 +132,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       return withTransactions(rows);
     },
 
-    /** Stores signed transactions before they are sent, all or none. A stored one keeps its position. */
-    async keepTransactions(transactions: readonly MintTransaction[]): Promise<void> {
+    async keepTransactions(transactions) {
       if (transactions.length === 0) return;
       await transact(async (transaction) => {
         const [newest] = (await newestPosition(transaction, { scope })).rows;
@@ -119,18 +149,9 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       });
     },
 
-    /** Sets signed issuances to `submitted`. */
-    async submitted(tokenIds: readonly string[]): Promise<void> {
-      await change(tokenIds, 'signed', { state: 'submitted' });
-    },
+    submitted: (tokenIds) => change(tokenIds, 'signed', { state: 'submitted' }),
 
-    /**
-     * Sets an issuance to `mined`, or to `final`. A failed issuance stays failed, because
-     * its document is gone.
-     *
-     * @throws ServiceError ISSUANCE_UNKNOWN when the token has no issuance, or a failed one.
-     */
-    async mined(tokenId: string, { txHash, block }: MinedMint, isFinal: boolean): Promise<void> {
+    async mined(tokenId, { txHash, block }, isFinal) {
       const set = {
         state: isFinal ? 'final' : 'mined',
         ended_at: isFinal ? clock.now() : null,
@@ -148,13 +169,9 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       );
     },
 
-    /** Sets mined issuances to `final`. */
-    async final(tokenIds: readonly string[]): Promise<void> {
-      await change(tokenIds, 'mined', { state: 'final', ended_at: clock.now() });
-    },
+    final: (tokenIds) => change(tokenIds, 'mined', { state: 'final', ended_at: clock.now() }),
 
-    /** Sets a mined or final issuance to `submitted`: its block is gone. The hash stays: callers have it. */
-    async unmined(tokenId: string): Promise<void> {
+    async unmined(tokenId) {
       await db
         .updateTable('issuances')
         .set({ state: 'submitted', block_number: null, block_hash: null, ended_at: null })
@@ -163,11 +180,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
         .execute();
     },
 
-    /**
-     * Sets an unfinished issuance that was never mined to `failed`. Frees its Idempotency-Key, so that the
-     * same request may be tried again, and removes its document.
-     */
-    async failed(tokenId: string, { code, message }: Failure): Promise<void> {
+    async failed(tokenId, { code, message }) {
       await db.transaction().execute(async (transaction) => {
         const row = await issuancesIn(transaction, scope)
           .where('token_id', '=', tokenId)
@@ -187,13 +200,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       });
     },
 
-    /**
-     * Notes the chain that the blocks belong to.
-     *
-     * @returns false when the noted blocks belonged to another chain; the journal's mints then have no block
-     *   any more.
-     */
-    async enterChain(genesisHash: string): Promise<boolean> {
+    async enterChain(genesisHash) {
       return db.transaction().execute(async (transaction) => {
         const noted = await transaction
           .selectFrom('journal_chains')
@@ -216,8 +223,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       });
     },
 
-    /** The highest block of a final mint, below `below`. */
-    async highestFinal(below = Number.MAX_SAFE_INTEGER): Promise<BlockId | undefined> {
+    async highestFinal(below = Number.MAX_SAFE_INTEGER) {
       const row = await issuancesIn(db, scope)
         .where('block_number', '<', below)
         .where('state', '=', 'final')
@@ -227,8 +233,7 @@ export function createMintProgress({ db, transact }: Database, scope: string, cl
       return row && { number: Number(row.block_number), hash: String(row.block_hash) };
     },
 
-    /** Final mints in this block and those above it. */
-    async finalSince(blockNumber: number): Promise<Unfinished[]> {
+    async finalSince(blockNumber) {
       const rows = await issuancesIn(db, scope)
         .where('block_number', '>=', blockNumber)
         .where('state', '=', 'final')

@@ -80,7 +80,7 @@ export async function followMints(parts: QueueParts): Promise<void> {
     await findByLogs(landed);
     const judged = await Promise.allSettled(landed.map((pending) => judge(pending)));
     await resend(states.held('pending'), used);
-    const failed = judged.find((one) => one.status === 'rejected');
+    const failed = judged.find((judgement) => judgement.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
@@ -92,9 +92,9 @@ export async function followMints(parts: QueueParts): Promise<void> {
     logsRead = head;
     if (from === undefined || head < from || head - from >= MOST_BLOCKS) return;
     const tokenIds = landed.map(({ mint }) => mint.tokenId);
-    const found = await chain.mintedBetween(from, head, tokenIds).catch(() => new Map<string, MinedMint>());
+    const minted = await chain.mintedBetween(from, head, tokenIds).catch(() => new Map<string, MinedMint>());
     for (const { mint } of landed) {
-      const mined = found.get(mint.tokenId);
+      const mined = minted.get(mint.tokenId);
       if (mined !== undefined) recorder.mined(mint, mined);
     }
   }
@@ -222,7 +222,7 @@ function createMintFinality(parts: QueueParts) {
     const reopened = removed.filter(({ issuance }) => states.find(issuance.tokenId) === undefined);
     if (reopened.length === 0) return;
     recorder.reorganised(reopened.length, since);
-    for (const one of reopened) states.takeUp(one, wallet.address);
+    for (const unfinished of reopened) states.takeUp(unfinished, wallet.address);
   }
 
   return { followMined, followFinal };

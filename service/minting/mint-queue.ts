@@ -11,7 +11,18 @@ import { sendMints } from './send-mints';
  * Mints the tokens of one wallet on one chain. Within this service, only this queue sends transactions of the
  * wallet.
  */
-export type MintQueue = ReturnType<typeof createMintQueue>;
+export interface MintQueue {
+  /**
+   * Mints the token of an issuance in the journal. Minting goes on until the mint is final or failed, with or
+   * without callers.
+   *
+   * @returns the hash of the mined transaction.
+   * @throws ChainError with the failure's code.
+   */
+  mint(issuance: Issuance): Promise<string>;
+  /** Stops sending. The next start finishes the mints in flight. */
+  stop(): Promise<void>;
+}
 
 const NODE_PAUSE_MS = 1_000;
 /** A node that hangs must not hold up a stop: the journal has everything that is in flight. */
@@ -22,7 +33,7 @@ const LONGEST_STOP_MS = 5_000;
  * in the journal before it is sent. Three loops share the work: one prepares waiting mints, one sends ready
  * transactions, one follows sent ones until they are final.
  */
-export function createMintQueue(options: MintQueueOptions) {
+export function createMintQueue(options: MintQueueOptions): MintQueue {
   const stop = new AbortController();
   const parts = createQueueParts(options, stop.signal);
   const { states, recorder, logger } = parts;
@@ -38,14 +49,7 @@ export function createMintQueue(options: MintQueueOptions) {
     logger.fatal({ error }, 'the queue of mints has ended');
   });
   return {
-    /**
-     * Mints the token of an issuance in the journal. Minting goes on until the mint is final or failed, with
-     * or without callers.
-     *
-     * @returns the hash of the mined transaction.
-     * @throws ChainError with the failure's code.
-     */
-    async mint(issuance: Issuance): Promise<string> {
+    async mint(issuance) {
       const { state, tokenId, txHash } = issuance;
       if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
       // Mints of an earlier run come first, and this may be one of them.
@@ -57,8 +61,7 @@ export function createMintQueue(options: MintQueueOptions) {
       states.wait(mint);
       return mint.outcome.promise;
     },
-    /** Stops sending. The next start finishes the mints in flight. */
-    async stop(): Promise<void> {
+    async stop() {
       stop.abort();
       for (const sleep of Object.values(states.sleeps)) sleep.wake();
       const reject = ({ outcome, tokenId }: Mint): void => outcome.reject(stoppedMinting(tokenId));
@@ -84,7 +87,7 @@ async function recover(parts: QueueParts, checkChain: () => Promise<void>): Prom
   // A node of another chain knows nothing of the mints, so they would be marked as failed.
   await untilChainIsRight(parts, checkChain);
   if (unfinished.length > 0) logger.info({ mints: unfinished.length }, 'mints of an earlier run are resumed');
-  for (const one of unfinished) states.takeUp(one, wallet.address);
+  for (const mint of unfinished) states.takeUp(mint, wallet.address);
 }
 
 async function untilChainIsRight(parts: QueueParts, checkChain: () => Promise<void>): Promise<void> {

@@ -142,9 +142,9 @@ export class MintStates {
   }
 
   takeWaiting(most: number): Mint[] {
-    const taken = this.#waiting.slice(0, most);
-    for (const mint of taken) this.#leave(mint, 'preparing');
-    return taken;
+    const batch = this.#waiting.slice(0, most);
+    for (const mint of batch) this.#leave(mint, 'preparing');
+    return batch;
   }
 
   /** Sends a mint's last transaction again, with the same bytes. If there is none, it waits. */
@@ -226,7 +226,7 @@ export class MintStates {
   /** Whether the queue holds a nonce, and how far its transaction is. */
   holderOf(nonce: number): 'nobody' | 'being sent' | 'pending' {
     const pending = this.#held.get(nonce);
-    if (pending === undefined) return this.nonces.isGiven(nonce) ? 'being sent' : 'nobody';
+    if (pending === undefined) return this.nonces.isReserved(nonce) ? 'being sent' : 'nobody';
     return this.stateOf(pending.mint) === 'pending' ? 'pending' : 'being sent';
   }
 

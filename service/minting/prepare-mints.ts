@@ -151,13 +151,13 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
     const { epoch } = nonces;
     const [fees, pending] = await Promise.all([terms.fees(), chain.count(wallet.address, 'pending')]);
     nonces.note(pending);
-    const given = nonces.give(limits.size, pending, states.highestHeld());
+    const reserved = nonces.reserve(limits.size, pending, states.highestHeld());
     try {
       const mints = [...limits];
       // A remote signer is asked for all of them at once.
       const answers = await Promise.allSettled(
         mints.map(([mint, gasLimit], index) =>
-          terms.sign(mint, { nonce: given[index] ?? 0, gasLimit, fees }),
+          terms.sign(mint, { nonce: reserved[index] ?? 0, gasLimit, fees }),
         ),
       );
       const signed: PendingTransaction[] = [];
@@ -170,12 +170,12 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
       }
       const isKept = signed.length === 0 || (await recorder.keep(signed.map(({ newest }) => newest)));
       if (epoch !== nonces.epoch) return;
-      for (const nonce of given.slice(signed.length)) nonces.free(nonce);
-      if (isKept) for (const one of signed) states.ready(one);
+      for (const nonce of reserved.slice(signed.length)) nonces.free(nonce);
+      if (isKept) for (const transaction of signed) states.ready(transaction);
       for (const [index, answer] of answers.entries())
         if (answer.status === 'rejected') deferUnsigned(mints[index]?.[0], answer.reason);
     } finally {
-      nonces.settle(given);
+      nonces.settle(reserved);
     }
   }
 

@@ -90,14 +90,14 @@ export async function startSharedMintQueue(
    * may mark a mint as failed.
    */
   async function outcomeOf(issuance: Issuance): Promise<string> {
-    for (let known: Issuance | undefined = issuance; !stopping.signal.aborted; known = undefined) {
+    for (let current: Issuance | undefined = issuance; !stopping.signal.aborted; current = undefined) {
       const own = queue;
-      known ??= await readAgain(issuance);
-      const { state, txHash, failure } = known ?? issuance;
+      current ??= await readAgain(issuance);
+      const { state, txHash, failure } = current ?? issuance;
       if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
       if (state === 'failed')
         throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
-      const hash = own && known && (await mintWith(own, known));
+      const hash = own && current && (await mintWith(own, current));
       if (hash !== undefined) return hash;
       await pause(time, LOOK_EVERY_MS, stopping.signal);
     }
@@ -106,8 +106,8 @@ export async function startSharedMintQueue(
 
   /** Undefined while the journal cannot be read. */
   async function readAgain({ tokenId }: Issuance): Promise<Issuance | undefined> {
-    const found = await journal.find(tokenId).catch(() => null);
-    if (found !== undefined) return found ?? undefined;
+    const row = await journal.find(tokenId).catch(() => null);
+    if (row !== undefined) return row ?? undefined;
     const message = `The issuance of ${tokenId} ended, and was removed meanwhile.`;
     throw new ServiceError('ISSUANCE_UNKNOWN', message);
   }

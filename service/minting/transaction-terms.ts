@@ -7,7 +7,7 @@ import type { Mint, SignedMint, MintQueueOptions } from './mint';
 
 /**
  * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
- * node may be behind. The queue therefore combines that count with the nonces that it gave itself.
+ * node may be behind. The queue therefore combines that count with the nonces that it reserved.
  */
 export class Nonces {
   /** Nonces below this one are used; the highest value that any node has reported. */
@@ -16,9 +16,9 @@ export class Nonces {
   roseAt: number;
   /** Counts how often all nonces were forgotten. */
   epoch = 0;
-  /** Given, but not yet signed and kept in the journal. */
-  readonly #given = new Set<number>();
-  /** Given and taken back. Transactions with higher nonces cannot be mined before these are used. */
+  /** Reserved, but not yet signed and kept in the journal. */
+  readonly #reserved = new Set<number>();
+  /** Reserved and taken back. Transactions with higher nonces cannot be mined before these are used. */
   readonly #freed = new Set<number>();
   /** When nodes began to count less than the floor. */
   #lowSince: number | undefined;
@@ -51,32 +51,32 @@ export class Nonces {
   }
 
   /**
-   * Gives the next nonces to sign with. Nonces that were taken back come first.
+   * Reserves the next nonces to sign with. Nonces that were taken back come first.
    *
    * @param pending the node's count, including transactions in its pool.
    * @param highestHeld the highest nonce of a transaction that is signed.
    */
-  give(count: number, pending: number, highestHeld = -1): number[] {
+  reserve(count: number, pending: number, highestHeld = -1): number[] {
     const lowest = Math.max(this.floor, pending);
     for (const nonce of this.#freed) if (nonce < pending) this.#freed.delete(nonce);
-    const next = Math.max(lowest, highestHeld + 1, ...[...this.#given].map((nonce) => nonce + 1));
+    const next = Math.max(lowest, highestHeld + 1, ...[...this.#reserved].map((nonce) => nonce + 1));
     const holes = [...this.#freed].filter((nonce) => nonce >= lowest && nonce < next).sort((a, b) => a - b);
-    const given = holes.slice(0, count);
-    for (let nonce = next; given.length < count; nonce++) given.push(nonce);
-    for (const nonce of given) {
-      this.#given.add(nonce);
+    const nonces = holes.slice(0, count);
+    for (let nonce = next; nonces.length < count; nonce++) nonces.push(nonce);
+    for (const nonce of nonces) {
+      this.#reserved.add(nonce);
       this.#freed.delete(nonce);
     }
-    return given;
+    return nonces;
   }
 
-  /** Ends the giving of these nonces: their transactions are kept in the journal, or will never be. */
+  /** Ends the reservation of these nonces: their transactions are kept in the journal, or will never be. */
   settle(nonces: readonly number[]): void {
-    for (const nonce of nonces) this.#given.delete(nonce);
+    for (const nonce of nonces) this.#reserved.delete(nonce);
   }
 
-  isGiven(nonce: number): boolean {
-    return this.#given.has(nonce);
+  isReserved(nonce: number): boolean {
+    return this.#reserved.has(nonce);
   }
 
   /** Takes a nonce back that no transaction will use. */
@@ -174,14 +174,7 @@ export class TransactionTerms {
     const { tokenId } = mint.issuance;
     const { registryAddress: to, network, wallet } = this.options;
     const data = mintData(mint.issuance);
-    const raw = await wallet.sign({
-      to,
-      data,
-      chainId: network.chainId,
-      nonce,
-      gasLimit,
-      ...fees,
-    });
+    const raw = await wallet.sign({ to, data, chainId: network.chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
     return { ...signed, mayBeTaken: false, wasSent: false };

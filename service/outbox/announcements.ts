@@ -184,7 +184,7 @@ export async function retract(
   await enqueue(db, queued, now);
 }
 
-/** The CloudEvent of a retraction (docs/webhooks.md, "Retractions"). */
+/** The CloudEvent of a retraction (docs/webhook-reference.md, "Retractions"). */
 function toRetraction(
   { source, type, data }: CloudEvent,
   retracts: string,

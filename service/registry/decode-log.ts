@@ -121,7 +121,7 @@ export const BURN_ADDRESS = '0x000000000000000000000000000000000000dead';
 
 /**
  * Decodes a log of the registry, its factory or one of its title escrows. Undefined if the emitter is not
- * genuine or the log is of no event type in docs/webhooks.md.
+ * genuine or the log is of no event type in docs/webhook-reference.md.
  */
 export function decodeLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   if (log.address === contracts.registry) return decodeRegistryLog(log, contracts);

@@ -119,11 +119,19 @@ export interface Progress extends Partial<FeedFailure> {
 }
 
 /** Tracks the catch-ups of a feed and logs their progress. */
-export type CatchUpReport = ReturnType<typeof reportCatchUp>;
+export interface CatchUpReport {
+  /** Call it when `status.nextBlock` or the last block to read may have changed. */
+  noteBlocks(toBlock: number): void;
+  /** Call it with each error of the node that makes reading slower, whether it is thrown or not. */
+  slowedBy(this: void, error: unknown): FeedFailure;
+  /** Ends a catch-up that is not continued, without a log line. */
+  forget(): void;
+  stop(): Promise<void>;
+}
 
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
-const TOLD_EVERY_MS = 10_000;
+const LOG_EVERY_MS = 10_000;
 const MEASURED_MS = 60_000;
 const MARK_EVERY_MS = 1_000;
 /** How long a failure counts as the reason of a slow catch-up. It takes up to a minute until the next one. */
@@ -160,61 +168,49 @@ function markBefore(marks: CatchUp['marks'], now: number): Mark {
 export function reportCatchUp(
   status: FeedStatus,
   { time, logger, mask }: { time: Time; logger: Logger; mask: (text: string) => string },
-) {
-  let isTold = false;
-  async function tell(): Promise<void> {
+): CatchUpReport {
+  let isLogged = false;
+  async function logProgress(): Promise<void> {
     const progress = progressOf(status, time.now());
     if (progress === undefined) return;
-    isTold = true;
+    isLogged = true;
     logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
   }
 
-  const telling = repeat(time, tell, TOLD_EVERY_MS, TOLD_EVERY_MS);
+  const logging = repeat(time, logProgress, LOG_EVERY_MS, LOG_EVERY_MS);
   return {
-    /** Call it when `status.nextBlock` or the last block to read may have changed. */
-    seen(lastBlock: number): void {
+    noteBlocks(toBlock) {
       const { catchUp, nextBlock = 0 } = status;
       const now = time.now();
-      if (nextBlock <= lastBlock) {
-        const mark: Mark = { at: now, nextBlock, toBlock: lastBlock };
-        const { fromBlock, since, marks, slowed }: CatchUp = catchUp ?? {
-          fromBlock: nextBlock,
-          toBlock: lastBlock,
-          since: now,
-          marks: [mark],
-        };
+      if (nextBlock <= toBlock) {
+        const mark: Mark = { at: now, nextBlock, toBlock };
+        const begun: CatchUp = catchUp ?? { fromBlock: nextBlock, toBlock, since: now, marks: [mark] };
+        const { marks } = begun;
         const isNew = now - (marks.at(-1) ?? mark).at >= MARK_EVERY_MS;
         const old = markBefore(marks, now);
         const kept = isNew ? ([old, ...marks.filter(({ at }) => at > old.at), mark] as const) : marks;
         // A reorganisation may rewind to a block before the first.
-        status.catchUp = {
-          fromBlock: Math.min(fromBlock, nextBlock),
-          toBlock: lastBlock,
-          since,
-          marks: kept,
-          slowed,
-        };
+        const fromBlock = Math.min(begun.fromBlock, nextBlock);
+        status.catchUp = { ...begun, fromBlock, toBlock, marks: kept };
         return;
       }
       status.catchUp = undefined;
-      if (!isTold || catchUp === undefined) return;
-      isTold = false;
+      if (!isLogged || catchUp === undefined) return;
+      isLogged = false;
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
       logger.info(figures, 'caught up with the chain');
     },
-    /** Call it with each error of the node that makes reading slower, whether it is thrown or not. */
-    slowedBy(this: void, error: unknown): FeedFailure {
+    slowedBy(error) {
       const failure = failureOf(error, mask);
       if (status.catchUp) status.catchUp.slowed = { ...failure, at: time.now() };
       return failure;
     },
-    /** Ends a catch-up that is not continued, without a log line. */
-    forget(): void {
+    forget() {
       status.catchUp = undefined;
-      isTold = false;
+      isLogged = false;
     },
-    async stop(): Promise<void> {
-      await telling.stop();
+    async stop() {
+      await logging.stop();
       status.catchUp = undefined;
     },
   };

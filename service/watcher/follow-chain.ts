@@ -72,7 +72,7 @@ export interface ChainFollowing extends RegistryReading {
   finalityDepth: number;
   /** How many blocks the provider accepts in one request. */
   span: BlockSpan;
-  alarm: Pick<ReturnType<typeof createBlockAlarm>, 'wait' | 'quicken'>;
+  alarm: Pick<BlockAlarm, 'wait' | 'quicken'>;
   signal: AbortSignal;
 }
 
@@ -98,8 +98,8 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       cursor = { nextBlock: sighting.nextBlock, kept: keepRead(cursor.kept, sighting.blocks, finalityDepth) };
       // The next blocks are read while the caller stores these. A node that reports new blocks is not asked
       // whether there is one after its newest.
-      const isToldOfMore = client.learned.heads !== undefined && sighting.toBlock === sighting.headBlock;
-      const before = isToldOfMore ? alarm.wait(signal) : undefined;
+      const hasHeadsToCome = client.learned.heads !== undefined && sighting.toBlock === sighting.headBlock;
+      const before = hasHeadsToCome ? alarm.wait(signal) : undefined;
       next = Promise.resolve(before).then(() => nextSighting(options, cursor, false));
       // Its error is thrown when it is awaited, unless the caller fails before that.
       next.catch(() => undefined);
@@ -279,7 +279,7 @@ const PROBED_BLOCKS = 8;
  */
 async function hasLogs(client: Chain, address: string, block: number): Promise<boolean> {
   const showsLogs = (header: ChainBlock | undefined): header is ChainBlock =>
-    header?.isEmpty === false && new Bloom(header).isGiven;
+    header?.isEmpty === false && new Bloom(header).isPresent;
   let shown: ChainBlock | undefined;
   try {
     const numbers = Array.from({ length: PROBED_BLOCKS }, (_, at) => block + at);
@@ -417,29 +417,37 @@ export function newestUpTo(kept: readonly KeptBlock[], number: number): KeptBloc
 /** Factor by which each pause without an event is longer than the one before. */
 const GROWTH = 1.5;
 
+/** Decides when to ask the chain for new blocks. */
+export interface BlockAlarm {
+  /**
+   * Resolves when the node has reported a block since the last call, when the pause is over, or when the
+   * signal aborts.
+   */
+  wait(signal: AbortSignal): Promise<void>;
+  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
+  quicken(): void;
+  /** Ends the pause, or the next one. */
+  wake(this: void): void;
+  stop(): void;
+}
+
 /**
- * Creates an alarm, which decides when to ask the chain for new blocks. Over a WebSocket the node reports new
- * blocks (`newHeads`), but subscriptions can fail silently, so the chain is polled as well. Providers limit
- * calls per day and most registries are idle most of the time: the pause grows as long as nothing happens.
+ * Over a WebSocket the node reports new blocks (`newHeads`), but subscriptions can fail silently, so the
+ * chain is polled as well. Providers limit calls per day and most registries are idle most of the time: the
+ * pause grows as long as nothing happens.
  */
-export function createBlockAlarm(time: Time, client: Chain, { shortest, longest }: Pauses) {
+export function createBlockAlarm(time: Time, client: Chain, { shortest, longest }: Pauses): BlockAlarm {
   const sleeper = createWakeableSleep(time);
   let pauseMs = shortest;
   return {
-    /**
-     * Resolves when the node has reported a block since the last call, when the pause is over, or when the
-     * signal aborts.
-     */
-    async wait(signal: AbortSignal): Promise<void> {
+    async wait(signal) {
       signal.addEventListener('abort', sleeper.wake);
       if (!signal.aborted) await sleeper.sleep(pauseMs);
       signal.removeEventListener('abort', sleeper.wake);
       sleeper.reset();
       pauseMs = Math.min(pauseMs * GROWTH, longest);
     },
-    /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
     quicken: () => void (pauseMs = shortest),
-    /** Ends the pause, or the next one. */
     wake: sleeper.wake,
     stop: client.subscribe(sleeper.wake),
   };

@@ -200,21 +200,21 @@ export class RegistryFollower {
     const isNew = following.cursor.kept.every(({ hash }) => hash === undefined);
     let isHeld = true;
     let isFirst = true;
-    let hasTold = false;
+    let isLogged = false;
     for await (const sighting of followChain(following)) {
       const { headBlock, finalBlock, nextBlock } = sighting;
       isHeld = await this.#take(open, sighting, isHeld, following.signal);
       Object.assign(status, { nextBlock, headBlock, finalBlock: finalBlock < 0 ? undefined : finalBlock });
-      this.#catchUp.seen(finalBlock);
+      this.#catchUp.noteBlocks(finalBlock);
       lifecycle.emit('looked', this.#name);
       const isBehind = sighting.kind === 'unchanged' && !sighting.isAllThere && isHeld;
-      if (isBehind && isNew) this.#waitForStart(sighting, hasTold);
-      else if (isBehind && !hasTold)
+      if (isBehind && isNew) this.#waitForStart(sighting, isLogged);
+      else if (isBehind && !isLogged)
         logger.warn(
           { nextBlock, headBlock },
           'the node lacks blocks that were read before: deliveries are held until it has them',
         );
-      hasTold ||= isBehind;
+      isLogged ||= isBehind;
       // The first sighting only shows that the earlier blocks are still there, not that more can be read.
       const isRead = sighting.kind === 'range' || sighting.kind === 'unchanged';
       if (isRead && !isFirst && !isBehind) this.#noteRead();
@@ -232,14 +232,14 @@ export class RegistryFollower {
   }
 
   /** Shows that the feed waits for its first block. */
-  #waitForStart({ nextBlock, headBlock }: Sighting, hasTold: boolean): void {
+  #waitForStart({ nextBlock, headBlock }: Sighting, isLogged: boolean): void {
     const { time, logger } = this.#options;
     const code = 'START_BLOCK_AHEAD';
     const reason =
       `The feed begins with block ${nextBlock}, and the newest block is ${headBlock}. ` +
       'If it should begin earlier, correct START_BLOCK, or the startBlock of the registry.';
     setState(this.status, 'starting', time.now(), { code, reason });
-    if (!hasTold) logger.warn({ nextBlock, headBlock, code }, reason);
+    if (!isLogged) logger.warn({ nextBlock, headBlock, code }, reason);
   }
 
   /**

@@ -118,7 +118,7 @@ export interface LogsWanted {
 export type Way = 'topics' | 'addresses' | 'receipts';
 
 /** Logs of a node, not all genuine. */
-export interface LogsFound {
+export interface LogReading {
   way: Way;
   logs: ChainLog[];
 }
@@ -134,7 +134,7 @@ class Refused extends Error {}
  *   every way, BLOCK_CHANGED, BLOCK_MISSING, RECEIPT_MISSING (all retryable); any error of the node that is
  *   no refusal.
  */
-export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound> {
+export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogReading> {
   const { first, last } = wanted;
   const limits = NodeLimits.of(node);
   for (;;) {
@@ -152,12 +152,12 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogsFound
       return { way, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (error.cause !== undefined) wanted.slowedBy?.(askedOtherwise(error.cause));
+      if (error.cause !== undefined) wanted.slowedBy?.(changeOfWay(error.cause));
     }
   }
 }
 
-function askedOtherwise(cause: unknown): ChainError {
+function changeOfWay(cause: unknown): ChainError {
   const message = `To a query for logs the node ${problemOf(cause)}. It is asked in another way.`;
   const remedy =
     'No event is lost. `npx tdoc check` says how events are read; another node (RPC_URL) may allow more.';
@@ -296,16 +296,16 @@ async function query(
       const toBlock = Math.min(last.number, fromBlock + width - 1);
       const addresses = filter.address?.length ?? 0;
       try {
-        const found = byHash
+        const logs = byHash
           ? await logsOfHash(node, limits, filter, last)
           : await twiceIfRefused(() => logsOf(node, { ...filter, fromBlock, toBlock }));
         limits[kind].allowed(toBlock - fromBlock + 1);
         limits.deniedSince.delete(kind);
         if (kind === 'escrows') limits.addresses.allowed(addresses);
-        return found;
+        return logs;
       } catch (error) {
-        const asked = { kind, addresses, fromBlock, blocks: toBlock - fromBlock + 1 };
-        throw learn(limits, asked, error, node.time.elapsed());
+        const query = { kind, addresses, fromBlock, blocks: toBlock - fromBlock + 1 };
+        throw learn(limits, query, error, node.time.elapsed());
       }
     },
     { concurrency: CONCURRENT_QUERIES },
@@ -356,7 +356,7 @@ async function mayAskByHash(
 ): Promise<boolean> {
   if (hashes.isClosed) return false;
   const bloom = new Bloom(block);
-  if (isChecked && bloom.isGiven && bloom.saysMuchOfTopics) return true;
+  if (isChecked && bloom.isPresent && bloom.saysMuchOfTopics) return true;
   return refusesUnknownBlocks(node).catch((error: unknown) => {
     if (!isRefusal(error) && !isDenied(error)) throw error;
     return false;
@@ -407,11 +407,11 @@ function learn(
 async function headersOf({ node, first, last, isOfThisNode }: Reading): Promise<ChainBlock[]> {
   const count = last.number - first.number + 1;
   const numbers = Array.from({ length: count }, (_, at) => first.number + at);
-  const known = new Map((isOfThisNode ? [first, last] : []).map((block) => [block.number, block]));
-  const asked = numbers.filter((number) => !known.has(number));
-  for (const [at, block] of (await blocksAt(node, asked)).entries())
-    if (block !== undefined) known.set(asked[at] ?? NaN, block);
-  const headers = numbers.map((number) => existing(number, known.get(number)));
+  const blocks = new Map((isOfThisNode ? [first, last] : []).map((block) => [block.number, block]));
+  const missing = numbers.filter((number) => !blocks.has(number));
+  for (const [at, block] of (await blocksAt(node, missing)).entries())
+    if (block !== undefined) blocks.set(missing[at] ?? NaN, block);
+  const headers = numbers.map((number) => existing(number, blocks.get(number)));
   for (const [at, { number, hash, parentHash }] of headers.entries()) {
     const agreed = [first, last].find((block) => block.number === number);
     const isLinked = at === 0 || parentHash === headers[at - 1]?.hash || parentHash === ZeroHash;
@@ -424,7 +424,7 @@ async function headersOf({ node, first, last, isOfThisNode }: Reading): Promise<
 function mayHaveLogs(header: ChainBlock, escrows: KnownEscrows): boolean {
   if (header.isEmpty) return false;
   const bloom = new Bloom(header);
-  if (!bloom.isGiven) return true;
+  if (!bloom.isPresent) return true;
   const { registry, titleEscrowFactory } = escrows.contracts;
   if (bloom.mayHave([registry, titleEscrowFactory])) return true;
   const few = escrows.few(header.number, FEW_ESCROWS);
@@ -438,7 +438,7 @@ export async function logsOfBlocks(node: Rpc, hashes: readonly string[]): Promis
   });
   const all = transactions.flat();
   const receipts = await receiptLogsOf(node, all);
-  return all.flatMap((one) => receipts.get(transactionIn(one)) ?? receiptMissing(one));
+  return all.flatMap((wanted) => receipts.get(transactionIn(wanted)) ?? receiptMissing(wanted));
 }
 
 export async function transactionsIn(node: Rpc, blockHash: string): Promise<TransactionInBlock[]> {

@@ -91,11 +91,11 @@ async function readOnce(
   const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
   const isOfThisNode = !client.isOfSeveral;
   const wanted = { escrows, first, last, ...how, isOfThisNode, learnMints, byReceipts: new Map(), slowedBy };
-  const { way, logs: found } = await client.agree(blocksIn(first, last), async (node) => {
+  const { way, logs: answer } = await client.agree(blocksIn(first, last), async (node) => {
     const logs = await readLogs(node, wanted);
-    return { found: logs, ...inWords(genuineOf(logs.logs, contracts)) };
+    return { value: logs, ...inWords(genuineOf(logs.logs, contracts)) };
   });
-  const genuine = genuineOf(found, contracts);
+  const genuine = genuineOf(answer, contracts);
   const noted = (read: RangeRead): RangeRead => {
     escrows.note(genuine, first.number, last.number);
     return read;
@@ -104,9 +104,9 @@ async function readOnce(
   // A single block is still there. A range of numbers may have changed.
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
   // Blocks that were read by their receipts are complete.
-  if (way === 'receipts') return noted({ events: await eventsOf(client, genuine, blocks, found), blocks });
+  if (way === 'receipts') return noted({ events: await eventsOf(client, genuine, blocks, answer), blocks });
   const wantedLogs =
-    isSingle && mayLackLogs(last, found, escrows, way)
+    isSingle && mayLackLogs(last, answer, escrows, way)
       ? await transactionsIn(client, last.hash)
       : genuine.map(({ log }) => log);
   const logs = await logsOfTransactions(client, wantedLogs);
@@ -128,8 +128,8 @@ async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: numb
       // Some nodes answer with no logs where they have removed them.
       if (from === escrows.genesisBlock && !logs.some(({ blockNumber }) => blockNumber === from))
         throw firstLogMissing(from);
-      const found = genuineOf(logs, escrows.contracts);
-      return { found, ...inWords(found) };
+      const events = genuineOf(logs, escrows.contracts);
+      return { value: events, ...inWords(events) };
     });
   };
   await escrows.learnBefore(block, NEAR_HEAD, read);
@@ -164,13 +164,8 @@ export async function readByReceipts(
  * the answer has none of that address or topic. Within the filter's limits this is wrong about one of four
  * blocks at most. Escrows that were asked for by their addresses are searched for while they are few.
  */
-function mayLackLogs(
-  block: ChainBlock,
-  found: readonly ChainLog[],
-  escrows: KnownEscrows,
-  way: Way,
-): boolean {
-  const known = new Set(found.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]));
+function mayLackLogs(block: ChainBlock, logs: readonly ChainLog[], escrows: KnownEscrows, way: Way): boolean {
+  const known = new Set(logs.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]));
   const unseen = (words: readonly string[]): string[] => words.filter((word) => !known.has(word));
   const bloom = new Bloom(block);
   const { registry, titleEscrowFactory } = escrows.contracts;
@@ -189,9 +184,11 @@ function mayLackLogs(
  * that the node does not find, all logs of its block are read.
  */
 async function logsOfTransactions(client: Chain, wanted: readonly TransactionInBlock[]): Promise<ChainLog[]> {
-  const transactions = [...new Map(wanted.map((one) => [transactionIn(one), one])).values()];
+  const transactions = [
+    ...new Map(wanted.map((transaction) => [transactionIn(transaction), transaction])).values(),
+  ];
   const receipts = await receiptLogsOf(client, transactions);
-  const unknown = transactions.filter((one) => !receipts.has(transactionIn(one)));
+  const unknown = transactions.filter((transaction) => !receipts.has(transactionIn(transaction)));
   const unknownKeys = new Set(unknown.map(transactionIn));
   const blocks = [...new Set(unknown.map(({ blockHash }) => blockHash))];
   const logs = await pMap(blocks, (blockHash) => allLogsOf(client, blockHash), {
@@ -199,15 +196,15 @@ async function logsOfTransactions(client: Chain, wanted: readonly TransactionInB
   });
   // These blocks have logs: an answer of none is of a node that lacks the block.
   const silent = blocks[logs.findIndex(({ length }) => length === 0)];
-  for (const one of unknown) if (one.blockHash === silent) receiptMissing(one);
-  const found = logs.flat().filter((log) => unknownKeys.has(transactionIn(log)));
-  return [...receipts.values(), found].flat();
+  for (const transaction of unknown) if (transaction.blockHash === silent) receiptMissing(transaction);
+  const unindexedLogs = logs.flat().filter((log) => unknownKeys.has(transactionIn(log)));
+  return [...receipts.values(), unindexedLogs].flat();
 }
 
 async function allLogsOf(client: Chain, blockHash: string): Promise<ChainLog[]> {
   return client.agree({ blockHash }, async (node) => {
-    const found = await logsOf(node, { blockHash });
-    return { found, content: JSON.stringify(found), inShort: `${found.length} logs` };
+    const logs = await logsOf(node, { blockHash });
+    return { value: logs, content: JSON.stringify(logs), inShort: `${logs.length} logs` };
   });
 }
 

@@ -17,7 +17,7 @@ import { tokenIdAsUint256 } from '../helpers/token-id';
 import { eventually } from '../helpers/eventually';
 import { runningDevnet } from '../helpers/processes/running-devnet';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { codeBlocks, quoted, readDocument, tables } from '../helpers/pages/markdown';
+import { quoted, readDocument, tables, type Section } from '../helpers/pages/markdown';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { checkEvent } from '../helpers/receiver/schema-problems';
 import { liveThrough, type Operation } from '../helpers/chain/token-life';
@@ -30,8 +30,21 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
 }
 
-describe('docs/webhooks.md', () => {
-  const { sections, section, code } = readDocument('docs/webhooks.md');
+/** The payload of which a section of the reference shows the members, each with an example. */
+function examplePayload(section: Section): object {
+  const [rows = []] = tables(section);
+  const members = rows.map((row): [string, string | boolean] => {
+    const words = row.flatMap(quoted);
+    const example = words.at(-1) ?? '';
+    return [words[0] ?? '', example === 'true' || example];
+  });
+  return Object.fromEntries(members);
+}
+
+describe('the pages about webhooks', () => {
+  const { code } = readDocument('docs/webhooks.md');
+  const reference = readDocument('docs/webhook-reference.md');
+  const settings = readDocument('docs/webhook-operating.md').code('Settings', 'json');
   const place = temporaryFolder();
   let devnet: Devnet;
   let receiver: RawReceiver;
@@ -43,7 +56,7 @@ describe('docs/webhooks.md', () => {
 
   before(async () => {
     receiver = await startRawReceiver();
-    writeFileSync(join(place.path, 'service.config.json'), code('Settings of the operator', 'json'));
+    writeFileSync(join(place.path, 'service.config.json'), settings);
     devnet = await runningDevnet({
       folder: place.path,
       receiver: receiver.url,
@@ -120,29 +133,21 @@ describe('docs/webhooks.md', () => {
   });
 
   it('has a valid example of every event type, with the fields of its payload', () => {
-    const examples = sections.flatMap((one) =>
-      codeBlocks(one, 'json').map((text) => [one.heading, JSON.parse(text) as Partial<CloudEvent>] as const),
-    );
-    const documented = examples.filter(
-      ([heading, { type }]) => type !== undefined && heading !== 'Operational events',
-    );
-    const types = events.map(({ type }) => type.slice(PREFIX.length));
-    expect(documented.map(([heading]) => heading))
-      .to.have.members([...new Set(types)])
-      .and.have.length(16);
-    for (const [heading, example] of documented) {
-      expect(example.type).to.equal(PREFIX + heading);
-      const { payload } = example.data ?? {};
-      const [real] = events.filter(({ type }) => type === example.type);
-      checkEvent({ ...real, data: { ...real?.data, payload } });
-      for (const { data } of events.filter(({ type }) => type === example.type))
-        expect(shapeOf(data.payload), heading).to.deep.equal(shapeOf(example.data?.payload));
+    const types = new Set(events.map(({ type }) => type));
+    expect([...types]).to.have.length(16);
+    for (const type of types) {
+      const payload = examplePayload(reference.section(type.slice(PREFIX.length)));
+      const ofType = events.filter((event) => event.type === type);
+      checkEvent({ ...ofType[0], data: { ...ofType[0]?.data, payload } });
+      for (const { data } of ofType) expect(shapeOf(data.payload), type).to.deep.equal(shapeOf(payload));
     }
   });
 
   it('has a complete event of a token and of a registry, with the fields of every such event', () => {
     const [, ofToken = ''] = code('A delivery', 'http').trimEnd().split('\n\n');
-    const whole = [ofToken, code('registry_paused', 'json')].map((text) => JSON.parse(text) as CloudEvent);
+    const whole = [ofToken, reference.code('registry_paused', 'json')].map(
+      (text) => JSON.parse(text) as CloudEvent,
+    );
     const envelopeOf = (event: CloudEvent): unknown =>
       shapeOf({ ...event, data: { ...event.data, payload: {} } });
     for (const { subject, data } of whole) expect(subject).to.equal(data.tokenId);
@@ -155,7 +160,7 @@ describe('docs/webhooks.md', () => {
 
   it('explains every field of the envelope, of data and of each payload, and no other', () => {
     const explained = (heading: string, table = 0): string[] =>
-      (tables(section(heading))[table] ?? []).flatMap(([field]) => quoted(field ?? ''));
+      (tables(reference.section(heading))[table] ?? []).flatMap(([field]) => quoted(field ?? ''));
     const token = events.find(({ data }) => data.tokenIdHex !== undefined);
     expect(explained('The body')).to.deep.equal(Object.keys(token ?? {}));
     expect(explained('The body', 1)).to.deep.equal(Object.keys(token?.data ?? {}));
@@ -165,7 +170,7 @@ describe('docs/webhooks.md', () => {
   });
 
   it('lists the events of each operation in the order in which they are sent', () => {
-    const [rows = []] = tables(section('What each operation sends'));
+    const [rows = []] = tables(reference.section('What each operation sends'));
     const promised = new Map(
       rows.map((cells) => [(cells[0] ?? '').replaceAll('`', ''), quoted(cells.at(-1) ?? '')] as const),
     );
@@ -195,7 +200,7 @@ describe('docs/webhooks.md', () => {
   });
 
   it('has example settings with the defaults, which the service accepts', () => {
-    const { webhook } = JSON.parse(code('Settings of the operator', 'json')) as ConfigFile;
+    const { webhook } = JSON.parse(settings) as ConfigFile;
     const { url, headers: ownHeaders, ...options } = webhook ?? {};
     expect(url).to.be.a('string');
     expect(options).to.deep.equal(realisedOptions({}));

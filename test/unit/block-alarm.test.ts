@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Chain } from '../../service/chain/chain';
-import { createBlockAlarm } from '../../service/watcher/follow-chain';
+import { createBlockAlarm, type BlockAlarm } from '../../service/watcher/follow-chain';
 import { VirtualTime } from '../helpers/virtual-time';
 import { seededRandom } from '../helpers/seeded-random';
 
@@ -16,10 +16,7 @@ describe('the block alarm', () => {
   const alarmOf = (client: object, pauses: typeof LONG) =>
     createBlockAlarm(time, { subscribe: () => () => undefined, ...client } as unknown as Chain, pauses);
 
-  async function pauseOf(
-    alarm: ReturnType<typeof createBlockAlarm>,
-    signal = new AbortController().signal,
-  ): Promise<number> {
+  async function pauseOf(alarm: BlockAlarm, signal = new AbortController().signal): Promise<number> {
     const since = time.now();
     await alarm.wait(signal);
     return time.now() - since;

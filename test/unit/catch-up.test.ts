@@ -35,7 +35,7 @@ describe('the log lines about a catch-up', () => {
 
   function readUpTo(nextBlock: number, lastBlock = LAST_BLOCK): void {
     status.nextBlock = nextBlock;
-    report.seen(lastBlock);
+    report.noteBlocks(lastBlock);
   }
 
   it('come every ten seconds, with the blocks read, their rate and the time left once known', async () => {

@@ -20,34 +20,34 @@ describe('the decisions of the mint queue', () => {
     /** After the nonces from `floor` to `upTo` were given and settled, and those in `back` taken back. */
     const freed = (floor: number, upTo: number, back: readonly number[]): Nonces => {
       const nonces = noncesFrom(floor);
-      nonces.settle(nonces.give(upTo - floor + 1, floor));
+      nonces.settle(nonces.reserve(upTo - floor + 1, floor));
       for (const nonce of back) nonces.free(nonce);
       return nonces;
     };
 
     it("starts at the node's count", () => {
-      expect(noncesFrom(5).give(3, 5)).to.deep.equal([5, 6, 7]);
+      expect(noncesFrom(5).reserve(3, 5)).to.deep.equal([5, 6, 7]);
     });
 
     it('continues after the nonces that the queue holds or others have used', () => {
-      expect(noncesFrom(5).give(2, 5, 8)).to.deep.equal([9, 10]);
-      expect(noncesFrom(5).give(2, 12, 8)).to.deep.equal([12, 13]);
+      expect(noncesFrom(5).reserve(2, 5, 8)).to.deep.equal([9, 10]);
+      expect(noncesFrom(5).reserve(2, 12, 8)).to.deep.equal([12, 13]);
     });
 
     it('ignores a node that is behind', () => {
-      expect(noncesFrom(9).give(1, 5)).to.deep.equal([9]);
+      expect(noncesFrom(9).reserve(1, 5)).to.deep.equal([9]);
     });
 
     it('begins with the nonces that were taken back, the lowest first', () => {
-      expect(freed(5, 9, [7, 6]).give(3, 5, 9)).to.deep.equal([6, 7, 10]);
-      expect(freed(5, 9, [7, 6]).give(1, 5, 9)).to.deep.equal([6]);
+      expect(freed(5, 9, [7, 6]).reserve(3, 5, 9)).to.deep.equal([6, 7, 10]);
+      expect(freed(5, 9, [7, 6]).reserve(1, 5, 9)).to.deep.equal([6]);
     });
 
     it('gives no nonce that others have used, and none twice', () => {
-      expect(freed(5, 9, [6]).give(2, 7, 9)).to.deep.equal([10, 11]);
-      expect(freed(5, 7, [6, 7]).give(3, 5, 5)).to.deep.equal([6, 7, 8]);
+      expect(freed(5, 9, [6]).reserve(2, 7, 9)).to.deep.equal([10, 11]);
+      expect(freed(5, 7, [6, 7]).reserve(3, 5, 5)).to.deep.equal([6, 7, 8]);
       const nonces = noncesFrom(5);
-      expect([nonces.give(2, 5), nonces.give(2, 5)]).to.deep.equal([
+      expect([nonces.reserve(2, 5), nonces.reserve(2, 5)]).to.deep.equal([
         [5, 6],
         [7, 8],
       ]);

@@ -1,27 +1,70 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { readDocument } from '../helpers/pages/markdown';
 
-const FOLDERS = ['cli', 'client', 'deploy', 'devnet', 'receiver', 'service', 'test'];
+const FOLDERS = [
+  ...['bench', 'cli', 'client', 'console', 'contexts', 'contracts', 'deploy', 'devnet', 'docs', 'examples'],
+  ...['receiver', 'service', 'test'],
+];
 
-/** The sources that a text names: `service/chain/fees.ts`, `fees.ts`. */
-function namedIn(text: string): string[] {
-  return [...text.matchAll(/`([\w./-]+\.(?:tsx?|cjs))`/g)].map(([, name = '']) => name);
-}
+/** Named, but not files of this project. */
+const FOREIGN = new Map([
+  ['RegistryAccess.sol', 'of the package @tradetrust-tt/token-registry'],
+  ['TitleEscrow.sol', 'of the package @tradetrust-tt/token-registry'],
+  ['TradeTrustTokenStandard.sol', 'of the package @tradetrust-tt/token-registry'],
+  ['act.cjs', "the reader's: a program of docs/holders.md"],
+  ['contexts/bill-of-lading-v2.json', "the reader's: a next version, made by the steps of docs/contexts.md"],
+  ['contexts/trade-bill-of-lading-v1.json', "the reader's: a context of docs/contexts.md"],
+  ['published-keys.mjs', "the reader's: a module of docs/webhooks.md"],
+  ['report.mjs', "the reader's: a program of docs/reports"],
+  ['tenants/a.did.json', "the reader's: a setting of docs/tenants.md"],
+  ['tenants/a.service.config.json', "the reader's: a setting of docs/tenants.md"],
+  ['verify.mjs', "the reader's: a program of docs/webhooks.md"],
+]);
 
-describe('the files that CONTRIBUTING.md and docs/architecture.md name', () => {
-  const files = FOLDERS.flatMap((folder) =>
-    readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
-      join(folder, name),
+/** A source or a page, with or without its folders, or a JSON file with them: no URL, no pattern. */
+const NAME = /(?<![\w$./@{}…*<:-])(?:(?:[\w.-]+\/)*[\w-][\w.-]*\.(?:tsx?|cjs|mjs|sol|md)|(?:[\w.-]+\/)+[\w.-]+\.json)\b(?![\w/(-])/g; // prettier-ignore
+
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<![:'"`\w/])\/\/[^\n]*/g;
+
+const isSource = (file: string): boolean => /\.(tsx?|sol|mjs|cjs)$/.test(file);
+const read = (file: string): string => readFileSync(join(PROJECT_ROOT, file), 'utf8');
+
+describe('comments and pages', () => {
+  const files = [
+    ...readdirSync(PROJECT_ROOT),
+    ...FOLDERS.flatMap((folder) =>
+      readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(folder, name),
+      ),
     ),
-  );
+  ].filter((file) => statSync(join(PROJECT_ROOT, file)).isFile());
 
-  for (const page of ['CONTRIBUTING.md', 'docs/architecture.md'])
-    it(`exist: ${page}`, () => {
-      const named = namedIn(readFileSync(join(PROJECT_ROOT, page), 'utf8'));
-      const missing = named.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)));
-      expect(named).to.not.have.length(0);
-      expect(missing).to.deep.equal([]);
-    });
+  it('name only files that exist', () => {
+    const texts = files.flatMap((file) =>
+      isSource(file)
+        ? (read(file).match(COMMENT) ?? []).map((text) => ({ file, text }))
+        : file.endsWith('.md')
+          ? [{ file, text: read(file) }]
+          : [],
+    );
+    const named = texts.flatMap(({ file, text }) =>
+      (text.match(NAME) ?? []).map((name) => ({ file, name: name.replace(/^(\.\.?\/)+/, '') })),
+    );
+    const isMissing = (name: string): boolean => !files.some((file) => `/${file}`.endsWith(`/${name}`));
+    const missing = named.filter(({ name }) => isMissing(name));
+    expect(named.map(({ name }) => name)).to.include.members(['transport.ts', 'docs/specification.md']);
+    expect(missing.filter(({ name }) => !FOREIGN.has(name))).to.deep.equal([]);
+    expect(missing.map(({ name }) => name)).to.include.members([...FOREIGN.keys()]);
+  });
+
+  it('name only headings that the pages have', () => {
+    const named = files
+      .filter(isSource)
+      .flatMap((file) => [...read(file).matchAll(/(docs\/[\w-]+\.md), "([^"]+)"/g)]);
+    expect(named).to.have.length.greaterThan(3);
+    for (const [, page = '', heading = ''] of named) readDocument(page).section(heading);
+  });
 });

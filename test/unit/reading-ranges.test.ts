@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
-import { askedPauseMs, isAnswer, isRefusal, isThrottled } from '../../service/chain/node-errors';
+import { wantedPauseMs, isAnswer, isRefusal, isThrottled } from '../../service/chain/node-errors';
 import { createBlockSpan } from '../../service/chain/read-chain';
 import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 
@@ -95,12 +95,12 @@ describe('a provider that is asked too often', () => {
     ['too many requests, please try again', 0],
     ['rate limit: retry after 3600 seconds', 10_000],
   ] as const)
-    it(`asks for ${ms} ms by "${message}"`, () => expect(askedPauseMs(answered(message), 0)).to.equal(ms));
+    it(`asks for ${ms} ms by "${message}"`, () => expect(wantedPauseMs(answered(message), 0)).to.equal(ms));
 
   it('asks for the pause of its header Retry-After', () => {
     const response = new FetchResponse(429, '', { 'retry-after': '4' }, null);
     const error = makeError('server response 429', 'SERVER_ERROR', { request: '', response });
-    expect(askedPauseMs(error, 0)).to.equal(4_000);
+    expect(wantedPauseMs(error, 0)).to.equal(4_000);
   });
 });
 

@@ -25,7 +25,7 @@ const REGISTRY = TradeTrustTokenStandard__factory.createInterface();
 const FACTORY = TitleEscrowFactory__factory.createInterface();
 const ESCROW = TitleEscrow__factory.createInterface();
 
-/** The escrow's events that docs/webhooks.md lists: the type of each, and the arguments in its payload. */
+/** The escrow's events of docs/webhook-reference.md: the type of each, and the arguments in its payload. */
 const ESCROW_EVENTS: Record<string, [type: string, ...payload: string[]]> = {
   TokenReceived: ['token_received', 'escrowAddress', 'beneficiary', 'holder', 'isMinting', 'remark'],
   Nomination: ['nomination', 'prevNominee', 'nominee', 'remark'],

@@ -6,7 +6,7 @@ import {
 } from '../../../devnet/operations';
 
 /**
- * An operation of the contracts, with its name in docs/webhooks.md and its transaction.
+ * An operation of the contracts, with its name in docs/webhook-reference.md and its transaction.
  */
 export interface Operation {
   name: string;
@@ -19,7 +19,7 @@ export interface FreshToken {
   transactionHash: string;
 }
 
-/** The operations, the addition to the name in docs/webhooks.md, and the operands. */
+/** The operations, the addition to the name in docs/webhook-reference.md, and the operands. */
 const LIFE: readonly (readonly [OperationName, Operands, string?])[] = [
   ['nominate', { to: 3, remark: '0x01' }],
   ['transferBeneficiary', { to: 3, remark: '0x02' }, ', after a nomination'],
