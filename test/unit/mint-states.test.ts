@@ -164,6 +164,13 @@ describe('the state of a mint', () => {
     expect(states.find(tokenId)).to.equal(undefined);
     expect(await states.outcomeOf(tokenId)).to.equal('0x02');
   });
+
+  it('leads to its transaction at once if an earlier run saw it mined', async () => {
+    const states = new MintStates(new Nonces(systemTime), systemTime);
+    const issuance = newIssuance();
+    states.takeUp({ issuance, transactions: [], mined: mintedBy('0x01') }, WALLET);
+    expect(await Promise.race([states.outcomeOf(issuance.tokenId), 'pending'])).to.equal('0x01');
+  });
 });
 
 describe('nonces that were assigned on another chain', () => {
