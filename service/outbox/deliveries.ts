@@ -168,6 +168,7 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const candidates = isOfFew ? undefined : await undeliveredIn(db, channels, { after, limit, states });
   const own = new Set(channels);
+  const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
   const found: FoundDelivery[] = [];
   let from = after.event;
   let isEnd = channels.length === 0 || candidates?.keys.length === 0;
@@ -177,7 +178,8 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
     for (const event of await withDeliveries(db, rows))
       for (const delivery of event.deliveries) {
         const isBefore = event.id === after.event && delivery.channel <= after.channel;
-        if (!isBefore && own.has(delivery.channel) && isIn(states, delivery)) found.push({ event, delivery });
+        if (!isBefore && own.has(delivery.channel) && shown.has(delivery.state))
+          found.push({ event, delivery });
       }
     from = (keys?.at(-1) ?? rows.at(-1)?.id ?? 1) - 1;
     isEnd = candidates ? seen + STEP >= candidates.keys.length : rows.length < STEP;
@@ -189,10 +191,6 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
     deliveries,
     next: found.length > limit && last ? { event: last.event.id, channel: last.delivery.channel } : end,
   };
-}
-
-function isIn(states: DeliveriesWanted['states'], { state }: Delivery): boolean {
-  return state !== 'orphaned' && (states === undefined || states.includes(state));
 }
 
 /** PostgreSQL refuses an empty list. */
