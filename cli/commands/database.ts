@@ -148,7 +148,7 @@ function addSubscriptions(program: Command): void {
     .option('--limit <n>', 'at most this many events', wholeNumber, 50)
     .action(
       answering(
-        (id: string, options: ListDeliveriesOptions) => () => deliveries().listDeliveries(id, options),
+        (id: string, options: ListDeliveriesOptions) => () => deliveries().listUndelivered(id, options),
       ),
     );
 }

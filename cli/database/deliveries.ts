@@ -1,7 +1,15 @@
+import { undeliveredView } from '../../service/answers/delivery-views';
+import { UNDELIVERED_STATE, type Undelivered } from '../../service/answers/views';
 import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
-import { deliveriesOfEvent, type Delivery, type Place } from '../../service/outbox/deliveries';
+import {
+  deliveriesOfEvent,
+  listDeliveries,
+  UNDELIVERED_STATES,
+  type Delivery,
+  type Place,
+} from '../../service/outbox/deliveries';
 import { OPERATIONS } from '../../service/events/conditions';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
@@ -9,12 +17,9 @@ import { redeliver, type Selection } from '../../service/outbox/redeliver';
 import {
   listDeadLetters,
   listOrphans,
-  listUndelivered,
   listWaiting,
   type DeadLetter,
   type Orphan,
-  type UndeliveredEvent,
-  type UndeliveredState,
   type WaitingDelivery,
 } from '../../service/outbox/undelivered';
 import type { Answer } from '../answer';
@@ -55,7 +60,7 @@ export async function showDeliveries(options: ShowDeliveriesOptions): Promise<An
 }
 
 /** An event in one subscription. */
-interface EventHistory extends Omit<Delivery, 'nextAttemptAt'> {
+interface EventHistory extends Omit<Delivery, 'channel' | 'nextAttemptAt'> {
   registry: string;
   eventId: string;
   body: string;
@@ -127,45 +132,38 @@ export interface ListDeliveriesOptions {
   limit: number;
 }
 
-const STATES: readonly string[] = ['waiting', 'failed', 'dead'];
 /** Deliveries per query. */
 const PAGE = 500;
 
 /** Lists the undelivered events of a subscription, up to a number. */
-export async function listDeliveries(
+export async function listUndelivered(
   subscription: string,
   { state, token, limit }: ListDeliveriesOptions,
 ): Promise<Answer> {
-  if (state !== undefined && !STATES.includes(state))
-    throw invalid(`--state must be one of ${STATES.join(', ')}.`);
+  const { data: wanted, error: problem } = UNDELIVERED_STATE.optional().safeParse(state);
+  if (problem) throw invalid(`--state ${problem.issues[0]?.message}.`);
   const tokenId = token === undefined ? undefined : tokenIdOf(token).toString();
   return withDatabase(async ({ db }) => {
     const feeds = await findDeliveredFeeds(db);
     if ((await channelKeysOf(db, feeds, subscription)).length === 0) throw unknownSubscription(subscription);
-    const all: UndeliveredEvent[] = [];
+    const all: Undelivered[] = [];
     let after: Place | undefined;
     do {
-      const page = await listUndelivered(db, {
+      const page = await listDeliveries(db, {
         subscription,
-        state: state as UndeliveredState | undefined,
+        states: wanted ? [wanted] : UNDELIVERED_STATES,
         tokenId,
         after,
         limit: Math.min(PAGE, limit - all.length),
       });
-      all.push(...page.deliveries);
+      all.push(...page.deliveries.map(undeliveredView));
       after = page.next;
     } while (after !== undefined && all.length < limit);
     const lines = all.map(({ id, type, error, attempts, ...one }) => {
       const last = error === null ? '' : `, the last: ${error}`;
       return `${id}  ${type}  token ${one.tokenId}  ${one.state}, ${attempts} attempts${last}`;
     });
-    return {
-      lines: lines.length > 0 ? lines : ['nothing waits'],
-      json: all.map(({ nextAttemptAt, ...one }) => {
-        return { ...one, nextAttemptAt: nextAttemptAt === null ? null : timeOf(nextAttemptAt) };
-      }),
-      isYes: true,
-    };
+    return { lines: lines.length > 0 ? lines : ['nothing waits'], json: all, isYes: true };
   });
 }
 

@@ -10,10 +10,19 @@ import {
   deliveriesOfEvent,
   type DeliveredEvent,
   type Delivery,
+  type FoundDelivery,
   type StoredEvent,
 } from '../outbox/deliveries';
+import { shownId } from '../outbox/undelivered';
 import { tokenIdHexOf } from '../registry/token-id-forms';
-import type { DeliveryView, EndorsementView, EventDetails, EventNames, EventOfToken } from './views';
+import type {
+  DeliveryView,
+  EndorsementView,
+  EventDetails,
+  EventNames,
+  EventOfToken,
+  Undelivered,
+} from './views';
 
 /** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
 export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
@@ -40,6 +49,24 @@ export function deliveryView({ subscription, state, nextAttemptAt, attempts }: D
     state,
     nextAttemptAt: nextAttemptAt === null ? null : timeAt(nextAttemptAt),
     attempts: attempts.map((one) => ({ ...one, attemptedAt: timeAt(one.attemptedAt) })),
+  };
+}
+
+/** An undelivered event, with its last attempt. `attempts`: those that failed. */
+export function undeliveredView({ event, delivery }: FoundDelivery): Undelivered {
+  const { state, nextAttemptAt, attempts } = deliveryView(delivery);
+  // The attempts of an event that is sent again are those of before.
+  const last = state === 'waiting' ? undefined : attempts.at(-1);
+  return {
+    id: event.eventId,
+    type: event.type,
+    registry: event.registry,
+    tokenId: shownId(event.tokenId),
+    state: state as Undelivered['state'],
+    attempts: last?.attempt ?? 0,
+    status: last?.status ?? null,
+    error: last?.error ?? null,
+    nextAttemptAt,
   };
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { evidenceFileSchema } from '../evidence/evidence-file';
 import type { DecryptedRemark } from '../issuance/remarks';
+import { DELIVERY_STATES, UNDELIVERED_STATES } from '../outbox/deliveries';
 import type { TokenState } from '../registry/read-token-state';
 import type { PossibleOperation } from '../token/possible-operations';
 import type { AccountWithCode, DatedEndorsement } from '../token/read-token-history';
@@ -46,7 +47,7 @@ export const ISSUANCE_STATE = z
 
 /** Where an event is in a subscription. */
 export const DELIVERY_STATE = z
-  .enum(['waiting', 'failed', 'dead', 'delivered', 'orphaned'])
+  .enum(DELIVERY_STATES)
   .describe(
     '`waiting`: not delivered yet, and no attempt has failed; `failed`: an attempt failed, and another ' +
       'follows; `dead`: given up, and a dead letter; `delivered`: the subscriber has it; `orphaned`: a ' +
@@ -81,6 +82,29 @@ export const DELIVERY = {
     )
     .describe('The oldest first, successes too.'),
 };
+
+/** The state of an event that a subscriber has not got. */
+export const UNDELIVERED_STATE = z.enum(UNDELIVERED_STATES, {
+  error: `must be one of ${UNDELIVERED_STATES.join(', ')}`,
+});
+
+/** An event that a subscriber has not got. */
+export const UNDELIVERED = z.strictObject({
+  id: TEXT,
+  type: TEXT,
+  registry: EVENT_ORIGIN,
+  tokenId: TEXT.describe(
+    'In decimal digits; `0` for events of the registry. The subject of an operational event.',
+  ),
+  state: UNDELIVERED_STATE,
+  attempts: COUNT,
+  nextAttemptAt: TIME.nullable().describe(
+    'Null for a dead letter, and if the event waits for another one of its token.',
+  ),
+  status: z.int().nullable().describe('Status of the last answer.'),
+  error: TEXT.nullable().describe('Error of the last attempt.'),
+});
+export type Undelivered = z.infer<typeof UNDELIVERED>;
 
 export type EventNames = Pick<EventDetails, keyof typeof EVENT_NAMES>;
 export type DeliveryView = Omit<EventDetails['deliveries'][number], 'headers'>;

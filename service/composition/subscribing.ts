@@ -11,8 +11,8 @@ import type { ChannelTarget } from '../delivery/feed-delivery';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
+import { listDeliveries } from '../outbox/deliveries';
 import { redeliver } from '../outbox/redeliver';
-import { listUndelivered } from '../outbox/undelivered';
 import { createSubscriptions, sinkRulesOf, targetOf } from '../subscriptions/manage-subscriptions';
 import { createSecretsCipher } from '../subscriptions/secrets';
 import { subscriptionOf } from '../subscriptions/stored-subscriptions';
@@ -61,7 +61,7 @@ export function createSubscribing(
       };
       return {
         subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
-        deliveries: (query) => listUndelivered(db, query),
+        deliveries: (wanted) => listDeliveries(db, wanted),
         async redeliver(name, selection) {
           const results: { registry: RegistryName; queued: number; alreadyWaiting: number }[] = [];
           // Operational events are of no block.

@@ -14,7 +14,11 @@ import { bytesOfId, HIGHEST_KEY, idOfBytes, isEventId, idOf, waitingDeliveries }
  * - delivered: the subscriber has it;
  * - orphaned: its block was orphaned.
  */
-export type DeliveryState = 'waiting' | 'failed' | 'dead' | 'delivered' | 'orphaned';
+export const DELIVERY_STATES = ['waiting', 'failed', 'dead', 'delivered', 'orphaned'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** The states of events that a subscriber has not got, and may still get. */
+export const UNDELIVERED_STATES = ['waiting', 'failed', 'dead'] as const satisfies DeliveryState[];
 
 /** A recorded attempt. Times are in epoch milliseconds. */
 export interface Attempt {
@@ -27,6 +31,8 @@ export interface Attempt {
 
 /** An event in one subscription that it was enqueued for. */
 export interface Delivery {
+  /** Key of the channel. */
+  channel: number;
   /** Name of the subscription. */
   subscription: string;
   state: DeliveryState;
@@ -38,6 +44,8 @@ export interface Delivery {
 
 /** A stored event. */
 export interface StoredEvent {
+  /** Its key. */
+  id: number;
   eventId: string;
   type: string;
   /** Chain id and address. */
@@ -75,7 +83,7 @@ export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Pr
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
     .execute();
-  return withBodies(await withDeliveries(db, rows));
+  return withDeliveries(db, rows);
 }
 
 /** Selects events of the current feed of each registry. Undefined: all. */
@@ -105,7 +113,7 @@ export async function listEvents(
     .select('events.body')
     .execute();
   return {
-    events: withBodies(await withDeliveries(db, rows.slice(0, limit))),
+    events: await withDeliveries(db, rows.slice(0, limit)),
     next: limit === undefined ? undefined : rows[limit]?.id,
   };
 }
@@ -129,9 +137,15 @@ export interface DeliveriesWanted extends Omit<EventsWanted, 'from'> {
   limit: number;
 }
 
+/** A delivery with its event. */
+export interface FoundDelivery {
+  event: StoredEvent;
+  delivery: Delivery;
+}
+
 /** Deliveries of the newest events first. `next`: the end of this page, if there may be another. */
 export interface DeliveriesPage {
-  deliveries: { event: StoredEvent; delivery: Delivery }[];
+  deliveries: FoundDelivery[];
   next: Place | undefined;
 }
 
@@ -154,30 +168,29 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const candidates = isOfFew ? undefined : await undeliveredIn(db, channels, { after, limit, states });
   const own = new Set(channels);
-  const found: (DeliveriesPage['deliveries'][number] & { place: Place })[] = [];
+  const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
+  const found: FoundDelivery[] = [];
   let from = after.event;
   let isEnd = channels.length === 0 || candidates?.keys.length === 0;
   for (let seen = 0; !isEnd && seen < MOST_EVENTS && found.length <= limit; seen += STEP) {
     const keys = candidates?.keys.slice(seen, seen + STEP);
     const rows = await newestEvents(db, feeds, { ...wanted, from, keys, limit: STEP }).execute();
-    for (const { row, event, deliveries } of await withDeliveries(db, rows))
-      for (const { channel, delivery } of deliveries) {
-        const isBefore = row.id === after.event && channel <= after.channel;
-        if (!isBefore && own.has(channel) && isIn(states, delivery))
-          found.push({ event, delivery, place: { event: row.id, channel } });
+    for (const event of await withDeliveries(db, rows))
+      for (const delivery of event.deliveries) {
+        const isBefore = event.id === after.event && delivery.channel <= after.channel;
+        if (!isBefore && own.has(delivery.channel) && shown.has(delivery.state))
+          found.push({ event, delivery });
       }
     from = (keys?.at(-1) ?? rows.at(-1)?.id ?? 1) - 1;
     isEnd = candidates ? seen + STEP >= candidates.keys.length : rows.length < STEP;
   }
   const end = !isEnd || candidates?.hasMore ? { event: from, channel: 0 } : undefined;
+  const deliveries = found.slice(0, limit);
+  const last = deliveries.at(-1);
   return {
-    deliveries: found.slice(0, limit).map(({ event, delivery }) => ({ event, delivery })),
-    next: found.length > limit ? found[limit - 1]?.place : end,
+    deliveries,
+    next: found.length > limit && last ? { event: last.event.id, channel: last.delivery.channel } : end,
   };
-}
-
-function isIn(states: DeliveriesWanted['states'], { state }: Delivery): boolean {
-  return state !== 'orphaned' && (states === undefined || states.includes(state));
 }
 
 /** PostgreSQL refuses an empty list. */
@@ -322,62 +335,37 @@ interface Entry {
   waits: { state: 'waiting' | 'failed'; nextAttemptAt: number | null } | undefined;
 }
 
-/** A row of an event, and what it says. */
-interface Read<Row extends EventRow> {
-  row: Row;
-  event: StoredEvent;
-  deliveries: { channel: number; delivery: Delivery }[];
-}
-
-function withBodies(events: readonly Read<EventRow & { body: string }>[]): DeliveredEvent[] {
-  return events.map(({ row, event, deliveries }) => ({
-    ...event,
-    body: row.body,
-    deliveries: deliveries.map(({ delivery }) => delivery),
-  }));
-}
-
 /** The events of these rows with their deliveries, in the same order. */
 async function withDeliveries<Row extends EventRow>(
   db: Kysely<Schema>,
   rows: readonly Row[],
-): Promise<Read<Row>[]> {
+): Promise<(Row & StoredEvent & { deliveries: Delivery[] })[]> {
   if (rows.length === 0) return [];
-  const entries = await inBatches(rows, (some) => entriesOf(db, some));
-  const byEvent = new Map<number, Map<number, Entry>>();
-  for (const entry of entries)
-    byEvent.set(
-      entry.event,
-      (byEvent.get(entry.event) ?? new Map<number, Entry>()).set(entry.channel, entry),
-    );
-  const channels = await channelsFor(db, rows, entries);
+  const entries = new Map<string, Entry>();
+  for (const entry of await inBatches(rows, (some) => entriesOf(db, some))) entries.set(keyOf(entry), entry);
+  const channels = await channelsFor(db, rows, [...entries.values()]);
   return rows.map((row) => {
-    const { type, feed, tokenId, blockNumber, orphaned_at: orphanedAt } = row;
-    const ofEvent = byEvent.get(row.id);
-    // An orphaned event was taken out of the queues, so it may be in none of them.
-    const own = channels.filter(
-      (one) => one.feedId === row.feedId && (orphanedAt !== null || ofEvent?.has(one.id)),
-    );
+    const isOrphaned = row.orphaned_at !== null;
     return {
-      row,
-      event: {
-        eventId: idOfBytes(row.event_id),
-        type,
-        registry: registryOfFeed(feed),
-        feed,
-        tokenId,
-        blockNumber,
-        isOrphaned: orphanedAt !== null,
-      },
-      deliveries: own.map(({ id, subscription }) => {
-        const { attempts = [], isDead, waits } = ofEvent?.get(id) ?? {};
-        const gone = orphanedAt === null ? 'delivered' : 'orphaned';
-        const state: DeliveryState = isDead ? 'dead' : (waits?.state ?? gone);
-        const nextAttemptAt = waits?.nextAttemptAt ?? null;
-        return { channel: id, delivery: { subscription, state, nextAttemptAt, attempts } };
+      ...row,
+      eventId: idOfBytes(row.event_id),
+      registry: registryOfFeed(row.feed),
+      isOrphaned,
+      deliveries: channels.flatMap(({ id: channel, feedId, subscription }) => {
+        const entry = entries.get(keyOf({ event: row.id, channel }));
+        // An orphaned event was taken out of the queues, so it may be in none of them.
+        if (feedId !== row.feedId || (entry === undefined && !isOrphaned)) return [];
+        const { attempts = [], isDead, waits } = entry ?? {};
+        const gone = isOrphaned ? 'orphaned' : 'delivered';
+        const state = isDead ? 'dead' : (waits?.state ?? gone);
+        return { channel, subscription, state, nextAttemptAt: waits?.nextAttemptAt ?? null, attempts };
       }),
     };
   });
+}
+
+function keyOf({ event, channel }: Pick<Entry, 'event' | 'channel'>): string {
+  return `${event}/${channel}`;
 }
 
 function feedsOf(rows: readonly EventRow[]): number[] {
@@ -432,7 +420,7 @@ async function entriesOf(db: Kysely<Schema>, rows: readonly EventRow[]): Promise
   ]);
   const entries = new Map<string, Entry>();
   const entryOf = ({ event, channel }: { event: number; channel: number }): Entry => {
-    const key = `${event}/${channel}`;
+    const key = keyOf({ event, channel });
     const entry = entries.get(key) ?? { event, channel, attempts: [], isDead: false, waits: undefined };
     entries.set(key, entry);
     return entry;

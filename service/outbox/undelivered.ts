@@ -2,51 +2,8 @@ import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
 import { aboutOf } from '../events/cloud-event';
 import { channelKeysOf } from './channels';
-import { listDeliveries, type DeliveriesWanted, type DeliveryState } from './deliveries';
 import { registryOfFeed } from './feeds';
 import { idOfBytes, waitingDeliveries } from './stored-events';
-
-/** Where an event that a subscriber has not got may be. */
-export type UndeliveredState = Extract<DeliveryState, 'waiting' | 'failed' | 'dead'>;
-
-/** An event that a subscriber has not got. Times are in epoch milliseconds. */
-export type UndeliveredEvent = UndeliveredPage['deliveries'][number];
-
-/** Selects undelivered events of a subscription. Undefined: all. */
-export interface UndeliveredQuery extends Pick<DeliveriesWanted, 'tokenId' | 'after' | 'limit'> {
-  subscription: string;
-  state?: UndeliveredState | undefined;
-}
-
-/** A page, and its end if there may be another. */
-export type UndeliveredPage = Awaited<ReturnType<typeof listUndelivered>>;
-
-/** Lists undelivered events of a subscription, the newest first. */
-export async function listUndelivered(db: Kysely<Schema>, { state, ...query }: UndeliveredQuery) {
-  const states = state === undefined ? (['waiting', 'failed', 'dead'] as const) : [state];
-  const { deliveries, next } = await listDeliveries(db, { ...query, states });
-  return {
-    deliveries: deliveries.map(({ event, delivery }) => {
-      // The attempts of an event that is sent again are those of before.
-      const last = delivery.state === 'waiting' ? undefined : delivery.attempts.at(-1);
-      return {
-        id: event.eventId,
-        type: event.type,
-        registry: event.registry,
-        tokenId: shownId(event.tokenId),
-        state: delivery.state as UndeliveredState,
-        /** Attempts that failed. */
-        attempts: last?.attempt ?? 0,
-        /** Null for a dead letter, and for an event behind another of its token. */
-        nextAttemptAt: delivery.nextAttemptAt,
-        /** Status and error of the last attempt. */
-        status: last?.status ?? null,
-        error: last?.error ?? null,
-      };
-    }),
-    next,
-  };
-}
 
 /** An event that was given up, with its body and its last attempt. Times are in epoch milliseconds. */
 export type DeadLetter = Awaited<ReturnType<typeof listDeadLetters>>[number];
@@ -134,6 +91,6 @@ export async function listWaiting(db: Kysely<Schema>, feeds: string[], limit: nu
 }
 
 /** The id of a token in the form of its CloudEvents. Events of the registry itself carry token id 0. */
-function shownId(tokenId: string): string {
+export function shownId(tokenId: string): string {
   return tokenId === '' ? '0' : tokenId;
 }

@@ -18,11 +18,11 @@ import {
   type SeenCondition,
   type Sight,
 } from '../../service/outbox/conditions';
-import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
+import { listDeliveries, listEvents, UNDELIVERED_STATES } from '../../service/outbox/deliveries';
 import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
-import { listDeadLetters, listUndelivered } from '../../service/outbox/undelivered';
+import { listDeadLetters } from '../../service/outbox/undelivered';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
   addSubscription,
@@ -347,8 +347,9 @@ describeOnEngines('conditions', (on, engine) => {
       await outbox.store(2, [eventIn(2, 9n)]);
       await settleFirst(await channelOf(both, SAMPLE_FEED), gone);
       expect(await arrived()).to.deep.equal([`subscription_gone subscription/${both}`]);
-      const { deliveries } = await listUndelivered(outbox.database.db, { subscription: both, limit: 10 });
-      expect(deliveries.map(({ registry }) => registry)).to.deep.equal([OBSERVER]);
+      const wanted = { subscription: both, states: UNDELIVERED_STATES, limit: 10 };
+      const { deliveries } = await listDeliveries(outbox.database.db, wanted);
+      expect(deliveries.map(({ event }) => event.registry)).to.deep.equal([OBSERVER]);
     });
   });
 

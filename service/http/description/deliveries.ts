@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { tokenIdOrUndefined } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
-import { DELIVERY, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
+import { DELIVERY, DELIVERY_STATE, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { chapter, json } from './operation';
 import { page, PAGE_LIMIT, pagePosition } from './values';
 
@@ -35,11 +35,9 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       'Of all subscriptions and registries, those of the newest events first. A page looks at 2,000 events ' +
       'at most, so it may be short, or empty, although more follow.',
     query: z.object({
-      state: z
-        .enum(['waiting', 'failed', 'dead', 'delivered'], {
-          error: 'must be one of waiting, failed, dead, delivered',
-        })
-        .optional(),
+      state: DELIVERY_STATE.exclude(['orphaned'], {
+        error: 'must be one of waiting, failed, dead, delivered',
+      }).optional(),
       subscription: z
         .string()
         .max(64, { error: 'is no id of a subscription' })

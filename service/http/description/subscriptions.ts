@@ -6,7 +6,15 @@ import {
 } from '../../subscriptions/subscription';
 import { DELIVERY_PLACE, TOKEN } from './deliveries';
 import { chapter, json } from './operation';
-import { component, COUNT, EVENT_ORIGIN, TEXT, TIME } from '../../answers/views';
+import {
+  component,
+  COUNT,
+  EVENT_ORIGIN,
+  TEXT,
+  TIME,
+  UNDELIVERED,
+  UNDELIVERED_STATE,
+} from '../../answers/views';
 import { AFTER, page, PAGE_LIMIT } from './values';
 
 /** The parameter of the paths of one subscription. */
@@ -52,10 +60,6 @@ export const REDELIVERY_REQUEST = z
     z.strictObject({ fromBlock: COUNT.describe('All events from this block on.') }),
   ])
   .meta({ id: 'RedeliveryRequest' });
-
-const UNDELIVERED_STATE = z.enum(['waiting', 'failed', 'dead'], {
-  error: 'must be one of waiting, failed, dead',
-});
 
 /** Operations of subscriptions. */
 export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
@@ -216,25 +220,7 @@ the new source, types, filters and state.`,
     answers: {
       200: page(
         'A page of events that wait, failed or are dead, the newest first. It may be short.',
-        z
-          .array(
-            z.strictObject({
-              id: TEXT,
-              type: TEXT,
-              registry: EVENT_ORIGIN,
-              tokenId: TEXT.describe(
-                'In decimal digits; `0` for events of the registry. The subject of an operational event.',
-              ),
-              state: UNDELIVERED_STATE,
-              attempts: COUNT,
-              nextAttemptAt: TIME.nullable().describe(
-                'Null for a dead letter, and if the event waits for another one of its token.',
-              ),
-              status: z.int().nullable().describe('Status of the last answer.'),
-              error: TEXT.nullable().describe('Error of the last attempt.'),
-            }),
-          )
-          .meta({ id: 'Deliveries' }),
+        z.array(UNDELIVERED).meta({ id: 'Deliveries' }),
         '/subscriptions/default/deliveries?after=12.1',
       ),
     },

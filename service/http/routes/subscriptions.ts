@@ -1,8 +1,8 @@
 import type { Context } from 'koa';
-import { timeAt } from '../../base/time';
+import { undeliveredView } from '../../answers/delivery-views';
 import type { RegistryName } from '../../base/registry-name';
+import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
 import type { Selection } from '../../outbox/redeliver';
-import type { UndeliveredPage, UndeliveredQuery } from '../../outbox/undelivered';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
@@ -14,7 +14,7 @@ import type { SmallJsonState } from '../read-body';
 /** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
   readonly subscriptions: Subscriptions;
-  deliveries(query: UndeliveredQuery): Promise<UndeliveredPage>;
+  deliveries(wanted: DeliveriesWanted): Promise<DeliveriesPage>;
   redeliver(
     name: string,
     selection: Selection,
@@ -76,13 +76,11 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
 
   answer<QueryOf<typeof SUBSCRIPTIONS.listDeliveries>>(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
     const { id } = await subscriptions.find(nameOf(ctx));
-    const { token, ...query } = ctx.state.query;
-    const { deliveries, next } = await options.deliveries({ ...query, subscription: id, tokenId: token });
+    const { token: tokenId, state, ...query } = ctx.state.query;
+    const states = state ? [state] : UNDELIVERED_STATES;
+    const { deliveries, next } = await options.deliveries({ ...query, states, subscription: id, tokenId });
     if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
-    ctx.body = deliveries.map(({ nextAttemptAt, ...one }) => ({
-      ...one,
-      nextAttemptAt: nextAttemptAt === null ? null : timeAt(nextAttemptAt),
-    }));
+    ctx.body = deliveries.map(undeliveredView);
   });
 }
 
