@@ -1,10 +1,12 @@
 import { toBeHex, toQuantity, zeroPadValue } from 'ethers';
 import { systemTime } from '../service/base/time';
+import { chainOfOne, type Chain } from '../service/chain/chain';
+import { nothingLearned, type Node } from '../service/chain/node';
 import { RangeTooWideError } from '../service/chain/node-errors';
 import { createBlockSpan, existingBlock } from '../service/chain/read-chain';
 import { factoryInterface, titleEscrowAddress } from '../service/registry/registry-contracts';
 import { KnownEscrows } from '../service/watcher/known-escrows';
-import { readRange, type RegistryReading } from '../service/watcher/read-range';
+import { readRange } from '../service/watcher/read-range';
 import type { Size } from './measure';
 
 const CONTRACTS = {
@@ -84,10 +86,7 @@ async function countCalls(tokens: number, allows: Allows): Promise<string[]> {
 }
 
 /** A node of a chain in memory. */
-function createNode(
-  tokens: number,
-  allows: Allows,
-): { client: RegistryReading['client']; calls: () => number } {
+function createNode(tokens: number, allows: Allows): { client: Chain; calls: () => number } {
   const created = factoryInterface.getEvent('TitleEscrowCreated').topicHash;
   const mints = Array.from({ length: tokens }, (_, index) => ({
     address: CONTRACTS.titleEscrowFactory,
@@ -136,10 +135,18 @@ function createNode(
         throw refusal();
     }
   };
-  const sendBatch = (method: string, params: readonly unknown[][]): Promise<unknown[]> =>
+  const sendBatch: Node['sendBatch'] = (method, params) =>
     Promise.all(params.map((one) => send(method, one)));
-  const client = { time: systemTime, send, sendBatches: sendBatch, sendBatch };
-  return { client: client as unknown as RegistryReading['client'], calls: () => calls };
+  const node: Node = {
+    name: 'a chain in memory',
+    time: systemTime,
+    learned: nothingLearned(),
+    send,
+    sendBatch,
+    subscribe: () => () => undefined,
+    close: () => undefined,
+  };
+  return { client: chainOfOne(node), calls: () => calls };
 }
 
 function refusal(): Error {

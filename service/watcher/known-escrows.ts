@@ -76,7 +76,8 @@ export class KnownEscrows {
     read: (first: number, last: number) => Promise<DecodedLog[]>,
   ): Promise<void> {
     this.#isUsed = true;
-    await this.#reading?.catch(() => undefined);
+    // A node is read twice at the same time: the second reading needs what the first one learns.
+    while (this.#reading !== undefined) await this.#reading.catch(() => undefined);
     const learn = async (): Promise<void> => {
       while (this.#nextBlock < block) {
         const first = this.#nextBlock;
