@@ -157,7 +157,9 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
     if (!isStopped) fill();
     let worker = free();
     while (worker === undefined && members.size > 0) {
-      await changed.promise;
+      // A caller keeps the process alive, as workers do not.
+      const cancel = time.later(LONGEST_LOADING_MS, change);
+      await changed.promise.finally(cancel);
       worker = free();
     }
     if (worker === undefined || isStopped) throw lost(new Error('No worker is left.'));

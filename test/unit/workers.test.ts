@@ -84,4 +84,18 @@ describe('workers', () => {
     const { code, cause } = await errorOf(second);
     expect([code, (cause as Error).message]).to.deep.equal(['LOST', 'The worker ended with 1.']);
   });
+
+  it('keep the process alive while a caller waits for a thread that loads', async () => {
+    const events = Object.assign(new EventEmitter(), { unref: () => undefined });
+    const thread = { events, isLoaded: false, send: async () => undefined, kill: () => undefined };
+    const { run } = workersWith({ open: () => thread });
+    const first = run('first', stay);
+    await new Promise(setImmediate);
+    expect(due.size, 'timers').to.equal(1);
+    events.emit('message', { isLoaded: true });
+    await new Promise(setImmediate);
+    events.emit('message', { result: 'done' });
+    expect(await first).to.equal('done');
+    expect(due.size, 'timers left').to.equal(0);
+  });
 });
