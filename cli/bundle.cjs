@@ -23,7 +23,6 @@ exports.OPTIONS = {
     '@ngrok/ngrok',
     'pkcs11js',
     // These load files that lie beside them.
-    'piscina',
     'tiny-secp256k1',
     // Development only.
     'hardhat',

@@ -18,7 +18,7 @@ import { openDatabaseBesideService } from '../../service/database/open-database'
 import { unusable } from '../../service/database/open-sqlite';
 import { createFetchingBytes, LONGEST_FETCHING_MS } from '../../service/did/fetch-json';
 import { examineContext } from '../../service/validation/examine-context';
-import { openIssuerKey } from '../../service/keys/issuer-key';
+import { openModule } from '../../service/keys/pkcs11';
 import { openWallet } from '../../service/keys/wallet';
 import { sendTestEvent, targetOf } from '../../service/subscriptions/manage-subscriptions';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
@@ -40,7 +40,7 @@ export async function checkService({ sendTestEvent: isSent }: { sendTestEvent?: 
     const loaded = loadConfig();
     // A key that cannot be opened is a setting that is wrong.
     if (loaded.walletKey !== undefined) openWallet(systemTime, loaded.walletKey);
-    if (loaded.issuerKey && 'module' in loaded.issuerKey) await openIssuerKey(systemTime, loaded.issuerKey);
+    if (loaded.issuerKey && 'module' in loaded.issuerKey) openModule(systemTime, loaded.issuerKey.module);
     config = loaded;
     return settingsOf(config);
   });

@@ -85,7 +85,7 @@ async function walletEntry(key: WalletKey): Promise<ListedKey> {
 async function issuerEntry(key: IssuerKey): Promise<ListedKey> {
   if (!('module' in key)) return localEntry('issuer', 'DID_KEY_PAIRS', `${key.id} ${key.publicKeyMultibase}`);
   return moduleEntry('issuer', key, 'P-256', null, async (point) => {
-    const { id } = await verificationMethodOf(key, openModule(systemTime, key.module).client);
+    const { id } = await verificationMethodOf(key, openModule(systemTime, key.module));
     return `${id} ${p256Multibase(point)}`;
   });
 }
@@ -106,7 +106,11 @@ async function moduleEntry(
   const place = `${path}, token ${token}, label ${key.label}`;
   const entry: ListedKey = { ...localEntry(name, place, ''), public: known, uses: [], isExtractable: null };
   return checked(entry, async () => {
-    const { publicKey, isExtractable, uses } = await openModule(systemTime, key.module).client.describe({
+    const { publicKey, isExtractable, uses } = await openModule(
+      systemTime,
+      key.module,
+    )({
+      kind: 'describe',
       label: key.label,
       curve,
     });

@@ -57,7 +57,7 @@ export async function makeModuleKeys(say: Say, environment?: Settings): Promise<
   const { path, token } = keyModule;
   const wallet = await makeWallet(keyModule, settings, { label: labelOf('wallet'), write, say });
   const label = settingOf(settings, 'DID_PKCS11_KEY') ?? labelOf('issuer');
-  const { publicKey } = await openModule(systemTime, keyModule).client.make({ label, curve: 'P-256' });
+  const { publicKey } = await openModule(systemTime, keyModule)({ kind: 'make', label, curve: 'P-256' });
   const publicKeyMultibase = p256Multibase(publicKey);
   publish({ didDocumentPath, controller: did, label }, publicKeyMultibase);
   await write('DID_PKCS11_KEY', label);
@@ -77,7 +77,7 @@ async function makeWallet(
     return null;
   }
   const label = settingOf(settings, 'WALLET_PKCS11_KEY') ?? to.label;
-  const { publicKey } = await openModule(systemTime, keyModule).client.make({ label, curve: 'secp256k1' });
+  const { publicKey } = await openModule(systemTime, keyModule)({ kind: 'make', label, curve: 'secp256k1' });
   const address = addressOf(publicKey);
   const before = settingOf(settings, 'WALLET_ADDRESS');
   if (before !== undefined && before !== address) {
@@ -108,7 +108,7 @@ export function moduleIssuerOf(envFile: string, settings: Settings): ModuleIssue
  * @throws SignerError; SIGNER_REFUSED if the module has no such key.
  */
 export async function publicKeyInModule({ module: keyModule, label }: ModuleIssuerKey): Promise<string> {
-  const { publicKey } = await openModule(systemTime, keyModule).client.describe({ label, curve: 'P-256' });
+  const { publicKey } = await openModule(systemTime, keyModule)({ kind: 'describe', label, curve: 'P-256' });
   return p256Multibase(publicKey);
 }
 
@@ -150,7 +150,11 @@ export async function makeNextModuleKey(
   const base = label.endsWith(ending) ? label.slice(0, -ending.length) : label;
   const id = nextKeyIdOf(controller, texts);
   const value = `${base}-${keyNumberOf(id, controller)}`;
-  const { isNew, publicKey } = await openModule(systemTime, keyModule).client.make({
+  const { isNew, publicKey } = await openModule(
+    systemTime,
+    keyModule,
+  )({
+    kind: 'make',
     label: value,
     curve: 'P-256',
   });

@@ -4,7 +4,7 @@ import type { SinkRules } from '../base/sink-rules';
 import type { Time } from '../base/time';
 import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
 import { createFetchingBytes, type Get } from '../did/fetch-json';
-import type { Found } from './checking-channel';
+import type { Found } from './checking-task';
 
 const CONNECT_WITHIN_MS = 5_000;
 

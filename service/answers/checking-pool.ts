@@ -1,20 +1,17 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { on, once } from 'node:events';
-import { join } from 'node:path';
-import { PROJECT_ROOT } from '../base/project-root';
 import { ServiceError } from '../base/errors';
-import { createSemaphore } from '../base/semaphore';
 import type { SinkRules } from '../base/sink-rules';
 import type { Time } from '../base/time';
+import { outcomeOf } from '../base/transferred-error';
 import { untilAborted, within } from '../base/waiting';
+import { piecesOf } from '../base/worker-tasks';
+import { createWorkers, openProcess, type Workers } from '../base/workers';
 import { inheritedEnvironment } from '../config/config';
 import { LONGEST_FETCHING_MS } from '../did/fetch-json';
-import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import type { TokenState } from '../registry/read-token-state';
 import type { NetworkNode } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
 import { askHosts } from './ask-hosts';
-import { send, sendPieces, type CheckingOutcome, type CheckingTask, type Found } from './checking-channel';
+import type { CheckingTask, Found, Wanted } from './checking-task';
 
 /** JSON in UTF-8, as it is sent. */
 export type JsonParts = Uint8Array[];
@@ -52,9 +49,8 @@ export interface CheckingSettings extends Pick<CheckingTask, 'contextUrl'> {
   heapMegabytes?: number;
 }
 
-const PROCESS = join(PROJECT_ROOT, 'dist/service/answers/checking-process.js');
-const IN_TURN = { permits: 1, waiting: 20, waitMs: 30_000 };
 const BUSY = 'Too many checks at once: try again later.';
+const IN_TURN = { permits: 1, waiting: 20, waitMs: 30_000, busy: BUSY };
 /** A process that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
 /** Verifying 20,000 values of 50 MB took 50 to 100 s of processor time on a busy machine. */
@@ -77,6 +73,9 @@ const LOST = 'its process was lost. It may need more memory than a check may hav
 const NOT_STARTED = 'its process could not be started';
 const REMEDY = 'Try it again, or use `npx tdoc`, which has no limit.';
 
+/** Does one task at a time. It wants answers of others, unless it has sent its result. */
+type Checker = Workers<CheckingTask, Wanted | undefined>;
+
 /** One process for checks of credentials, one for what is typed in the console, one that reads evidence. */
 export function createCheckingPool({
   time,
@@ -85,10 +84,19 @@ export function createCheckingPool({
   fetchMs = LONGEST_FETCHING_MS,
   heapMegabytes = HEAP_MEGABYTES,
 }: CheckingSettings): CheckingPool {
-  const credentials = createChecker(time, heapMegabytes, {});
-  const typed = createChecker(time, heapMegabytes, {});
+  const checkerIn = (env: Record<string, string>): Checker =>
+    createWorkers({
+      ...IN_TURN,
+      time,
+      open: () => openProcess('answers/checking-process.js', heapMegabytes, env),
+      lost: (cause) => ended(isOfStart(cause) ? NOT_STARTED : LOST, cause),
+      idleMs: IDLE_MS,
+      abandonedMs: 0,
+    });
+  const credentials = checkerIn({});
+  const typed = checkerIn({});
   // It connects to nodes, with the certificates and proxies of this machine.
-  const collected = createChecker(time, heapMegabytes, inheritedEnvironment());
+  const collected = checkerIn(inheritedEnvironment());
   const stopping = new AbortController();
 
   /** Asks others without a permit: the maker of a credential chooses how long that takes. */
@@ -99,26 +107,27 @@ export function createCheckingPool({
     left: AbortSignal,
     readToken?: ReadToken,
   ): Promise<JsonParts> {
+    const pieces = piecesOf(bytes);
     const found: Found = { fetched: new Map(), lookedUp: [] };
     let restMs = fetchMs;
     const checkUntil = async (late: AbortSignal): Promise<JsonParts> => {
       const signal = AbortSignal.any([left, stopping.signal, late]);
       for (;;) {
-        const { outcome, parts } = await checker.run({ ...task, contextUrl }, bytes, found, signal);
-        if ('error' in outcome) throw fromTransferredError(outcome.error);
-        if ('isDone' in outcome) return parts;
-        const { urls, token } = outcome.wanted;
+        const { fetched, ...others } = found;
+        const result: JsonParts = [];
+        const wanted = await checker.run({ ...task, contextUrl, found: others }, signal, {
+          parts: [...pieces, ...fetched],
+          onPart: (part) => result.push(part as Uint8Array),
+        });
+        if (wanted === undefined) return result;
+        const { urls, token } = wanted;
         const began = time.elapsed();
         const nodes: string[] = [];
         const asking = Promise.all([
           askHosts(urls, found, { time, rules, withinMs: fetchMs, restMs }, signal).then(
             () => (restMs -= time.elapsed() - began),
           ),
-          token &&
-            readToken?.(token, nodes).then(
-              (state) => (found.token = { state }),
-              (error: unknown) => (found.token = { error: toTransferredError(error) }),
-            ),
+          token && readToken && outcomeOf(readToken(token, nodes)).then((outcome) => (found.token = outcome)),
         ]);
         await untilAborted(signal, asking);
         found.lookedUp.push(...nodes);
@@ -140,87 +149,9 @@ export function createCheckingPool({
   };
 }
 
-/** The outcome of a task, and what was sent before it. */
-interface Exchanged {
-  outcome: CheckingOutcome;
-  parts: JsonParts;
-}
-
-/** A process that runs one task at a time. */
-interface Checker {
-  run(task: CheckingTask, bytes: Uint8Array, found: Found, left: AbortSignal): Promise<Exchanged>;
-  stop(): Promise<void>;
-}
-
-/** @param env has none of the secrets of the service. */
-function createChecker(time: Time, heapMegabytes: number, env: Record<string, string>): Checker {
-  const { hold } = createSemaphore(time, IN_TURN, BUSY);
-  let child: ChildProcess | undefined;
-  let cancelIdle = (): void => undefined;
-
-  function start(): ChildProcess {
-    const started = fork(PROCESS, {
-      serialization: 'advanced',
-      execArgv: [`--max-old-space-size=${heapMegabytes}`],
-      env,
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
-    const forget = (): void => void (child = child === started ? undefined : child);
-    started.once('exit', forget).on('error', forget).unref();
-    started.channel?.unref();
-    return started;
-  }
-
-  function kill(): void {
-    child?.kill('SIGKILL');
-    child = undefined;
-  }
-
-  return {
-    run: (task, bytes, found, left) =>
-      hold(left, async () => {
-        cancelIdle();
-        const used = (child ??= start());
-        try {
-          const exchanged = await untilAborted(left, exchange(used, task, bytes, found));
-          cancelIdle = time.later(IDLE_MS, kill);
-          return exchanged;
-        } catch (cause) {
-          kill();
-          left.throwIfAborted();
-          throw ended(used.pid === undefined ? NOT_STARTED : LOST, cause);
-        }
-      }),
-    async stop() {
-      const last = child && once(child, 'exit');
-      kill();
-      await last;
-      cancelIdle();
-    },
-  };
-}
-
-/** Sends a task, and receives its outcome and what was sent before it. @throws Error if the process ends. */
-async function exchange(
-  child: ChildProcess,
-  task: CheckingTask,
-  bytes: Uint8Array,
-  { fetched, ...found }: Found,
-): Promise<Exchanged> {
-  const parts: JsonParts = [];
-  const messages = on(child, 'message', { close: ['exit'] }) as AsyncIterable<[Uint8Array | CheckingOutcome]>;
-  const sending = async (): Promise<void> => {
-    await sendPieces(child, bytes);
-    for (const [href, answer] of fetched) await send(child, { href, answer });
-    await send(child, { task, found });
-  };
-  // A process that could not be started has no channel.
-  sending().catch(() => child.kill('SIGKILL'));
-  for await (const [message] of messages) {
-    if (!(message instanceof Uint8Array)) return { outcome: message, parts };
-    parts.push(message);
-  }
-  throw new Error(`Its process ended with ${child.signalCode ?? child.exitCode}.`);
+/** An error of starting a process. */
+function isOfStart(cause: unknown): boolean {
+  return cause instanceof Error && 'syscall' in cause;
 }
 
 function ended(reason: string, cause?: unknown): ServiceError {

@@ -2,7 +2,9 @@ import { systemTime } from '../base/time';
 import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
+import { resultOf } from '../base/transferred-error';
 import { newDeferred } from '../base/waiting';
+import { piecesOf, send, serveTasks } from '../base/worker-tasks';
 import { validateRequest } from '../validation/validate-request';
 import { collectEvidence } from '../evidence/collect-evidence';
 import type { EvidenceFile } from '../evidence/evidence-file';
@@ -11,7 +13,6 @@ import { resolveDidWeb } from '../did/resolve-did-web';
 import type { JsonObject } from '../issuance/credential';
 import { createDocumentLoader } from '../issuance/document-loader';
 import { MOST_CHECKED_VALUES, parseBody } from '../issuance/parse-body';
-import { fromTransferredError, toTransferredError } from '../issuance/transferred-error';
 import { reachRegistry } from '../registry/registry-contracts';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { createContextSource } from '../verification/contexts';
@@ -19,47 +20,30 @@ import { deriveCredential } from '../verification/derive-credential';
 import { contextsOf, credentialIn } from '../verification/presented-credential';
 import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
 import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
-import {
-  sendPieces,
-  type CheckingOutcome,
-  type CheckingTask,
-  type Found,
-  type ToProcess,
-  type Wanted,
-} from './checking-channel';
+import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-task';
 import type { VerifiedView } from './views';
 
 reachDistantHosts();
 
-let pieces: Uint8Array[] = [];
-let fetched: Found['fetched'] = new Map();
-
-process.on('message', (message: ToProcess) => {
-  if (message instanceof Uint8Array) pieces.push(message);
-  else if ('href' in message) fetched.set(message.href, message.answer);
-  else {
-    const task = { ...message.task, found: { ...message.found, fetched } };
-    void check(task, Buffer.concat(pieces)).then((outcome) => process.send?.(outcome));
-    pieces = [];
-    fetched = new Map();
-  }
-});
+serveTasks(check);
 process.on('disconnect', () => process.exit());
 
 /** A task, and all answers of others. */
 type WholeTask = CheckingTask & { found: Found };
 
-async function check(task: WholeTask, bytes: Uint8Array): Promise<CheckingOutcome> {
-  try {
-    const body = task.source ? {} : parseBody(bytes, MOST_CHECKED_VALUES);
-    const { others, wanting } = createOthers(task.found);
-    const result = await Promise.race([CHECKS[task.kind](body, task, others), wanting]);
-    if ('wanted' in result) return result;
-    await sendPieces(process, Buffer.from(JSON.stringify(result)));
-    return { isDone: true };
-  } catch (error) {
-    return { error: toTransferredError(error) };
-  }
+/** Sends the result in pieces. @returns the questions that have to be answered before. */
+async function check(task: CheckingTask, parts: CheckingPart[]): Promise<Wanted | undefined> {
+  const pieces = parts.filter((part) => part instanceof Uint8Array);
+  const fetched: Found['fetched'] = new Map(
+    parts.flatMap((part) => (part instanceof Uint8Array ? [] : [part])),
+  );
+  const found = { ...task.found, fetched };
+  const body = task.source ? {} : parseBody(Buffer.concat(pieces), MOST_CHECKED_VALUES);
+  const { others, wanting } = createOthers(found);
+  const result = await Promise.race([CHECKS[task.kind](body, { ...task, found }, others), wanting]);
+  if ('wanted' in result) return result.wanted;
+  for (const part of piecesOf(Buffer.from(JSON.stringify(result)))) await send({ part });
+  return undefined;
 }
 
 /** Those whom a check asks. */
@@ -86,8 +70,7 @@ function createOthers({ fetched, token }: Found): { others: Others; wanting: Pro
       return stand();
     },
     async readToken(location) {
-      if (token && 'state' in token) return token.state;
-      if (token) throw fromTransferredError(token.error);
+      if (token) return resultOf(token);
       wanted.token = location;
       return stand();
     },

@@ -8,9 +8,7 @@ import {
   type UnsignedCredential,
 } from './credential';
 import { RequestError } from '../base/errors';
-import type { Time } from '../base/time';
 import type { IssuerKey } from '../config/key-settings';
-import type { ModuleClient } from '../keys/pkcs11';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
@@ -64,19 +62,15 @@ export interface PreparationSettings extends Omit<
 }
 
 /**
- * Creates the part of issuing that does all the computing and needs neither chain nor database.
+ * Creates the part of issuing that does all the computing and needs neither chain nor database. A thread asks
+ * the service for the signatures of a key that is in a module.
  *
- * @param client asks the module that has the issuer's key, in a thread that did not open it.
  * @throws ConfigurationError when the key pair cannot be used.
  */
-export async function createDocumentPreparer(
-  time: Time,
-  settings: PreparationSettings,
-  client?: ModuleClient,
-): Promise<PrepareDocument> {
+export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
   const { issuerKey, ...common } = settings;
   const loader = createDocumentLoader(common.documentContextUrl);
-  const sign = await createCredentialSigner(time, issuerKey, loader, client);
+  const sign = await createCredentialSigner(issuerKey, loader);
   return async ({ documentType, body, uuid, issuedAt }) => {
     const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
     const created = new Date(issuedAt);

@@ -2,10 +2,8 @@ import { DataIntegrityProof } from '@digitalbazaar/data-integrity';
 import type { JsonLdEvent } from 'jsonld';
 import * as jsigs from 'jsonld-signatures';
 import { cut, RequestError, SignerError, SigningError, messageOf } from '../base/errors';
-import type { Time } from '../base/time';
 import type { IssuerKey } from '../config/key-settings';
 import { openIssuerKey } from '../keys/issuer-key';
-import type { ModuleClient } from '../keys/pkcs11';
 import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
@@ -38,16 +36,13 @@ export const MANDATORY_POINTERS = ['/issuer', '/validFrom', '/validUntil', '/cre
  * Creates a signer for ecdsa-sd-2023 data integrity proofs
  * (https://www.w3.org/TR/vc-di-ecdsa/#ecdsa-sd-2023).
  *
- * @param client asks the module that has the key, in a thread that did not open it.
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createCredentialSigner(
-  time: Time,
   key: IssuerKey,
   documentLoader: DocumentLoader,
-  client?: ModuleClient,
 ): Promise<SignCredential> {
-  const open = await openIssuerKey(time, key, client);
+  const open = await openIssuerKey(key);
   const cryptosuite = createIssuingCryptosuite(MANDATORY_POINTERS);
   return async (credential, created) => {
     try {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf, SignerError } from '../base/errors';
-import type { Time } from '../base/time';
+import { askService } from '../base/worker-tasks';
 import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
-import { openModule, type ModuleClient } from './pkcs11';
+import type { AskModule } from './pkcs11';
 
 /** Signs bytes with the P-256 key that a verification method names. */
 export interface IssuerSigner {
@@ -27,15 +27,11 @@ export type IssuerSource = () => Promise<IssuerSigner>;
  * Opens the issuer's key. Both the public and the secret part of a pair are imported here, so that a damaged
  * pair is detected. A module is asked with the first signature, because it may be away now.
  *
- * @param client asks the module; needed in a thread that did not open it.
- * @throws ConfigurationError when the key pair cannot be used; PKCS11_NOT_INSTALLED.
+ * @param ask asks the module. A signing thread asks the service, which has opened it.
+ * @throws ConfigurationError when the key pair cannot be used.
  */
-export async function openIssuerKey(
-  time: Time,
-  key: IssuerKey,
-  client?: ModuleClient,
-): Promise<IssuerSource> {
-  if ('module' in key) return moduleSource(key, client ?? openModule(time, key.module).client);
+export async function openIssuerKey(key: IssuerKey, ask: AskModule = askService): Promise<IssuerSource> {
+  if ('module' in key) return moduleSource(key, ask);
   const signer = await pairSigner(key);
   return async () => signer;
 }
@@ -52,18 +48,18 @@ async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
 }
 
 /** The key of a label may become another one, so each signature is checked against the method's key. */
-function moduleSource(key: ModuleIssuerKey, client: ModuleClient): IssuerSource {
+function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
   let known: IssuerSigner | undefined;
   return async () => {
     if (known !== undefined) return known;
-    const { id, point } = await verificationMethodOf(key, client);
+    const { id, point } = await verificationMethodOf(key, ask);
     const publicKey = publicKeyOf(point);
-    const asked = { label: key.label, curve: 'P-256' } as const;
     known = {
       id,
       algorithm: 'P-256',
       async sign({ data }) {
-        const signature = await client.sign(asked, createHash('sha256').update(data).digest());
+        const digest = createHash('sha256').update(data).digest();
+        const signature = await ask({ kind: 'sign', label: key.label, curve: 'P-256', digest });
         if (verify('sha256', data, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature))
           return signature;
         // The next signature looks for the method again: did.json may have it meanwhile.
@@ -85,9 +81,9 @@ function moduleSource(key: ModuleIssuerKey, client: ModuleClient): IssuerSource 
  */
 export async function verificationMethodOf(
   { label, controller, didDocumentPath }: ModuleIssuerKey,
-  client: ModuleClient,
+  ask: AskModule,
 ): Promise<{ id: string; point: Uint8Array }> {
-  const { publicKey: point } = await client.describe({ label, curve: 'P-256' });
+  const { publicKey: point } = await ask({ kind: 'describe', label, curve: 'P-256' });
   const multibase = p256Multibase(point);
   const method = methodsIn(didDocumentPath).find(
     (one) => one.publicKeyMultibase === multibase && one.controller === controller,

@@ -17,13 +17,13 @@ export function moduleWallet(
   { module, label, address }: ModuleWalletKey,
   logger?: Logger,
 ): TransactionSigner {
-  const { client } = openModule(time, module);
+  const ask = openModule(time, module);
   const asked = { label, curve: 'secp256k1' } as const;
   const state = new SignerState(time, { key: 'wallet', at: placeOf(module) }, logger);
 
   async function sign(transaction: Transaction): Promise<string> {
     const digest = transaction.unsignedHash;
-    const bytes = await client.sign(asked, Buffer.from(digest.slice(2), 'hex'));
+    const bytes = await ask({ kind: 'sign', ...asked, digest: Buffer.from(digest.slice(2), 'hex') });
     const signature = recoverable(bytes, digest, address);
     if (signature === undefined) throw anotherKey('SIGNER_ANSWER_WRONG', 'The signature is by');
     transaction.signature = signature;
@@ -31,7 +31,7 @@ export function moduleWallet(
   }
 
   async function check(): Promise<void> {
-    const { publicKey } = await client.describe(asked);
+    const { publicKey } = await ask({ kind: 'describe', ...asked });
     if (addressOf(publicKey) !== address) throw anotherKey('SIGNER_REFUSED', `"${label}" of the module is`);
   }
 
@@ -67,14 +67,14 @@ function recoverable(bytes: Uint8Array, digest: string, address: string): Signat
 }
 
 /**
- * Watches the issuer's key in a module. Each signing thread asks the module itself. Undefined for a pair.
+ * Watches the issuer's key in a module, which each signing thread asks. Undefined for a pair.
  */
 export function watchIssuer(time: Time, key: IssuerKey, logger: Logger) {
   if (!('module' in key)) return undefined;
   const state = new SignerState(time, { key: 'issuer', at: placeOf(key.module) }, logger);
-  const { client } = openModule(time, key.module);
+  const ask = openModule(time, key.module);
   return {
-    ...state.signerWith(async () => void (await verificationMethodOf(key, client))),
+    ...state.signerWith(async () => void (await verificationMethodOf(key, ask))),
     /** Follows a document that a thread signs. Every error passes through. */
     follow: <T>(signed: Promise<T>): Promise<T> => state.ofSignature(signed),
   };

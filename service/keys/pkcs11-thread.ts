@@ -1,9 +1,10 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import * as pkcs11 from 'pkcs11js';
-import { messageOf, ServiceError, SignerError } from '../base/errors';
+import { messageOf, SignerError } from '../base/errors';
 import { systemTime, timeAt } from '../base/time';
+import { serveTasks } from '../base/worker-tasks';
 import type { ModuleSettings } from '../config/key-settings';
 
 /** The curve of the wallet's key, or of the issuer's. */
@@ -27,18 +28,15 @@ export interface KeyDescription {
   uses: string[];
 }
 
-/** The answer: `signature` has r and s, 32 bytes each. */
-export type ModuleAnswer =
-  { description: KeyDescription; isNew?: boolean } | { signature: Uint8Array } | { problem: Problem };
-type Problem = Pick<ServiceError, 'code' | 'message' | 'remedy'>;
-
-/** A question on its way. After `until` (epoch milliseconds) nobody waits for the answer. */
-export interface AskedQuestion {
-  id: number;
-  until: number;
-  question: ModuleQuestion;
+/** The answers, by the kinds of questions. */
+export interface ModuleAnswers {
+  describe: KeyDescription;
+  /** `isNew`: whether there was no key of this label. */
+  make: KeyDescription & { isNew: boolean };
+  /** r and s, 32 bytes each. */
+  sign: Uint8Array;
 }
-export type GivenAnswer = { id: number } & ModuleAnswer;
+type ModuleAnswer = ModuleAnswers[keyof ModuleAnswers];
 
 /** The data of the thread. */
 export interface ThreadData {
@@ -108,17 +106,17 @@ class KeyModule {
 
   #ask(question: ModuleQuestion): ModuleAnswer {
     const open = (this.#open ??= this.#begin());
-    if (question.kind === 'describe') return { description: this.#describe(open, question) };
+    if (question.kind === 'describe') return this.#describe(open, question);
     if (question.kind === 'make') {
       const { label, curve } = question;
       const isNew = find(open, pkcs11.CKO_PRIVATE_KEY, label).length === 0;
       if (isNew) make(open, label, curve);
-      return { description: this.#describe(open, question), isNew };
+      return { ...this.#describe(open, question), isNew };
     }
     const { library, session } = open;
     library.C_SignInit(session, { mechanism: pkcs11.CKM_ECDSA }, this.#privateKey(open, question));
     const signature = library.C_Sign(session, Buffer.from(question.digest), Buffer.alloc(SIGNATURE_BYTES));
-    return { signature: new Uint8Array(signature) };
+    return new Uint8Array(signature);
   }
 
   #begin(): Open {
@@ -370,29 +368,14 @@ function numberOf(error: unknown): number | undefined {
   return error instanceof pkcs11.Pkcs11Error ? error.code : undefined;
 }
 
-function serve(port: MessagePort): void {
-  port.on('message', ({ id, until, question }: AskedQuestion) => {
-    if (systemTime.now() > until) return;
-    Atomics.store(busy, 0, 1);
-    const answer = answerOf(question);
-    Atomics.store(busy, 0, 0);
-    Atomics.notify(busy, 0);
-    port.postMessage({ id, ...answer } satisfies GivenAnswer);
-  });
-}
-
-function answerOf(question: ModuleQuestion): ModuleAnswer {
-  try {
-    return keyModule.answer(question);
-  } catch (error) {
-    const { code, message, remedy } =
-      error instanceof ServiceError
-        ? error
-        : { code: 'SIGNER_UNREACHABLE', message: messageOf(error), remedy: undefined };
-    return { problem: { code, message, remedy } };
-  }
-}
-
 const { settings, busy } = workerData as ThreadData;
 const keyModule = new KeyModule(settings);
-parentPort?.on('message', (port: MessagePort) => serve(port));
+serveTasks(async (question: ModuleQuestion) => {
+  Atomics.store(busy, 0, 1);
+  try {
+    return keyModule.answer(question);
+  } finally {
+    Atomics.store(busy, 0, 0);
+    Atomics.notify(busy, 0);
+  }
+});

@@ -1,6 +1,5 @@
 import { keyIdOf, newDidKeyPair } from '../base/did-key-pair';
 import { codeOf, messageOf } from '../base/errors';
-import { systemTime } from '../base/time';
 import { jsonIn } from '../did/fetched-json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 import { tokensOf } from '../issuance/select-parts';
@@ -111,7 +110,7 @@ async function reasonAgainst(context: unknown, used = context): Promise<string |
   // A credential may have several subjects.
   const credentialSubject = objectsWith(used) as unknown as JsonObject;
   try {
-    const sign = await createCredentialSigner(systemTime, KEY, loader);
+    const sign = await createCredentialSigner(KEY, loader);
     const signed = await sign({ ...credentialAround({}), credentialSubject }, new Date(0));
     const { checks } = await checkIntegrity({
       credential: { ...signed },

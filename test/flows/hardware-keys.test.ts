@@ -159,14 +159,14 @@ describe('PKCS11_MODULE', function () {
     hsm.addToken(token);
     const refusedPinFile = join(local.folder, 'refused-at-start.json');
     writeFileSync(refusedPinFile, JSON.stringify({ module: path, token }));
-    const { client } = openModule(systemTime, {
+    const askModule = openModule(systemTime, {
       path,
       token,
       pin: 'wrong',
       pinFile: undefined,
       refusedPinFile,
     });
-    const ask = () => client.describe({ label: 'carrier-wallet', curve: 'secp256k1' });
+    const ask = () => askModule({ kind: 'describe', label: 'carrier-wallet', curve: 'secp256k1' });
     expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');
     rmSync(refusedPinFile);
     expect(messageOf(await ask().catch((error: unknown) => error))).to.contain('was refused before');

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../../service/base/published-files';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createCredentialSigner } from '../../service/issuance/sign';
@@ -165,7 +164,7 @@ describe('a document under a context of the issuer', () => {
   /** Signs, derives these parts and verifies. Returns the derived credential. */
   async function issue(subject: JsonObject, context: unknown, reveal = ['']): Promise<JsonObject> {
     const loader = loaderWith({ '@context': context });
-    const sign = await createCredentialSigner(systemTime, issuer.keyPair, loader);
+    const sign = await createCredentialSigner(issuer.keyPair, loader);
     const signed = await sign(credentialAround(subject), new Date('2026-01-01T00:00:00Z'));
     const derived = await deriveCredential({ ...signed }, reveal, loader);
     const sources = fakeSources(issuer, { knownContexts: loader });

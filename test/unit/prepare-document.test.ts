@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import { ConfigurationError, RequestError, type ServiceError, SigningError } from '../../service/base/errors';
 import type { JsonObject } from '../../service/issuance/credential';
 import { parseBody } from '../../service/issuance/parse-body';
@@ -25,7 +24,7 @@ describe('preparing a document', () => {
 
   before(async () => {
     issuer = await createTestIssuer();
-    prepare = await createDocumentPreparer(systemTime, settingsOf(issuer));
+    prepare = await createDocumentPreparer(settingsOf(issuer));
   });
 
   const documentOf = async (body: string, number = 0): Promise<SignedCredential> => {
@@ -306,7 +305,7 @@ describe('preparing a document', () => {
       ...issuer.keyPair,
       secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3),
     };
-    const refusal = await errorOf(createDocumentPreparer(systemTime, { ...settingsOf(issuer), issuerKey }));
+    const refusal = await errorOf(createDocumentPreparer({ ...settingsOf(issuer), issuerKey }));
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(refusal.message)
       .to.match(/^DID_KEY_PAIRS is damaged/)

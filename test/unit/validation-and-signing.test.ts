@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
 import type { JsonObject } from '../../service/issuance/credential';
 import { createDocumentPreparer, type PrepareDocument } from '../../service/issuance/prepare-document';
 import { validateBillOfLading } from '../../service/validation/validate-bill-of-lading';
@@ -31,7 +30,7 @@ describe('strict validation compared with signing', () => {
   let prepare: PrepareDocument;
 
   before(async () => {
-    prepare = await createDocumentPreparer(systemTime, settingsOf(await createTestIssuer()));
+    prepare = await createDocumentPreparer(settingsOf(await createTestIssuer()));
   });
 
   /** Whether the create endpoint would sign it. */

@@ -1,6 +1,5 @@
 import { generate } from '@digitalbazaar/ecdsa-multikey';
 import { didDocumentOf, type DidDocument } from '../../../cli/keys/did-key';
-import { systemTime } from '../../../service/base/time';
 import type { DidKeyPair } from '../../../service/base/did-key-pair';
 import {
   buildCredential,
@@ -31,7 +30,7 @@ export async function createTestIssuer(domain = 'issuer.example'): Promise<TestI
   const exported = await key.export({ publicKey: true, secretKey: true, includeContext: false });
   const keyPair = exported as DidKeyPair;
   const contextUrl = `https://${domain}/contexts/bill-of-lading-v1.json`;
-  const sign = await createCredentialSigner(systemTime, keyPair, createDocumentLoader(contextUrl));
+  const sign = await createCredentialSigner(keyPair, createDocumentLoader(contextUrl));
   return {
     did,
     keyPair,
