@@ -26,6 +26,8 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
   let receiver: RawReceiver;
   let delivery: FeedDelivery;
   let statements = 0;
+  /** For each worker, whether its channel was failing when it started. */
+  let failing: boolean[];
   let time: VirtualTime;
 
   beforeEach(async () => {
@@ -34,12 +36,20 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
     const { database } = outbox;
     for (let index = 0; index < SUBSCRIPTIONS; index++)
       await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+    const channels = await database.db.selectFrom('channels').select('id').orderBy('id').execute();
+    await database.db
+      .updateTable('channels')
+      .set({ failing_since: 1 })
+      .where('id', '=', channels.at(-1)?.id ?? 0)
+      .execute();
+    const slots = createDeliverySlots({ most: 1_000, time, logger: pino({ level: 'silent' }) });
+    failing = [];
     const webhook = webhookTo(receiver.url);
     delivery = createFeedDelivery({
       database: counted(database, () => statements++),
       time,
       logger: pino({ level: 'silent' }),
-      slots: createDeliverySlots({ most: 1_000, time, logger: pino({ level: 'silent' }) }),
+      slots: { ...slots, newShare: (isFailing) => (failing.push(isFailing), slots.newShare(isFailing)) },
       targetOf: ({ definition }) => (definition === null ? undefined : webhook),
       restorePurged: async () => undefined,
       lifecycle: createLifecycle(),
@@ -50,6 +60,11 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
   });
 
   afterEach(() => time.settled(delivery.stop()));
+
+  it('begin with the connections of slow sinks where the sink failed before the start', async () => {
+    await time.until('all have begun', () => failing.length >= SUBSCRIPTIONS);
+    expect(failing.filter(Boolean)).to.have.length(1);
+  });
 
   it('are looked for together, and include what another process enqueued', async () => {
     // They start one after the other.
