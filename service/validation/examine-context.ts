@@ -101,7 +101,7 @@ function objectsWith(context: unknown, count = { values: 0 }): JsonObject[] {
   });
 }
 
-const ISSUER = credentialAround({}).issuer;
+const ISSUER = credentialAround({}, true).issuer;
 const KEY = newDidKeyPair(keyIdOf(ISSUER, 1), ISSUER);
 
 /** The reason why a document that uses these terms cannot be issued under a context. */
@@ -111,7 +111,7 @@ async function reasonAgainst(context: unknown, used = context): Promise<string |
   const credentialSubject = objectsWith(used) as unknown as JsonObject;
   try {
     const sign = await createCredentialSigner(KEY, loader);
-    const signed = await sign({ ...credentialAround({}), credentialSubject }, new Date(0));
+    const signed = await sign({ ...credentialAround({}, true), credentialSubject }, new Date(0));
     const { checks } = await checkIntegrity({
       credential: { ...signed },
       named: contextsOf(signed),
