@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from './project-root';
 import { createSemaphore, type SemaphoreOptions } from './semaphore';
 import type { Time } from './time';
 import { outcomeOf, resultOf, type Outcome } from './transferred-error';
-import { newDeferred } from './waiting';
+import { newDeferred, untilAborted } from './waiting';
 import { sendTo, type FromWorker, type ToWorker } from './worker-tasks';
 
 /** A thread or a process, as it was started. */
@@ -91,6 +91,8 @@ export interface Workers<Task, Result> {
 }
 
 interface Member extends OpenWorker {
+  /** From now on it gets no task, although it ends later. */
+  end: () => void;
   cancelIdle: () => void;
   /** What it does. */
   current:
@@ -119,17 +121,26 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
   }
 
   function start(): void {
-    const worker: Member = { ...open(), cancelIdle: () => undefined, current: undefined };
+    const opened = open();
+    const worker: Member = {
+      ...opened,
+      end: () => {
+        opened.kill();
+        forget(worker);
+      },
+      cancelIdle: () => undefined,
+      current: undefined,
+    };
     members.add(worker);
-    const end = (cause: unknown): void => {
+    const ended = (cause: unknown): void => {
       worker.current?.lose(cause);
       forget(worker);
     };
     const { events } = worker;
     events
       .on('message', (message: FromWorker) => hear(worker, message))
-      .on('error', end)
-      .on('exit', (code, signal) => end(new Error(`The worker ended with ${signal ?? code}.`)));
+      .on('error', ended)
+      .on('exit', (code, signal) => ended(new Error(`The worker ended with ${signal ?? code}.`)));
     // It keeps no process alive. A listener for messages would make a thread do so again.
     events.unref();
   }
@@ -159,7 +170,7 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
     while (worker === undefined && members.size > 0) {
       // A caller keeps the process alive, as workers do not.
       const cancel = time.later(LONGEST_LOADING_MS, change);
-      await changed.promise.finally(cancel);
+      await untilAborted(left, changed.promise).finally(cancel);
       worker = free();
     }
     if (worker === undefined || isStopped) throw lost(new Error('No worker is left.'));
@@ -168,15 +179,10 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
     const lose = (cause: unknown): void => reject(left.aborted ? (left.reason as Error) : lost(cause));
     worker.cancelIdle();
     worker.current = { ...given, settle: resolve, lose };
-    const { send } = worker;
-    // From now on it gets no task, although it ends later.
-    const kill = (): void => {
-      forget(worker);
-      worker.kill();
-    };
+    const { send, end } = worker;
     const ending = new Set<() => void>();
     const endSoon = (): void => {
-      if (abandonedMs !== undefined) ending.add(time.later(abandonedMs, kill));
+      if (abandonedMs !== undefined) ending.add(time.later(abandonedMs, end));
     };
     if (longestMs !== undefined) ending.add(time.later(longestMs, endSoon));
     left.addEventListener('abort', endSoon, { once: true });
@@ -185,14 +191,14 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
       await send({ task }, given.moved ?? []);
     };
     // A process that could not be started has no channel.
-    sending().catch(kill);
+    sending().catch(end);
     try {
       return resultOf(await promise) as Result;
     } finally {
       for (const cancel of ending) cancel();
       left.removeEventListener('abort', endSoon);
       worker.current = undefined;
-      if (idleMs !== undefined && members.has(worker)) worker.cancelIdle = time.later(idleMs, kill);
+      if (idleMs !== undefined && members.has(worker)) worker.cancelIdle = time.later(idleMs, end);
       change();
     }
   }

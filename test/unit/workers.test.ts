@@ -98,4 +98,17 @@ describe('workers', () => {
     expect(await first).to.equal('done');
     expect(due.size, 'timers left').to.equal(0);
   });
+
+  it('let a caller leave while a thread loads, and keep neither its turn nor the process', async () => {
+    const events = Object.assign(new EventEmitter(), { unref: () => undefined });
+    const thread = { events, isLoaded: false, send: async () => undefined, kill: () => undefined };
+    const { run, figures } = workersWith({ open: () => thread });
+    const leaving = new AbortController();
+    const first = errorOf(run('first', leaving.signal));
+    await new Promise(setImmediate);
+    leaving.abort(new CallerLeftError());
+    expect(await first).to.be.instanceOf(CallerLeftError);
+    expect(figures()).to.include({ held: 0, waiting: 0 });
+    expect(due.size, 'timers left').to.equal(0);
+  });
 });
