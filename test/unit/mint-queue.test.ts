@@ -276,6 +276,32 @@ describe('the decisions of the mint queue', () => {
       const [mint, transaction] = [{ issuance: { tokenId } } as Mint, { hash: '0x01' } as SignedMint];
       expect(await chain.verdictOn(mint, [transaction])).to.deep.equal({ state: 'none' });
     });
+
+    it('is looked for in all blocks, also where the node gives logs of ten at once', async () => {
+      const mintLog = {
+        ...log,
+        ...block,
+        transactionHash: '0x1',
+        transactionIndex: '0x0',
+        logIndex: '0x0',
+        data: '0x',
+      };
+      const tooWide = Object.assign(new Error(), { error: { code: -32_000, message: 'ten blocks' } });
+      const chain = new MintChain(
+        chainOf(async (method, [first]) => {
+          if (method === 'eth_blockNumber') return '0x64';
+          if (method === 'eth_call') return `0x${'0'.repeat(63)}1`;
+          const { fromBlock, toBlock } = first as { fromBlock: string; toBlock: string };
+          if (Number(toBlock) - Number(fromBlock) >= 10) throw tooWide;
+          return Number(fromBlock) <= 7 && Number(toBlock) >= 7 ? [mintLog] : [];
+        }),
+        registry,
+        () => Promise.resolve(0),
+      );
+      expect(
+        await chain.findMint({ tokenId, transactions: [], issuance: { tokenId } } as unknown as Mint),
+      ).to.deep.equal(mined);
+    });
   });
 
   it('send 16 together, but one at a time if the node mines at once or has refused one', () => {
