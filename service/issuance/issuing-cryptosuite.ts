@@ -11,7 +11,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createPrivateKey, sign } from 'node:crypto';
-import { RequestError } from '../base/errors';
+import { cut, RequestError } from '../base/errors';
 import { newP256Key, P256_BYTES, P256_PUBLIC_PREFIX } from '../base/did-key-pair';
 import type * as proofValues from '*/ecdsa-sd-2023-cryptosuite/lib/proofValue.js';
 import type { JsonObject } from './credential';
@@ -42,7 +42,7 @@ export function createIssuingCryptosuite(
       proofHash.catch(() => undefined);
       const marking = markObjects(document as JsonObject, options);
       const [unsigned] = await unsignedContentIn(document as JsonObject, options, marking);
-      if (unsigned) throw new RequestError(unsigned.code, `${unsigned.pointer} ${unsigned.problem}.`);
+      if (unsigned) throw new RequestError(unsigned.code, `${cut(unsigned.pointer)} ${unsigned.problem}.`);
       const { marked, expanded } = await marking;
       const hmac = await createHmac({ key: null });
       const { labelMap, nquads } = await labelReplacementCanonicalizeNQuads({

@@ -7,7 +7,7 @@ import {
   emptinessOf,
   type UnsignedCredential,
 } from './credential';
-import { RequestError } from '../base/errors';
+import { cut, RequestError } from '../base/errors';
 import type { IssuerKey } from '../config/key-settings';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
@@ -111,7 +111,7 @@ function numberOf({ blNumber }: Readonly<Record<string, unknown>>): string | und
  */
 function refuseUnsignable(credential: UnsignedCredential): void {
   const { done, value } = unprotectedContentIn(credential, 'credential').next();
-  if (!done) throw new RequestError(value.code, `${value.pointer} ${value.problem}.`);
+  if (!done) throw new RequestError(value.code, `${cut(value.pointer)} ${value.problem}.`);
   const empty = emptinessOf(credential.credentialSubject);
   if (empty) throw new RequestError(empty.code, `/credentialSubject ${empty.problem}.`);
   if (value <= MOST_CHARACTERS) return;

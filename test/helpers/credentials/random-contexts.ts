@@ -12,10 +12,7 @@ export function loaderWith(context: unknown): DocumentLoader {
   const document = { '@context': context };
   const url = OWN_CONTEXT_URL;
   // Without the tag, so that jsonld caches nothing between two contexts.
-  return async (asked) =>
-    asked === url
-      ? ({ contextUrl: null, document, documentUrl: url } as unknown as Awaited<ReturnType<DocumentLoader>>)
-      : known(asked);
+  return async (asked) => (asked === url ? { contextUrl: null, document, documentUrl: url } : known(asked));
 }
 
 /** A credential under this and other contexts, with this subject. */
