@@ -209,7 +209,7 @@ async function checkWebhooks(config: Config, isSent: boolean): Promise<Finding[]
   });
 }
 
-/** What is found of a database that the next start makes or migrates. */
+/** The finding about a database that the next start makes or migrates. */
 const FINDINGS_OF_NEW: Readonly<Record<string, string>> = {
   DATABASE_MISSING: 'not there yet: the next start of the service makes it',
   DATABASE_NOT_MIGRATED: 'has no tables of this version yet: the next start of the service makes them',

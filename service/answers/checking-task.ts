@@ -17,7 +17,7 @@ export interface CheckingTask {
 /** `mayComeLater`: there is no answer now. */
 export type HostAnswer = FetchedBytes & { mayComeLater: boolean };
 
-/** What comes before a task: the bytes to check, in pieces, and the answers of hosts with their URLs. */
+/** Parts that come before a task: the bytes to check, in pieces, and the answers of hosts with their URLs. */
 export type CheckingPart = Uint8Array | [url: string, answer: HostAnswer];
 
 /** The answers of others, as far as they are known. */

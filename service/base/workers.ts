@@ -72,7 +72,7 @@ export interface WorkersOptions extends SemaphoreOptions {
   answer?: (question: unknown) => Promise<unknown>;
 }
 
-/** What comes with a task, and before its result. */
+/** Parts and memory of a task, and the listener to the parts of its result. */
 export interface TaskOptions {
   /** Sent before it, one by one. */
   parts?: readonly unknown[];
@@ -94,7 +94,7 @@ interface Member extends OpenWorker {
   /** From now on it gets no task, although it ends later. */
   end: () => void;
   cancelIdle: () => void;
-  /** What it does. */
+  /** The task that it does. */
   current:
     | ({ settle: (outcome: Outcome<unknown>) => void; lose: (cause: unknown) => void } & TaskOptions)
     | undefined;

@@ -265,7 +265,7 @@ function readDatabaseUrl(given: string, context: z.RefinementCtx): string {
   const [, place, rest = ''] = /^postgres(?:ql)?:\/\/([^/?#]*)(.*)/i.exec(url) ?? [];
   if (place === undefined)
     return refuse(context, 'is not a URL', 'It starts with postgres:// or postgresql://');
-  const isCut = /#|^[^?]*@/.test(rest);
+  const isCut = /#|^[^?]*@/.test(rest) || (/:\d+$/.test(place) && /^\?.*@/.test(rest));
   if (!isCut && place.split('@').at(-1)?.includes(','))
     return refuse(context, 'names several hosts', 'Name one: the primary, or a proxy that leads to it.');
   if (!isCut && URL.canParse(url)) return url;

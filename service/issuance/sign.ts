@@ -8,6 +8,7 @@ import type { UnsignedCredential } from './credential';
 import type { DocumentLoader } from './document-loader';
 import { createIssuingCryptosuite } from './issuing-cryptosuite';
 import { PreparedContexts } from './prepared-contexts';
+import { MOST_TOLD } from './signed-content';
 import { undefinedContentIn } from './undefined-content';
 import type { UnprotectedContent } from './unprotected-content';
 
@@ -58,9 +59,6 @@ export async function createCredentialSigner(
     }
   };
 }
-
-/** Problems in a line of the log. */
-const MOST_TOLD = 100;
 
 /**
  * Converts an error of JSON-LD's safe mode, which refuses a term that no context defines: such a term would

@@ -99,7 +99,7 @@ const UNSIGNED = notProtected(
 );
 
 /** Problems told of one document, of which a stranger may have made any number. */
-const MOST_TOLD = 100;
+export const MOST_TOLD = 100;
 
 /**
  * Finds all content that a signature does not protect because of what the contexts make of it. The signed

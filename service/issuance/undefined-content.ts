@@ -3,7 +3,7 @@ import { cut } from '../base/errors';
 import { pointerStep } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
 import { tokensOf } from './select-parts';
-import { membersIn, type ContextOptions } from './signed-content';
+import { membersIn, MOST_TOLD, type ContextOptions } from './signed-content';
 import type { UnprotectedContent } from './unprotected-content';
 
 /**
@@ -23,22 +23,25 @@ export async function undefinedContentIn(
   const scopes = await scopesIn(document, options);
   const scopeOf = (name: string): string =>
     `${JSON.stringify(cut(name))}, which ${scopes.get(name) ?? 'no context of the credential defines'}`;
-  const places: string[] = [];
-  const placed = idsIn(await jsonld.expand(withPlaces(document, '', places) as JsonObject, options));
-  let last: string | undefined;
+  const places: (Place | undefined)[] = [];
+  const placed = idsIn(await jsonld.expand(withPlaces(document, undefined, places) as JsonObject, options));
   for (const [index, place] of places.entries()) {
-    const pointer = place.replace(/(\/\d+)+$/, '');
+    if (found.length >= MOST_TOLD) return found;
     const types = placed.get(`${PLACE}${index}`);
     for (const type of types ?? [])
-      if (isRelative(type)) tell(`${place}/type`, `has the type ${scopeOf(type)}`);
+      if (isRelative(type)) tell(`${pointerOf(place)}/type`, `has the type ${scopeOf(type)}`);
+    const term = termOf(place);
     // Nothing inside a term without a meaning has one.
-    if (types !== undefined || `${pointer}/`.startsWith(`${last}/`)) continue;
-    tell(pointer, `is the term ${scopeOf(tokensOf(pointer).at(-1) ?? '')}`);
-    last = pointer;
+    if (types !== undefined || term === undefined || isLost(term)) continue;
+    term.isLost = true;
+    tell(pointerOf(term), `is the term ${scopeOf(term.step)}`);
   }
   const ids = idsIn(await jsonld.expand(document, options));
-  for (const { member, at } of membersIn(document, ''))
-    if (isRelative(member) && ids.has(member))
+  const members = [...membersIn(document, '')];
+  const own = new Set(members.flatMap(({ name, member }) => (name === 'id' ? [member] : [])));
+  // A text may equal the id of an object.
+  for (const { name, member, at } of members)
+    if (isRelative(member) && ids.has(member) && (name === 'id' || !own.has(member)))
       tell(at, 'must be an absolute IRI, such as urn:… or https://…');
   return found;
 }
@@ -66,15 +69,41 @@ const SCOPE_ENDS =
 const PLACE = 'urn:place:';
 const KEPT = ['@context', 'type'];
 
-/** A copy whose members have objects as values, with their places as ids: the indexes of their pointers. */
-function withPlaces(value: unknown, pointer: string, places: string[]): unknown {
+/** A value in a document. Only those that are told get a pointer: pointers of all would fill the memory. */
+interface Place {
+  outer: Place | undefined;
+  step: string;
+  /** Whether it is an item of a list. */
+  isItem: boolean;
+  /** Whether it was told that the term has no meaning. */
+  isLost: boolean;
+}
+
+function pointerOf(place: Place | undefined): string {
+  return place === undefined ? '' : pointerOf(place.outer) + pointerStep(place.step);
+}
+
+/** The place of the term that has a value, or a list with it. Undefined for the document. */
+function termOf(place: Place | undefined): Place | undefined {
+  return place?.isItem ? termOf(place.outer) : place;
+}
+
+function isLost(place: Place | undefined): boolean {
+  return place !== undefined && (place.isLost || isLost(place.outer));
+}
+
+/** A copy whose members have objects as values, with their places as ids: the indexes in `places`. */
+function withPlaces(value: unknown, place: Place | undefined, places: (Place | undefined)[]): unknown {
+  const at = (step: string | number, isItem: boolean): Place => {
+    return { outer: place, step: String(step), isItem, isLost: false };
+  };
   if (Array.isArray(value) && value.length > 0)
-    return value.map((one, index) => withPlaces(one, pointer + pointerStep(index), places));
-  const id = `${PLACE}${places.push(pointer) - 1}`;
+    return value.map((one, index) => withPlaces(one, at(index, true), places));
+  const id = `${PLACE}${places.push(place) - 1}`;
   const members = isJsonObject(value) && !('@value' in value) ? Object.entries(value) : [];
   const inner = members.flatMap(([name, member]): [string, unknown][] => {
     if (KEPT.includes(name)) return [[name, member]];
-    return name === 'id' ? [] : [[name, withPlaces(member, pointer + pointerStep(name), places)]];
+    return name === 'id' ? [] : [[name, withPlaces(member, at(name, false), places)]];
   });
   return Object.fromEntries([...inner, ['@id', id]]);
 }

@@ -27,6 +27,8 @@ export async function examineContext(bytes: Uint8Array): Promise<string[]> {
   if (names.every((name) => name.startsWith('@') && name !== '@vocab'))
     return ['has no "@context" that defines terms'];
   const members = [...membersIn({ '@context': context }, '')];
+  const deep = members.find(({ at }) => at.split('/@context').length > MOST_NESTED + 1);
+  if (deep) return [`${deep.at} is nested in more than ${MOST_NESTED} contexts; define fewer in one another`];
   const reasons = new Map<string, string>();
   for (const member of members) {
     const isOdd =
@@ -34,8 +36,11 @@ export async function examineContext(bytes: Uint8Array): Promise<string[]> {
     const feature = isOdd ? `"${member.name}": "${String(member.member)}"` : losingFeatureOf(member);
     if (feature !== undefined) reasons.set(member.at, `has ${feature}${NOT_SIGNED}`);
   }
-  if ((await reasonAgainst(without(context, [...reasons.keys()]))) !== undefined)
+  const reason = await reasonAgainst(without(context, [...reasons.keys()]));
+  if (reason !== undefined) {
     await addTerms(context, members, reasons);
+    if (reasons.size === 0) reasons.set('/@context', reason);
+  }
   return [...reasons].map(([pointer, reason]) => `${pointer} ${reason}`);
 }
 
@@ -62,6 +67,8 @@ async function addTerms(
   }
 }
 
+/** The document with all terms grows with each level as a power. */
+const MOST_NESTED = 10;
 const DIRECTION = /\/@context(\/\d+)?\/@direction$/;
 const NOT_SIGNED = ' of JSON-LD: content may not be signed, or no version be derivable; leave it out';
 const TERM = /\/@context(\/\d+)?\/(?!\d+$)[^@/][^/]*$/;

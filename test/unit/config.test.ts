@@ -262,6 +262,7 @@ describe('configuration', () => {
       ['postgres://me:pass?word@host/name', encode],
       ['postgres://me:pass,word#1@host/name', encode],
       ['postgres://me:word@host:99999/name', encode],
+      ['postgres://me:2024?x@host/name', encode],
       ['postgres://me:word@one:5432,two:5432/name', 'names several hosts. Name one'],
       ['postgresql://one,two/name', 'names several hosts. Name one'],
       ['mysql://me:word@host/name', 'is not a URL. It starts with postgres:// or postgresql://'],

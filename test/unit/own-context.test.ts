@@ -18,7 +18,12 @@ import transportDocumentContext from '../fixtures/transport-document-context.jso
 const T = (name: string): string => `https://carrier.example/terms#${name}`;
 const XSD = 'http://www.w3.org/2001/XMLSchema#';
 
-/** What is found in a file, as one text. */
+/** A context of terms, each within the context of the one before. */
+function nested(levels: number): JsonObject {
+  return { X: { '@id': T('X'), ...(levels > 1 && { '@context': nested(levels - 1) }) } };
+}
+
+/** All faults of a file, as one text. */
 async function findingsIn(file: unknown): Promise<string> {
   const text = typeof file === 'string' ? file : JSON.stringify({ '@context': file });
   return (await examineContext(Buffer.from(text))).join('\n');
@@ -82,6 +87,7 @@ describe('the file of a context of the issuer', () => {
     ['has a name twice', '{"@context":{"a":"urn:x:a","a":"urn:x:b"}}', /twice/],
     ['has no context', '{"a": 1}', /^has no "@context" that defines terms$/],
     ['defines nothing', { '@version': 1.1 }, /^has no "@context" that defines terms$/],
+    ['nests contexts too deep', nested(40), /is nested in more than 10 contexts; define fewer/],
     ['is a URL', 'https://schema.org/', /^is not JSON: line 1, column 1: /],
     [
       'begins with the URL of another',
@@ -203,6 +209,21 @@ describe('a document under a context of the issuer', () => {
     expect((await issue(asked, file['@context'])).credentialSubject).to.deep.equal(asked);
   });
 
+  it('may have a text that equals an id, which alone is told if it is not absolute', async () => {
+    const problems = await jsonLdProblems({ id: 'BL-1', type: ['BillOfLading'], blNumber: 'BL-1' });
+    expect(problems.map(({ pointer }) => pointer)).to.deep.equal(['/id']);
+  });
+
+  it('may have undefined names of any length and depth: the first hundred problems are told', async () => {
+    let inner: unknown = Array.from({ length: 15_000 }, (_, index) => index);
+    for (let level = 0; level < 90; level++) inner = { ['x'.repeat(2_000)]: inner };
+    const [first, ...others] = await jsonLdProblems({ type: ['BillOfLading'], deep: inner });
+    expect(first?.pointer).to.equal('/deep');
+    expect(others).to.have.length(0);
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`x${index}`, index]));
+    expect(await jsonLdProblems({ type: ['BillOfLading'], ...many })).to.have.length(100);
+  });
+
   it('has every undefined name told with its place, by validation and by signing', async () => {
     const context = {
       BillOfLading: {
@@ -214,6 +235,7 @@ describe('a document under a context of the issuer', () => {
       type: ['BillOfLading', 'Invoice'],
       agentName: 'A',
       vesel: 'x',
+      2024: 'y',
       empty: null,
       none: [],
       party: { agentName: 'B', party: { agentName: 'C' } },
@@ -223,6 +245,7 @@ describe('a document under a context of the issuer', () => {
     expect(problems.map(({ pointer }) => pointer)).to.have.members([
       '/type',
       '/vesel',
+      '/2024',
       '/empty',
       '/none',
       '/party/agentName',
@@ -231,7 +254,7 @@ describe('a document under a context of the issuer', () => {
     ]);
     const scoped = problems.find(({ pointer }) => pointer === '/party/agentName');
     expect(scoped?.message).to.match(
-      /^Is the term "agentName", which https:\S+ defines for "BillOfLading" only; the terms of a type end at the next object\. .*"@context"/,
+      /^Is the term "agentName", which https:\S+ defines for "BillOfLading" only; the terms of a type end .*"@context"/,
     );
     const refusal = await issue(subject, context).catch((error: Error) => error);
     expect(refusal).to.have.property('code', 'SUBJECT_TERM_UNDEFINED');
