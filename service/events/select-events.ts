@@ -29,7 +29,15 @@ export interface Selection {
 export type EventPredicate = (event: CloudEvent) => boolean;
 
 /** The attributes that every event has. */
-const ATTRIBUTES = ['id', 'source', 'type', 'subject', 'time', 'specversion', 'datacontenttype'] as const;
+export const ATTRIBUTES = [
+  'id',
+  'source',
+  'type',
+  'subject',
+  'time',
+  'specversion',
+  'datacontenttype',
+] as const;
 
 /** Whether `types` names a type of operational events. */
 export function namesOperations({ types = [] }: Pick<Selection, 'types'>): boolean {
@@ -121,12 +129,15 @@ function tokens(ids: readonly string[]): EventPredicate {
 
 function parties(addresses: readonly string[]): EventPredicate {
   const wanted = new Set(addresses.map((address) => address.toLowerCase()));
-  return ({ data }) => hasParty(data.payload, wanted);
+  return ({ data }) => partiesOf(data.payload).some((party) => wanted.has(party));
 }
 
-/** A remark is not an address, even if it has 20 bytes. */
-function hasParty(value: unknown, wanted: ReadonlySet<string>): boolean {
-  if (typeof value === 'string') return wanted.has(value.toLowerCase());
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, inner]) => name !== 'remark' && hasParty(inner, wanted));
+/**
+ * The texts in a payload, at any depth, that may be addresses, in lower case. A remark is not an address,
+ * even if it has 20 bytes.
+ */
+export function partiesOf(payload: unknown): string[] {
+  if (typeof payload === 'string') return [payload.toLowerCase()];
+  if (typeof payload !== 'object' || payload === null) return [];
+  return Object.entries(payload).flatMap(([name, inner]) => (name === 'remark' ? [] : partiesOf(inner)));
 }
