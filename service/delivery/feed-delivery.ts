@@ -6,6 +6,7 @@ import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, repeat } from '../base/waiting';
 import type { Database } from '../database/database';
+import { changesSince, NO_VERSION } from '../outbox/changes';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
@@ -57,7 +58,7 @@ export interface FeedDeliveryOptions {
 const LOOK_EVERY_MS = 1_000;
 /** Pause before the enqueueing of stored events is tried again, after the node or the database failed. */
 const FILL_AGAIN_AFTER_MS = 2_000;
-const REFRESH_AGAIN_AFTER_MS = 2_000;
+const FOLLOW_AGAIN_AFTER_MS = 2_000;
 
 /** A channel that is delivered. */
 interface Running {
@@ -76,6 +77,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const filling = new Map<number, Promise<void>>();
   const stopping = new AbortController();
   let deliveredFeed: string | undefined;
+  /** The version of the subscriptions that the channels have. */
+  let version = NO_VERSION;
   let waking: { stop(): Promise<void> } | undefined;
   /** Changes follow each other: two at once would start a channel twice. */
   let lastChange: Promise<unknown> = Promise.resolve();
@@ -128,14 +131,26 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     return ended;
   }
 
+  /** Reads the subscriptions that have changed, and follows their changes. */
   async function refresh(): Promise<void> {
     if (deliveredFeed === undefined || stopping.signal.aborted) return;
-    const channels = await channelsOf(database.db, deliveredFeed);
+    const changes = await changesSince(database.db, version);
+    await follow(deliveredFeed, changes.subjects);
+    version = changes.version;
+  }
+
+  /** Starts and stops channels as these subscriptions, or all if none are named, are now. */
+  async function follow(feed: string, names?: ReadonlySet<string>): Promise<void> {
+    if (stopping.signal.aborted) return;
+    const channels = await channelsOf(database.db, feed, names && [...names]);
     const stored = new Map(channels.map((channel) => [channel.channel, channel]));
     for (const delivered of running.values()) {
-      const now = stored.get(delivered.channel.channel);
-      if (now?.changedAt !== delivered.channel.changedAt || now.definition !== delivered.channel.definition) {
-        void endChannel(delivered).then(refreshLater, refreshLater);
+      const { channel, subscription, changedAt, definition } = delivered.channel;
+      if (names?.has(subscription) === false) continue;
+      const now = stored.get(channel);
+      if (now?.changedAt !== changedAt || now.definition !== definition) {
+        const again = (): void => followLater(feed, subscription);
+        void endChannel(delivered).then(again, again);
         continue;
       }
       delivered.channel = now;
@@ -145,14 +160,14 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
     for (const channel of channels)
       if (channel.isFilling && !filling.has(channel.channel)) {
-        const filled = fill(channel).finally(() => filling.delete(channel.channel));
+        const filled = fill(feed, channel).finally(() => filling.delete(channel.channel));
         filling.set(channel.channel, filled);
       }
-    wake(await dueChannels(database.db, deliveredFeed, time.now()));
+    wake(names === undefined ? await dueChannels(database.db, feed, time.now()) : stored.keys());
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
-  async function fill({ channel, feed }: Channel): Promise<void> {
+  async function fill(name: string, { channel, feed, subscription }: Channel): Promise<void> {
     const { signal } = stopping;
     try {
       while (!signal.aborted) {
@@ -164,7 +179,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ error }, `stored events cannot be enqueued now: ${messageOf(error)}`);
-      void pause(time, FILL_AGAIN_AFTER_MS, signal).then(refreshLater);
+      void pause(time, FILL_AGAIN_AFTER_MS, signal).then(() => followLater(name, subscription));
     }
   }
 
@@ -187,11 +202,14 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     }
   }
 
-  function refreshLater(): void {
-    refreshInTurn().catch((error: unknown) => {
-      logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
-      void pause(time, REFRESH_AGAIN_AFTER_MS, stopping.signal).then(refreshLater);
-    });
+  function followLater(feed: string, subscription: string): void {
+    // The feed may be another one by then, which has read all subscriptions.
+    inTurn(async () => feed === deliveredFeed && follow(feed, new Set([subscription]))).catch(
+      (error: unknown) => {
+        logger.warn({ error }, `a changed subscription cannot be read now: ${messageOf(error)}`);
+        void pause(time, FOLLOW_AGAIN_AFTER_MS, stopping.signal).then(() => followLater(feed, subscription));
+      },
+    );
   }
 
   async function endAll(): Promise<void> {
@@ -209,6 +227,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         waking = undefined;
         await endAll();
         deliveredFeed = feed;
+        version = NO_VERSION;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),

@@ -51,6 +51,7 @@ export function wantsOperation(definition: string, type: string): boolean {
 
 /** The rules by which a subscription gets events. */
 export interface EventRules {
+  readonly selection: Selection;
   readonly wants: EventPredicate;
   /** Whether the subscriber gets retractions of events that a reorganisation removed. */
   readonly hasRetractions: boolean;
@@ -71,7 +72,7 @@ export function compileRules(definition: string): EventRules {
     event.type.startsWith(OPERATIONS_PREFIX)
       ? wantsOperation(definition, event.type)
       : event.data.blockNumber >= first && selects(event);
-  return { wants, hasRetractions: retractions };
+  return { selection: selecting, wants, hasRetractions: retractions };
 }
 
 /**

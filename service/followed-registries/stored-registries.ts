@@ -6,7 +6,7 @@ import { type Confirmations, findNetwork, knownNetworks } from '../chain/network
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { noteChange } from '../outbox/changes';
+import { noteChange, REGISTRIES } from '../outbox/changes';
 import { findFeeds } from '../outbox/feeds';
 import { feedFiguresOf } from '../outbox/outbox-figures';
 
@@ -89,7 +89,7 @@ export async function storeRegistry(
     removed_at: null,
   };
   await db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, REGISTRIES);
     await transaction
       .insertInto('registries')
       .values({ chain_id: chainId, address, ...values })
@@ -116,7 +116,7 @@ export async function giveUpRegistry(
   { isForced, now }: { isForced: boolean; now: number },
 ): Promise<{ isGivenUp: boolean; undelivered: number }> {
   return db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, REGISTRIES);
     const feeds = await findFeeds(transaction, registryName(chainId, address));
     const waiting = await feedFiguresOf(transaction, feeds);
     const undelivered = waiting.reduce((sum, one) => sum + one.undelivered, 0);

@@ -7,16 +7,58 @@ import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
+/** Changes that are kept. A process that missed more reads all subscriptions again. */
+const MOST_CHANGES = 10_000;
+
 /**
- * Tells every process that subscriptions or registries change. Call it first in the transaction of the
- * change: until the transaction ends, no process records events.
+ * The subject of a change of registries, and of one that may concern all subscriptions. The subject of any
+ * other change is the name of a subscription.
  */
-export async function noteChange(transaction: Transaction<Schema>): Promise<void> {
-  await transaction
+export const REGISTRIES = 'registries';
+export const ALL_SUBSCRIPTIONS = 'all';
+
+/**
+ * Tells every process of a change. Call it first in the transaction of the change: until the transaction ends,
+ * no process records events.
+ */
+export async function noteChange(transaction: Transaction<Schema>, subject: string): Promise<void> {
+  const { version } = await transaction
     .updateTable('subscription_changes')
     .set((eb) => ({ version: eb('version', '+', 1) }))
     .where('id', '=', 1)
+    .returning('version')
+    .executeTakeFirstOrThrow();
+  await transaction.insertInto('subscription_change_log').values({ version, subject }).execute();
+  await transaction
+    .deleteFrom('subscription_change_log')
+    .where('version', '<=', version - MOST_CHANGES)
     .execute();
+}
+
+/** The changes up to a version. */
+export interface Changes {
+  version: number;
+  /** Undefined: anything may have changed. */
+  subjects: ReadonlySet<string> | undefined;
+}
+
+/** The version of a process that has read no subscription yet. */
+export const NO_VERSION = -1;
+
+/** Reads the changes after the version `known` up to `version`, which defaults to the present one. */
+export async function changesSince(db: Kysely<Schema>, known: number, version?: number): Promise<Changes> {
+  const present = version ?? (await changeVersionOf(db));
+  if (present === known) return { version: present, subjects: new Set() };
+  const rows = await db
+    .selectFrom('subscription_change_log')
+    .select('subject')
+    .where('version', '>', known)
+    .where('version', '<=', present)
+    .execute();
+  const subjects = new Set(rows.map(({ subject }) => subject));
+  // Some are not kept any more, or were made by an earlier version of the service, which kept none.
+  const isComplete = rows.length === present - known && !subjects.has(ALL_SUBSCRIPTIONS);
+  return { version: present, subjects: isComplete ? subjects : undefined };
 }
 
 /**
@@ -33,14 +75,30 @@ export async function holdChanges(transaction: Transaction<Schema>): Promise<voi
 
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
-  const [row] = (await currentVersion(db, {})).rows;
-  if (row === undefined) throw new Error('The database has lost the row of subscription_changes.');
-  return row.version;
+  return versionIn(await currentVersion(db, {}));
 }
 
 const currentVersion = compiled((db) =>
   db.selectFrom('subscription_changes').select('version').where('id', '=', 1),
 );
+
+/** Reads the version. Until the transaction ends, nothing increments it. */
+export async function lockVersion(transaction: Transaction<Schema>): Promise<number> {
+  return versionIn(await lockedVersion(transaction, {}));
+}
+
+const lockedVersion = compiled((db, _: object, engine) =>
+  db
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .$if(engine === 'postgres', (query) => query.forShare()),
+);
+
+function versionIn({ rows: [row] }: { rows: { version: number }[] }): number {
+  if (row === undefined) throw new Error('The database has lost the row of subscription_changes.');
+  return row.version;
+}
 
 /** A text that changes with every event and every change of a subscription. Both reads use a key. */
 export async function movedSince(db: Kysely<Schema>): Promise<string> {
@@ -51,10 +109,10 @@ export async function movedSince(db: Kysely<Schema>): Promise<string> {
   return `${last?.id ?? 0} ${version}`;
 }
 
-const EVERY_MS = 1_000;
+const EVERY_MS = 500;
 
 /**
- * Notices within a second that another process, such as a command, has changed subscriptions or registries.
+ * Notices soon that another process, such as a command, has changed subscriptions or registries.
  *
  * @param version the version that this process has read already.
  * @param onChange if it rejects, it is called again a second later.

@@ -1,24 +1,14 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { compiled } from '../database/compiled';
-import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
-import type { CloudEvent } from '../events/cloud-event';
 import { OPERATIONS } from '../events/conditions';
-import { compileRules, namesOperations, type EventRules, type Selection } from '../events/select-events';
-import { holdChanges, noteChange } from './changes';
+import { namesOperations, type Selection } from '../events/select-events';
+import { ALL_SUBSCRIPTIONS, holdChanges, noteChange } from './changes';
 
 /** The subscription of WEBHOOK_URL and service.config.json. */
 export const DEFAULT_SUBSCRIPTION = 'default';
 
 /** `fill_block` of a channel that gets all events: no block comes before block 0. */
 export const FIRST_FILL = -1;
-
-/** A channel that events may be recorded for. */
-export interface Recipient extends EventRules {
-  channel: number;
-  /** Events that were stored before are still being enqueued, and new ones wait behind them. */
-  isFilling: boolean;
-}
 
 /**
  * Adds the subscription `default` and the channels that are missing: each subscription has one for the feed
@@ -41,7 +31,7 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
       .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
       .returning('id')
       .execute();
-    if (added.length > 0) await noteChange(transaction);
+    if (added.length > 0) await noteChange(transaction, ALL_SUBSCRIPTIONS);
   });
 }
 
@@ -91,71 +81,6 @@ export async function addDefault(transaction: Transaction<Schema>, now: number):
     .execute();
 }
 
-/** The rules of subscriptions by their keys. They are read once for each version. */
-interface Rules {
-  version: number;
-  bySubscription: ReadonlyMap<number, EventRules>;
-}
-
-const WANTS_ALL: EventRules = { wants: () => true, hasRetractions: false };
-
-const rulesOf = new WeakMap<Kysely<Schema>, Rules>();
-
-const lockVersion = compiled((db, _: object, engine) =>
-  db
-    .selectFrom('subscription_changes')
-    .select('version')
-    .where('id', '=', 1)
-    .$if(engine === 'postgres', (query) => query.forShare()),
-);
-
-const channelsOfFeed = compiled((db, { feed }: { feed: number }) =>
-  db
-    .selectFrom('channels')
-    .select(['id', 'subscription', 'fill_block'])
-    .where('feed', '=', feed)
-    .orderBy('id'),
-);
-
-/**
- * The channels of a feed with the rules that hold at the end of the transaction: until then no subscription
- * can be changed.
- */
-export async function recipientsOf(
-  { db }: Database,
-  transaction: Transaction<Schema>,
-  feed: number,
-): Promise<Recipient[]> {
-  const [{ version } = { version: NaN }] = (await lockVersion(transaction, {})).rows;
-  let rules = rulesOf.get(db);
-  if (rules?.version !== version) {
-    rules = { version, bySubscription: await readRules(transaction) };
-    rulesOf.set(db, rules);
-  }
-  const { bySubscription } = rules;
-  // The end of a channel's filling does not change the version.
-  const { rows: channels } = await channelsOfFeed(transaction, { feed });
-  return channels.map(({ id: channel, subscription, fill_block }) => ({
-    channel,
-    isFilling: fill_block !== null,
-    ...(bySubscription.get(subscription) ?? WANTS_ALL),
-  }));
-}
-
-async function readRules(db: Transaction<Schema>): Promise<Map<number, EventRules>> {
-  const rows = await db
-    .selectFrom('subscriptions')
-    .select(['id', 'definition'])
-    .where('definition', 'is not', null)
-    .execute();
-  return new Map(rows.map(({ id, definition }) => [id, compileRules(definition ?? '')]));
-}
-
-/** The channels that an event is enqueued for when it is recorded. */
-export function channelsFor(recipients: readonly Recipient[], event: CloudEvent): number[] {
-  return recipients.flatMap(({ channel, isFilling, wants }) => (!isFilling && wants(event) ? channel : []));
-}
-
 /** Selects channels with their feeds and subscriptions. */
 export function joinedChannels(db: Kysely<Schema>) {
   return db
@@ -187,15 +112,21 @@ export async function channelKeysOf(
 /** A channel with its subscription. */
 export type Channel = Awaited<ReturnType<typeof channelsOf>>[number];
 
-/** The channels of a feed; of one subscription if its name is given. */
-export async function channelsOf(db: Kysely<Schema>, feed: string, subscription?: string) {
+/** The channels of a feed; only those of some subscriptions if their names are given. */
+export async function channelsOf(
+  db: Kysely<Schema>,
+  feed: string,
+  subscriptions?: string | readonly string[],
+) {
   return joinedChannels(db)
     .select(['channels.id as channel', 'channels.feed', 'channels.state', 'channels.sink_hash as sinkHash'])
     .select(['subscriptions.name as subscription', 'subscriptions.definition', 'subscriptions.secrets'])
     .select(['subscriptions.changed_at as changedAt', 'channels.failing_since as failingSince'])
     .select((eb) => eb('channels.fill_block', 'is not', null).as('isFilling'))
     .where('feeds.feed', '=', feed)
-    .$if(subscription !== undefined, (query) => query.where('subscriptions.name', '=', subscription ?? ''))
+    .$if(subscriptions !== undefined, (query) =>
+      query.where('subscriptions.name', 'in', [subscriptions ?? []].flat()),
+    )
     .orderBy('channels.id')
     .execute();
 }
@@ -219,11 +150,11 @@ export async function stopChannel(
   changedAt: number | undefined,
 ): Promise<boolean> {
   const row = await joinedChannels(db)
-    .select(['channels.subscription', 'channels.state', 'definition'])
+    .select(['channels.subscription', 'channels.state', 'subscriptions.name', 'definition'])
     .where('channels.id', '=', channel)
     .executeTakeFirst();
   if (row?.state !== 'active') return false;
-  await noteChange(db);
+  await noteChange(db, row.name);
   if (changedAt !== undefined && (await isChanged(db, channel, changedAt))) return false;
   const { subscription, definition } = row;
   const isOfApi = definition !== null;

@@ -3,7 +3,7 @@ import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { channelsFor, recipientsOf } from './channels';
+import { recipientsOf } from './recipients';
 import {
   type CloudEvent,
   eventIdOf,
@@ -67,9 +67,10 @@ export async function recordRange(
     }
     if (range.events.length === 0) return { added: 0, channels: [] };
     const recipients = await recipientsOf(database, transaction, feed);
-    const channelKeys = recipients.map(({ channel }) => channel);
     const tokens = await keysOfTokens(transaction, feed, range.events.map(tokenKeyOf));
-    const matched = await matchOrphans(transaction, feed, registry, range.events, channelKeys);
+    const matched = await matchOrphans(transaction, feed, registry, range.events, [
+      ...recipients.rules.keys(),
+    ]);
     const events = matched.map((one) => ({ ...one, token: keyIn(tokens, tokenKeyOf(one.at)) }));
     const unknown = events.filter(({ orphan }) => orphan === undefined);
     const inserted = await insertEvents(transaction, feed, unknown, now);
@@ -80,16 +81,14 @@ export async function recordRange(
       const key = orphan?.key ?? inserted.get(cloudEvent.id);
       if (key === undefined) continue;
       const { deliveredTo = NONE, retractedFor = NONE } = orphan ?? {};
-      const untold = recipients.filter(
-        ({ channel }) => !deliveredTo.has(channel) && !retractedFor.has(channel),
-      );
-      const retracted = recipients.filter(({ channel }) => retractedFor.has(channel));
       if (orphan) await mineAgain(transaction, { feed, key }, at, cloudEvent);
-      for (const channel of channelsFor(untold, cloudEvent)) queued.push({ channel, token, event: key });
+      for (const channel of recipients.channelsFor(cloudEvent))
+        if (!deliveredTo.has(channel) && !retractedFor.has(channel))
+          queued.push({ channel, token, event: key });
       const second = again.get(key);
       if (second !== undefined)
-        for (const channel of channelsFor(retracted, second.cloudEvent))
-          queued.push({ channel, token, event: second.key });
+        for (const channel of recipients.channelsFor(second.cloudEvent))
+          if (retractedFor.has(channel)) queued.push({ channel, token, event: second.key });
       if (deliveredTo.size === 0) added++;
     }
     // One call locks the queues of the whole range in the order of their keys.

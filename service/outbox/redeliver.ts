@@ -3,7 +3,7 @@ import { inBatches, untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { EventsTable, Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
-import { recipientsOf, type Recipient } from './channels';
+import { recipientsOf, type Recipients } from './recipients';
 import { lockFeed } from './feeds';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
@@ -47,9 +47,8 @@ export async function redeliver(
       await lockFeed(transaction, feed);
       const found = await selected(transaction, { feed, channel }, selection, after);
       const recipients = await recipientsOf(database, transaction, feed);
-      const recipient = recipients.find((one) => one.channel === channel);
       const present = 'dead' in selection ? found : await presentOf(transaction, channel, found);
-      const wanted = present.filter((event) => isFor(recipient, selection, event));
+      const wanted = present.filter((event) => isFor(recipients, channel, selection, event));
       const waiting = await keysAmong(wanted, channel, waitingDeliveries(transaction));
       const due = wanted.filter(({ id }) => !waiting.has(id));
       const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
@@ -106,10 +105,16 @@ async function keysAmong(
 /**
  * The channel wanted its dead letters when they were recorded. While it is being filled, other events wait.
  */
-function isFor(recipient: Recipient | undefined, selection: Selection, event: StoredEvent): boolean {
+function isFor(
+  { rules, filling }: Recipients,
+  channel: number,
+  selection: Selection,
+  event: StoredEvent,
+): boolean {
+  const recipient = rules.get(channel);
   if (recipient === undefined) return false;
   if ('dead' in selection || event.audience === 'retracting') return true;
-  return !recipient.isFilling && recipient.wants(JSON.parse(event.body) as CloudEvent);
+  return !filling.has(channel) && recipient.wants(JSON.parse(event.body) as CloudEvent);
 }
 
 async function selected(

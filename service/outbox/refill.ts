@@ -2,7 +2,7 @@ import type { Database } from '../database/database';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 import { presentAnnouncements } from './announcements';
-import { recipientsOf } from './channels';
+import { recipientsOf } from './recipients';
 import { lockFeed } from './feeds';
 import {
   attemptsOf,
@@ -50,9 +50,8 @@ export async function fillChannel(
       .where('audience', '=', 'all')
       .limit(BATCH)
       .execute();
-    const recipients = await recipientsOf(database, transaction, feed);
-    const recipient = recipients.find((one) => one.channel === channel);
-    const wanted = events.filter(({ body }) => recipient?.wants(JSON.parse(body) as CloudEvent));
+    const { rules } = await recipientsOf(database, transaction, feed);
+    const wanted = events.filter(({ body }) => rules.get(channel)?.wants(JSON.parse(body) as CloudEvent));
     const present = await presentAnnouncements(transaction, channel, wanted);
     // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
     const attempts = await attemptsOf(transaction, present.map(idOf), channel);

@@ -4,7 +4,7 @@ import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
 import { isOfBlock, retract, retractedAmong, type OrphanedAnnouncement } from './announcements';
-import { recipientsOf } from './channels';
+import { recipientsOf } from './recipients';
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 import { attemptsOf, bytesOfId, eventsAfter, idOf, idOfBytes, startOf, type Told } from './stored-events';
 
@@ -35,7 +35,7 @@ export async function rewindFeed(
     .execute(async (transaction) => {
       await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
       // Read before the queues are locked, as everywhere: any other order could deadlock.
-      const recipients = await recipientsOf(database, transaction, feed);
+      const { rules } = await recipientsOf(database, transaction, feed);
       const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
         .innerJoin('tokens', 'tokens.id', 'events.token')
         .select(['event_id', 'original', 'type', 'token_id', 'block_hash', 'body'])
@@ -43,7 +43,7 @@ export async function rewindFeed(
         .where(isOfBlock)
         .execute();
       const tokens = [...new Set(rows.map(({ token }) => token))];
-      const channels = recipients.map(({ channel }) => channel);
+      const channels = [...rules.keys()].sort((left, right) => left - right);
       const queues = await lockQueues(database, transaction, channels, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
       const orphans = new Set(rows.map(idOf));
@@ -60,7 +60,7 @@ export async function rewindFeed(
             .where('event', 'in', some)
             .execute(),
         );
-      const retracting = recipients.flatMap(({ channel, hasRetractions }) => (hasRetractions ? channel : []));
+      const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
       await retract(transaction, feed, rows, retracting, cutOff, now);
       const rewound = await note(transaction, feed, rows, [...told, ...cutOff], now);
       await refillFrom(transaction, feed, ancestor.number);

@@ -128,7 +128,7 @@ export async function addSubscription(
 ): Promise<void> {
   const columns = columnsOf(subscription, cipher);
   await db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, subscription.id);
     const { count } = await transaction
       .selectFrom('subscriptions')
       .select((eb) => eb.fn.countAll().as('count'))
@@ -173,7 +173,7 @@ export async function replaceSubscription(
   now: number,
 ): Promise<void> {
   await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, name);
     const row = await findSubscription(transaction, name);
     if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), cipher), now);
   });
@@ -198,7 +198,7 @@ export async function setDefaultState(
   now: number,
 ): Promise<void> {
   await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, DEFAULT_SUBSCRIPTION);
     await addDefault(transaction, now);
     const row = await defaultIn(transaction).executeTakeFirstOrThrow();
     await update(database, transaction, row, { state }, now);
@@ -249,7 +249,7 @@ export async function removeSubscription(
   isForced: boolean,
 ): Promise<{ undelivered: number; subscription: Subscription; isRemoved: boolean } | undefined> {
   const removed = await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction);
+    await noteChange(transaction, name);
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
     const channels = await channelsOfSubscription(transaction, row.id);

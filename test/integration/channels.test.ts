@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { sql, type Transaction } from 'kysely';
 import { systemTime } from '../../service/base/time';
 import type { Schema } from '../../service/database/schema';
-import { noteChange } from '../../service/outbox/changes';
+import { ALL_SUBSCRIPTIONS, noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
@@ -278,7 +278,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     const { db } = outbox.database;
     let waiting: Promise<unknown> | undefined;
     await db.transaction().execute(async (transaction) => {
-      await noteChange(transaction);
+      await noteChange(transaction, ALL_SUBSCRIPTIONS);
       await change(transaction);
       waiting = other();
       waiting.catch(() => undefined);

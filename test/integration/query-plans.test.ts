@@ -59,6 +59,8 @@ const SHORT_IN = [
   },
   // Few mints are unfinished, or not final yet; a block may have any number of events.
   { step: /FOR RIGHT PART OF ORDER BY/, statements: /from "issuances"/ },
+  // The changes since a process looked last.
+  { step: /INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/, statements: /from "subscription_change_log"/ },
   // The newest events.
   {
     step: /^SCAN events$|^SEARCH events USING INTEGER PRIMARY KEY \(rowid<\?\)$/,

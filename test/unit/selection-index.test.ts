@@ -1,11 +1,12 @@
 import { expect } from 'chai';
+import { CHAIN_EVENT_TYPES } from '../../client/events';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { compileSelection, type Filter, type Selection } from '../../service/events/select-events';
 import { SelectionIndex } from '../../service/events/selection-index';
 import { seededRandom, type SeededRandom } from '../helpers/seeded-random';
 
 const SOURCES = ['urn:service:1:0xaa', 'urn:service:1:0xbb'];
-const TYPES = ['minted', 'nomination', 'shred', 'registry_paused'].map((type) => `com.service.etr.${type}`);
+const TYPES = CHAIN_EVENT_TYPES.slice(0, 4);
 /** Also the ids of tokens. */
 const SUBJECTS = ['0', '7', '255'];
 /** One in upper case: a subscription may name it in any case. */

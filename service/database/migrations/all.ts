@@ -14,6 +14,8 @@ import { sinksOfChannels } from './0012-sinks-of-channels';
 import { eventsByToken } from './0013-events-by-token';
 import { finalityTags } from './0014-finality-tags';
 import { conditions } from './0015-conditions';
+import { subscriptionChangeLog } from './0016-subscription-change-log';
+import { deliverers } from './0017-deliverers';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -32,4 +34,6 @@ export const migrations: Record<string, Migration> = {
   '0013-events-by-token': eventsByToken,
   '0014-finality-tags': finalityTags,
   '0015-conditions': conditions,
+  '0016-subscription-change-log': subscriptionChangeLog,
+  '0017-deliverers': deliverers,
 };
