@@ -7,6 +7,7 @@ import { cost, fullBlocks } from './issuing';
 import { largeBodies } from './large-bodies';
 import { latency } from './latency';
 import { reading } from './reading';
+import { subscribers } from './subscribers';
 import { SMALL, WHOLE, type Size } from './measure';
 
 /** Every program by name, in the order in which all of them run. */
@@ -18,6 +19,7 @@ const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   delivery,
   backlog,
   'fan-out': fanOut,
+  subscribers,
   reading,
   console: consoles,
   evidence,

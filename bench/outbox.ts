@@ -17,7 +17,7 @@ import { createSecretsCipher } from '../service/subscriptions/secrets';
 import { subscriptionOf } from '../service/subscriptions/stored-subscriptions';
 import { ENGINES, newState, openState, type Engine } from '../test/helpers/database/engines';
 import { eventIn, SAMPLE_REGISTRY } from '../test/helpers/database/sample-feed';
-import { addSubscription } from '../test/helpers/database/subscriber';
+import { addSubscriptions } from '../test/helpers/database/subscriber';
 
 /** Token ids are hashes, so these must be as long. */
 const FIRST_TOKEN = 2n ** 255n;
@@ -76,7 +76,11 @@ export async function subscribe(
   count: number,
   membersOf: (index: number) => { sink: string; filters?: object[]; config?: object },
 ): Promise<void> {
-  for (let index = 0; index < count; index++) await addSubscription(database, membersOf(index), randomUUID());
+  const added = Array.from({ length: count }, (_, index) => ({
+    members: membersOf(index),
+    name: randomUUID(),
+  }));
+  await addSubscriptions(database, added);
 }
 
 /** Delivers as the service does, with signatures and log lines, to all subscriptions but `default`. */

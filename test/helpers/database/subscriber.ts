@@ -1,23 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import type { ServiceEvent } from '../../../client/events';
 import type { Database } from '../../../service/database/database';
-import { addChannels, channelsOf } from '../../../service/outbox/channels';
+import { inBatches } from '../../../service/database/batches';
+import { noteChange } from '../../../service/outbox/changes';
+import { addChannels, channelsOf, joinedChannels } from '../../../service/outbox/channels';
 import { subscriptionWith } from '../subscription-body';
 import { dead, delivered, failed, type ClaimedHead, type EmptyOutbox } from './empty-outbox';
 
 /** Adds a subscription with these members. */
 export async function addSubscription(
-  { db }: Pick<Database, 'db'>,
+  database: Pick<Database, 'db'>,
   members: object,
   name: string,
 ): Promise<void> {
-  await db
-    .insertInto('subscriptions')
-    .values({ name, definition: definitionOf(members), secrets: null, created_at: 1, changed_at: 1 })
-    .execute();
+  await addSubscriptions(database, [{ members, name }]);
+}
+
+/** Adds subscriptions with these members. */
+export async function addSubscriptions(
+  { db }: Pick<Database, 'db'>,
+  subscriptions: readonly { members: object; name: string }[],
+): Promise<void> {
+  await inBatches(subscriptions, async (some) => {
+    const rows = some.map(({ members, name }) => ({
+      name,
+      definition: definitionOf(members),
+      secrets: null,
+    }));
+    const times = { created_at: 1, changed_at: 1 };
+    await db
+      .insertInto('subscriptions')
+      .values(rows.map((row) => ({ ...row, ...times })))
+      .execute();
+    return [];
+  });
+  // It notes the change.
   await addChannels(db, 1);
-  await noteChange(db);
 }
 
 /** Adds a subscription with these members, and returns its channel for a feed. */
@@ -39,25 +57,22 @@ export async function changeSubscription(
   channel: number,
   members: object,
 ): Promise<void> {
-  await db
-    .updateTable('subscriptions')
-    .set({ definition: definitionOf(members) })
-    .where('id', 'in', (eb) =>
-      eb.selectFrom('channels').select('subscription').where('channels.id', '=', channel),
-    )
-    .execute();
-  await noteChange(db);
+  await db.transaction().execute(async (transaction) => {
+    const { name } = await joinedChannels(transaction)
+      .select('subscriptions.name')
+      .where('channels.id', '=', channel)
+      .executeTakeFirstOrThrow();
+    await noteChange(transaction, name);
+    await transaction
+      .updateTable('subscriptions')
+      .set({ definition: definitionOf(members) })
+      .where('name', '=', name)
+      .execute();
+  });
 }
 
 function definitionOf(members: object): string {
   return JSON.stringify(subscriptionWith(members));
-}
-
-async function noteChange(db: Database['db']): Promise<void> {
-  await db
-    .updateTable('subscription_changes')
-    .set({ version: sql<number>`version + 1` })
-    .execute();
 }
 
 export type Subscriber = ReturnType<typeof subscriberOf>;
