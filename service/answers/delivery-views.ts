@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely';
 import { timeAt } from '../base/time';
 import type { Schema } from '../database/schema';
-import type { ChannelTarget } from '../delivery/feed-delivery';
-import { deliveryHeaders } from '../delivery/attempt-delivery';
+import { deliveryHeaders, type WebhookTarget } from '../delivery/attempt-delivery';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
 import { OPERATIONS } from '../events/conditions';
@@ -18,7 +17,7 @@ import type {
 } from './views';
 
 /** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
-export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
+export type TargetOf = (feed: string, channel: Channel) => WebhookTarget | undefined;
 
 /** Replaces a header's value that is secret. */
 const SECRET = '•••';

@@ -10,7 +10,8 @@ import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { DeliverySlots } from '../delivery/delivery-slots';
-import { type ChannelTarget, createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
+import type { WebhookTarget } from '../delivery/attempt-delivery';
+import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import {
   followedRegistryOf,
   readRegistries,
@@ -40,7 +41,7 @@ interface FeedParts {
   logger: Logger;
   slots: DeliverySlots;
   /** Undefined: the events of the channel wait. */
-  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => ChannelTarget | undefined;
+  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => WebhookTarget | undefined;
 }
 
 /**

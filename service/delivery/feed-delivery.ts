@@ -1,7 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, repeat } from '../base/waiting';
@@ -32,9 +31,6 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
-/** The sink of a channel, and the options of its deliveries. */
-export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
-
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
   database: Database;
@@ -42,7 +38,7 @@ export interface FeedDeliveryOptions {
   logger: Logger;
   slots: DeliverySlots;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
-  targetOf: (channel: Channel) => ChannelTarget | undefined;
+  targetOf: (channel: Channel) => WebhookTarget | undefined;
   /** Stores events again that were removed because they were old. */
   restorePurged(
     feed: number,
@@ -96,23 +92,16 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
       await changeSink(database, { channel: channel.channel, sinkHash, now: time.now() });
     if (stopping.signal.aborted) return;
-    const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
-    const client = createWebhookClient({ ...target, time, idle: slots.idle });
+    const client = createWebhookClient(target, time, slots.idle);
     const worker = startDeliveryWorker({
-      database,
+      ...options,
+      ...target,
       channel: channel.channel,
       sentTo: { changedAt: channel.changedAt, sinkHash },
       client,
-      concurrency,
       slots: slots.newShare(channel.failingSince !== null),
-      timeoutMs,
-      schedule: retry,
-      time,
       random: Math.random,
-      newId: randomUUID,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
-      lifecycle: options.lifecycle,
-      registry: options.registry,
     });
     running.set(channel.channel, { channel, client, worker });
   }
