@@ -7,6 +7,7 @@ import { createLogger } from '../service/base/logger';
 import { secretMasker } from '../service/base/mask-secrets';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
+import { createDeliverers } from '../service/delivery/deliverers';
 import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../service/delivery/feed-delivery';
 import { openFeed, setHeld, type OpenFeed } from '../service/outbox/feeds';
@@ -83,8 +84,11 @@ export async function subscribe(
   await addSubscriptions(database, added);
 }
 
-/** Delivers as the service does, with signatures and log lines, to all subscriptions but `default`. */
-export function deliver(database: Database): FeedDelivery {
+/**
+ * Delivers as a process of the service does, with signatures and log lines, to all subscriptions but
+ * `default`.
+ */
+export function deliver(database: Database, connections = 1_000): FeedDelivery {
   // The lines are discarded when all of the work is done.
   const destination = pino.destination({ dest: '/dev/null', sync: true });
   const mask = secretMasker(['not-a-secret', 'nor-this']);
@@ -95,7 +99,8 @@ export function deliver(database: Database): FeedDelivery {
     database,
     time: systemTime,
     logger,
-    slots: createDeliverySlots({ most: 1_000, time: systemTime, logger }),
+    slots: createDeliverySlots({ most: connections, time: systemTime, logger }),
+    deliverers: createDeliverers(database, { id: randomUUID(), time: systemTime, logger }),
     targetOf({ subscription, definition, secrets, state }) {
       if (definition === null) return undefined;
       const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);

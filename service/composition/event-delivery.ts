@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { ConfigurationError, messageOf } from '../base/errors';
@@ -9,8 +10,10 @@ import { connectNodes } from '../chain/connect-nodes';
 import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
+import { createDeliverers, type Deliverers } from '../delivery/deliverers';
 import type { DeliverySlots } from '../delivery/delivery-slots';
-import { type ChannelTarget, createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
+import type { WebhookTarget } from '../delivery/attempt-delivery';
+import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import {
   followedRegistryOf,
   readRegistries,
@@ -39,16 +42,19 @@ interface FeedParts {
   lifecycle: Lifecycle;
   logger: Logger;
   slots: DeliverySlots;
+  deliverers: Deliverers;
   /** Undefined: the events of the channel wait. */
-  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => ChannelTarget | undefined;
+  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => WebhookTarget | undefined;
 }
 
 /**
  * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
  * not wait for each other.
  */
-export async function startEventDelivery(config: Config, parts: FeedParts) {
-  const { database, time, logger } = parts;
+export async function startEventDelivery(config: Config, shared: Omit<FeedParts, 'deliverers'>) {
+  const { database, time, logger } = shared;
+  const deliverers = createDeliverers(database, { id: randomUUID(), time, logger });
+  const parts: FeedParts = { ...shared, deliverers };
   const { db } = database;
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
@@ -193,7 +199,7 @@ function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): 
 }
 
 function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
-  const { database, time, lifecycle, slots } = parts;
+  const { database, time, lifecycle, slots, deliverers } = parts;
   const { network, rpcUrls, address, startBlock, confirmations, pauses } = registry;
   const registryAddress = address.toLowerCase();
   const name = registryName(network.chainId, address);
@@ -208,6 +214,7 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
     time,
     logger,
     slots,
+    deliverers,
     targetOf,
     restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
     lifecycle,

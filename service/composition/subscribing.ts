@@ -7,7 +7,7 @@ import type { RegistryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import type { ChannelTarget } from '../delivery/feed-delivery';
+import type { WebhookTarget } from '../delivery/attempt-delivery';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
@@ -40,7 +40,7 @@ export function createSubscribing(
       this: void,
       { subscription, definition, secrets, state }: Channel,
       webhook: Webhook | undefined,
-    ): ChannelTarget | undefined {
+    ): WebhookTarget | undefined {
       if (signingKeys === undefined) return undefined;
       if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {

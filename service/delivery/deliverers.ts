@@ -21,15 +21,14 @@ export interface Deliverers {
   leave(this: void, feed: string): Promise<void>;
   /** How many of the deliveries that a channel may have at once are this process's. */
   shareOf(this: void, feed: string, channel: number, limit: number): number;
-  stop(this: void): Promise<void>;
 }
 
 /** How often a process shows that it lives, and looks at the others. */
 const LOOK_EVERY_MS = 1_000;
-/** A process that has not looked for so long begins no delivery. */
+/** A process that has not looked for so long sends nothing more. */
 const QUIET_AFTER_MS = 2_500;
 /** A process that was not seen for so long has no share any more. */
-const GONE_AFTER_MS = 5_000;
+const GONE_AFTER_MS = 10_000;
 
 /** The processes that divide the limits of a feed's channels: their ids in order. */
 type Division = readonly string[];
@@ -49,7 +48,6 @@ const ALONE: Deliverers = {
   join: async () => undefined,
   leave: async () => undefined,
   shareOf: (_feed, _channel, limit) => limit,
-  stop: async () => undefined,
 };
 
 /**
@@ -107,22 +105,28 @@ export function createDeliverers(
     }
   }
 
-  const looking = repeat(time, lookAgain, LOOK_EVERY_MS, LOOK_EVERY_MS);
+  let looking: { stop(): Promise<void> } | undefined;
   return {
     async join(feed, fits) {
       parts.set(feed, { fits, divisions: [NONE] });
       await look();
+      looking ??= repeat(time, lookAgain, LOOK_EVERY_MS, LOOK_EVERY_MS);
     },
     async leave(feed) {
       parts.delete(feed);
-      await db.deleteFrom('deliverers').where('feed', '=', feed).where('process', '=', id).execute();
+      if (parts.size === 0) {
+        await looking?.stop();
+        looking = undefined;
+      }
+      const own = db.deleteFrom('deliverers').where('feed', '=', feed).where('process', '=', id);
+      // The others soon take a process for gone that could not tell them.
+      await own.execute().catch(() => undefined);
     },
     shareOf(feed, channel, limit) {
       const { divisions = [NONE] } = parts.get(feed) ?? {};
       if (isQuiet()) return 0;
       return Math.min(...divisions.map((division) => shareIn(division, id, channel, limit)));
     },
-    stop: () => looking.stop(),
   };
 }
 
@@ -136,7 +140,10 @@ function shareIn(division: Division, id: string, channel: number, limit: number)
 const NOW = sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`;
 const GONE_BEFORE = sql<number>`${NOW} - ${GONE_AFTER_MS}`;
 
-/** Locks the rows of the other processes, and removes those of processes that are gone. */
+/**
+ * The rows of the other processes, without those that are gone, which are removed. All rows are locked in one
+ * order, so that looks do not deadlock.
+ */
 async function othersIn(
   db: Transaction<Schema>,
   id: string,
@@ -147,14 +154,14 @@ async function othersIn(
     .select(['feed', 'process', 'divides_with'])
     .select((eb) => eb('seen_at', '<', GONE_BEFORE).as('isGone'))
     .where('feed', 'in', feeds)
-    .where('process', '<>', id)
     .orderBy('feed')
     .orderBy('process')
     .forUpdate()
     .execute();
-  for (const { feed, process } of rows.filter(({ isGone }) => isGone))
+  const others = rows.filter(({ process }) => process !== id);
+  for (const { feed, process } of others.filter(({ isGone }) => isGone))
     await db.deleteFrom('deliverers').where('feed', '=', feed).where('process', '=', process).execute();
-  return rows.filter(({ isGone }) => !isGone);
+  return others.filter(({ isGone }) => !isGone);
 }
 
 async function storeOwn(

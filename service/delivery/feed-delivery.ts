@@ -1,7 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, repeat } from '../base/waiting';
@@ -16,6 +15,7 @@ import {
   type WebhookClient,
   type WebhookTarget,
 } from './attempt-delivery';
+import type { Deliverers } from './deliverers';
 import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
@@ -33,17 +33,15 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
-/** The sink of a channel, and the options of its deliveries. */
-export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
-
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
   database: Database;
   time: Time;
   logger: Logger;
   slots: DeliverySlots;
+  deliverers: Deliverers;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
-  targetOf: (channel: Channel) => ChannelTarget | undefined;
+  targetOf: (channel: Channel) => WebhookTarget | undefined;
   /** Stores events again that were removed because they were old. */
   restorePurged(
     feed: number,
@@ -69,7 +67,7 @@ interface Running {
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
-  const { database, time, logger, slots } = options;
+  const { database, time, logger, slots, deliverers } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
   const ending = new Map<number, Promise<void>>();
@@ -89,7 +87,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     return next;
   }
 
-  async function startChannel(channel: Channel): Promise<void> {
+  async function startChannel(feed: string, channel: Channel): Promise<void> {
     const target = options.targetOf(channel);
     if (target === undefined) return;
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
@@ -99,23 +97,17 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
       await changeSink(database, { channel: channel.channel, sinkHash, now: time.now() });
     if (stopping.signal.aborted) return;
-    const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
-    const client = createWebhookClient({ ...target, time, idle: slots.idle });
+    const client = createWebhookClient(target, time, slots.idle);
     const worker = startDeliveryWorker({
-      database,
+      ...options,
+      ...target,
       channel: channel.channel,
       sentTo: { changedAt: channel.changedAt, sinkHash },
       client,
-      concurrency,
       slots: slots.newShare(channel.failingSince !== null),
-      timeoutMs,
-      schedule: retry,
-      time,
+      share: () => deliverers.shareOf(feed, channel.channel, target.maxConcurrentDeliveries),
       random: Math.random,
-      newId: randomUUID,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
-      lifecycle: options.lifecycle,
-      registry: options.registry,
     });
     running.set(channel.channel, { channel, client, worker });
   }
@@ -157,7 +149,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       if (now.state !== 'active') delivered.worker.hold();
     }
     for (const channel of channels)
-      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
+      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(feed, channel);
     for (const channel of channels)
       if (channel.isFilling && !filling.has(channel.channel)) {
         const filled = fill(feed, channel).finally(() => filling.delete(channel.channel));
@@ -214,7 +206,11 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
 
   async function endAll(): Promise<void> {
     await Promise.all([...[...running.values()].map(endChannel), ...ending.values()]);
+    if (deliveredFeed !== undefined) await deliverers.leave(deliveredFeed);
   }
+
+  const isWithinShares = (): boolean =>
+    ending.size === 0 && [...running.values()].every(({ worker }) => worker.isWithinShare());
 
   return {
     start: (feed) =>
@@ -227,6 +223,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         waking = undefined;
         await endAll();
         deliveredFeed = feed;
+        await deliverers.join(feed, isWithinShares);
         version = NO_VERSION;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);

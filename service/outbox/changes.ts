@@ -18,8 +18,8 @@ export const REGISTRIES = 'registries';
 export const ALL_SUBSCRIPTIONS = 'all';
 
 /**
- * Tells every process of a change. Call it first in the transaction of the change: until the transaction ends,
- * no process records events.
+ * Tells every process of a change. Call it first in the transaction of the change: until the transaction
+ * ends, no process records events.
  */
 export async function noteChange(transaction: Transaction<Schema>, subject: string): Promise<void> {
   const { version } = await transaction

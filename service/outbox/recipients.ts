@@ -14,8 +14,8 @@ export interface Recipients {
   /** The rules of each channel, by its key. */
   rules: ReadonlyMap<number, EventRules>;
   /**
-   * The channels whose stored events are still being enqueued. New events are not enqueued for them: they wait
-   * behind those.
+   * The channels whose stored events are still being enqueued. New events are not enqueued for them: they
+   * wait behind those.
    */
   filling: ReadonlySet<number>;
   /** The channels that an event is enqueued for when it is recorded. */

@@ -1,11 +1,11 @@
-import type { Selectable, Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
 import type { CloudEvent } from '../events/cloud-event';
 import { isOfBlock, retract, retractedAmong, type OrphanedAnnouncement } from './announcements';
 import { recipientsOf } from './recipients';
-import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
+import { keepBlocks, moveCursor, registryOfFeed, type KeptBlock, type OpenFeed } from './feeds';
 import { attemptsOf, bytesOfId, eventsAfter, idOf, idOfBytes, startOf, type Told } from './stored-events';
 
 /** The result of a rewind. */
@@ -250,4 +250,26 @@ async function removeFromQueue(
     .where('token', '=', token)
     .execute();
   return cutOff.map(({ event }) => event);
+}
+
+/** An event that was delivered, or may have been, before its block was orphaned. */
+export type Orphan = Awaited<ReturnType<typeof listOrphans>>[number];
+
+/** The orphans of the given feeds, oldest first. */
+export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {
+  if (feeds.length === 0) return [];
+  const rows = await db
+    .selectFrom('orphans')
+    .innerJoin('feeds', 'feeds.id', 'orphans.feed')
+    .select(['feeds.feed', 'event_id as eventId', 'outcome', 'block_number as blockNumber', 'body'])
+    .select(['block_hash as blockHash', 'orphaned_at as orphanedAt', 'mined_again_in as minedAgainIn'])
+    .where('feeds.feed', 'in', feeds)
+    .orderBy('orphaned_at')
+    .orderBy('block_number')
+    .execute();
+  return rows.map(({ feed, eventId, ...row }) => ({
+    registry: registryOfFeed(feed),
+    eventId: idOfBytes(eventId),
+    ...row,
+  }));
 }

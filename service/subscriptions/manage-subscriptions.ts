@@ -8,8 +8,12 @@ import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import { type ChannelTarget } from '../delivery/feed-delivery';
-import { classifyOutcome, createWebhookClient, newWebhookSecret } from '../delivery/attempt-delivery';
+import {
+  failureOf,
+  createWebhookClient,
+  newWebhookSecret,
+  type WebhookTarget,
+} from '../delivery/attempt-delivery';
 import type { SinkGuard } from '../delivery/guarded-connector';
 import { TEST_TYPE } from '../events/cloud-event';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
@@ -229,7 +233,7 @@ export function targetOf(
   { sink, protocolsettings, config }: StoredSubscription,
   signingKeys: SigningKeys,
   guard?: SinkGuard,
-): ChannelTarget {
+): WebhookTarget {
   const { timeoutMs, maxConcurrentDeliveries, retry, contentType, standardWebhooks, secret } = config;
   return {
     url: sink,
@@ -245,18 +249,19 @@ export function targetOf(
 }
 
 /** Sends a test event to a target, once. `error`: null if it was a success. */
-export async function sendTestEvent(target: ChannelTarget, subscription: string, time: Time) {
-  const client = createWebhookClient({ ...target, time });
+export async function sendTestEvent(target: WebhookTarget, subscription: string, time: Time) {
+  const client = createWebhookClient(target, time);
   try {
     const event = testEventOf(subscription, randomUUID(), time.now());
     const start = time.elapsed();
-    const outcome = classifyOutcome(await client.post(JSON.stringify(event), event.id), time.now());
+    const result = await client.post(JSON.stringify(event), event.id);
+    const error = failureOf(result) ?? null;
     return {
-      isDelivered: outcome.delivered,
+      isDelivered: error === null,
       eventId: event.id,
       milliseconds: Math.round(time.elapsed() - start),
-      status: outcome.status ?? null,
-      error: outcome.error ?? null,
+      status: result.status ?? null,
+      error,
     };
   } finally {
     await client.close();

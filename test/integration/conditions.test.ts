@@ -22,7 +22,7 @@ import { listDeliveries, listEvents, UNDELIVERED_STATES } from '../../service/ou
 import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
-import { listDeadLetters } from '../../service/outbox/undelivered';
+import { storedLetters } from '../helpers/database/stored-queues';
 import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
   addSubscription,
@@ -296,7 +296,7 @@ describeOnEngines('conditions', (on, engine) => {
       const events = eventsIn(await outbox.deliverAll(await channelOf(told)));
       const one = `dead_letter subscription/${name}`;
       expect(events.map(briefly), 'one event for each').to.deep.equal([one, one]);
-      const letters = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
+      const letters = await storedLetters(outbox.database.db, [SAMPLE_FEED]);
       expect(events.map(({ data }) => 'event' in data && data.event)).to.have.members(
         letters.map(({ eventId }) => eventId),
       );
@@ -366,7 +366,7 @@ describeOnEngines('conditions', (on, engine) => {
       expect((await listEvents(db, {})).events).to.have.length(1);
       const channel = await channelOf(told);
       await settleFirst(channel, dead);
-      expect(await listDeadLetters(db, [OPERATIONS])).to.have.length(1);
+      expect(await storedLetters(db, [OPERATIONS])).to.have.length(1);
       const [{ feed = 0 } = {}] = await channelsOf(db, OPERATIONS, told);
       const again = await redeliver(outbox.database, { feed, channel }, { dead: true }, outbox.now);
       expect(again.enqueued).to.equal(1);

@@ -68,7 +68,7 @@ const SHORT_IN = [
   },
   {
     step: /^SEARCH dead_letters USING PRIMARY KEY \(channel=\?\)$/,
-    statements: /exists \(select|order by "event" desc limit \?$/,
+    statements: /exists \(select/,
   },
 ];
 
@@ -186,8 +186,8 @@ describe('the SQLite queries', () => {
     expect((await listEvents(db, { registry: name, tokenId: '1' })).events).to.have.length(2);
     await issuingProgress(db, SCOPE, '00', undefined);
     await movedSince(db);
-    // The queues that wait are limited before they are joined; names and ids are of one row in each feed.
-    const few = /^SCAN waiting$|INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
+    // Names and ids are of one row in each feed.
+    const few = /INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
     expect(longWays([...FEW_ROWS, few], 15)).to.deep.equal([]);
   });
 

@@ -10,7 +10,7 @@ import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { RETRACTED_TYPE } from '../../service/events/cloud-event';
+import { aboutOf, RETRACTED_TYPE } from '../../service/events/cloud-event';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -123,7 +123,7 @@ describeOnEngines('retractions', (on) => {
     expect(await outbox.deadLetters()).to.deep.equal([]);
     await subscriber.bury();
     const letters = await outbox.deadLetters();
-    expect(letters.map(({ type, transactionHash }) => [type, transactionHash])).to.deep.equal([
+    expect(letters.map(({ type, body }) => [type, aboutOf(body).transactionHash])).to.deep.equal([
       [RETRACTED_TYPE, eventIn(2, 7n).transactionHash],
     ]);
     await redeliver({ dead: true }, subscriber.channel);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import type { CloudEvent } from '../../service/events/cloud-event';
-import { listOrphans } from '../../service/outbox/undelivered';
+import { listOrphans } from '../../service/outbox/rewind-feed';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import {
