@@ -43,7 +43,7 @@ export async function withDatabase<Result>(
 }
 
 /** Records made-up events of a feed as the watcher does. They are due at once. */
-export async function fillOutbox(database: Database, feed: string, events: number): Promise<void> {
+export async function fillOutbox(database: Database, feed: string, events: number): Promise<OpenFeed> {
   const open = await openFeed(database.db, feed, 1, 1);
   const tokens = Math.ceil(events / EVENTS_OF_A_TOKEN);
   for (let first = 0; first < events; first += EVENTS_OF_A_RANGE) {
@@ -52,6 +52,7 @@ export async function fillOutbox(database: Database, feed: string, events: numbe
     await recordBlock(database, open, 1, count, (index) => (first + index) % tokens);
   }
   await setHeld(database.db, open, 0);
+  return open;
 }
 
 /** Records a block with events, by default each of another token. Returns the channels that they are for. */
