@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { OPERATIONS, openApi } from '../service/http/description/openapi';
+import { OPERATIONS, openApi } from './description/openapi';
+import { referencePage } from './description/reference-page';
 
 /** The texts that are made from the description of the API, by the files that they are written to. */
 const TEXTS: Readonly<Record<string, () => Promise<string>>> = {
@@ -12,6 +13,9 @@ const TEXTS: Readonly<Record<string, () => Promise<string>>> = {
     const filepath = join(PROJECT_ROOT, 'docs/openapi.json');
     return format(JSON.stringify(openApi()), { ...(await resolveConfig(filepath)), filepath });
   },
+  /** Made by the build: the service answers them. */
+  'dist/api/openapi.json': async () => JSON.stringify(openApi()),
+  'dist/api/reference.html': async () => referencePage(openApi()),
   /** Made by the build. */
   'client/api-types.ts': async () => {
     // A member of a request that has a default may be left out.
@@ -41,7 +45,9 @@ async function main(): Promise<void> {
   for (const path of process.argv.slice(2)) {
     const text = await describedText(path);
     if (text === undefined) throw new Error(`${path} is not one of ${Object.keys(TEXTS).join(', ')}`);
-    writeFileSync(join(PROJECT_ROOT, path), text);
+    const file = join(PROJECT_ROOT, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
   }
 }
 

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Router } from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { PROJECT_ROOT } from '../base/project-root';
 import type { Console } from '../console/console';
 import { SESSION_MS, type TokenFacts } from '../console/sessions';
 import type { LogIn, Overview, Session } from '../console/views';
@@ -12,7 +10,7 @@ import { HttpError } from './middleware/errors';
 import type { RequestState } from './middleware/request-log';
 import { sendJson, type OperationRouter } from './operation-router';
 import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
-import { cacheable, madeOnce } from './routes/published';
+import { builtFile } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
 import type { RefuseKey } from './wrong-keys';
 
@@ -139,41 +137,32 @@ function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
   throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
 }
 
-const FOLDER = join(PROJECT_ROOT, 'dist/console');
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
+const NOT_BUILT = new HttpError(
+  404,
+  'CONSOLE_NOT_BUILT',
+  'The page of the console is not built: run `npm run build`, and restart the service.',
+);
 /** Another build may have other files under the same names. */
-const ASK_AGAIN = 'no-cache';
+const ASK_AGAIN = { 'Cache-Control': 'no-cache' };
+const PAGE_HEADERS = {
+  ...ASK_AGAIN,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+};
 
 /** Answers the page and its files. They hold no data, so they need no session. */
-export function answerPage(router: Router, folder = FOLDER): void {
-  const page = builtFile(join(folder, 'index.html'), 'text/html; charset=utf-8');
-  router.get(CONSOLE, async (ctx, next) => {
-    ctx.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
-    await page(ctx, next);
-  });
-  router.get(`${CONSOLE}/app.js`, builtFile(join(folder, 'app.js'), 'text/javascript; charset=utf-8'));
-  router.get(`${CONSOLE}/app.css`, builtFile(join(folder, 'app.css'), 'text/css; charset=utf-8'));
-}
-
-function builtFile(path: string, mediaType: string): Middleware {
-  return madeOnce(() => cacheable(read(path), mediaType, ASK_AGAIN));
-}
-
-function read(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch {
-    const message = 'The page of the console is not built: run `npm run build`, and restart the service.';
-    throw new HttpError(404, 'CONSOLE_NOT_BUILT', message);
-  }
+export function answerPage(router: Router, folder = 'dist/console'): void {
+  const file = (name: string, mediaType: string, headers = ASK_AGAIN): Middleware =>
+    builtFile(join(folder, name), `${mediaType}; charset=utf-8`, headers, NOT_BUILT);
+  router.get(CONSOLE, file('index.html', 'text/html', PAGE_HEADERS));
+  router.get(`${CONSOLE}/app.js`, file('app.js', 'text/javascript'));
+  router.get(`${CONSOLE}/app.css`, file('app.css', 'text/css'));
 }

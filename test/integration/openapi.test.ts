@@ -12,10 +12,9 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { inheritedEnvironment } from '../../service/config/config';
 import type { HttpAppOptions } from '../../service/http/app';
 import { isOfConsole } from '../../service/http/gate';
-import { TAGS } from '../../service/http/description/introduction';
-import { OPERATIONS, openApi } from '../../service/http/description/openapi';
-import { ERROR_CODES, errorsOf } from '../../service/http/description/operation';
-import { WEBHOOK_HEADERS } from '../../service/http/description/webhooks';
+import { ERROR_CODES, errorsOf, OPERATIONS, openApi, TEXTS } from '../../client/description/openapi';
+
+import { WEBHOOK_HEADERS } from '../../client/description/webhooks';
 import { STATUS_OF_REQUEST_ERRORS } from '../../service/http/middleware/errors';
 import { newHttpApp, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
@@ -80,7 +79,7 @@ describe('the OpenAPI description', () => {
     const content = webhooks['com.service.etr.nomination']?.post.requestBody.content['application/json'];
     const event = content?.examples?.signed?.value;
     expect(schemaProblem(event)).to.equal(undefined);
-    const [jwk = ''] = /\{"kty":"OKP".*?\}/.exec(TAGS.Webhooks) ?? [];
+    const [jwk = ''] = /\{"kty":"OKP".*?\}/.exec(TEXTS.Webhooks ?? '') ?? [];
     const key = createPublicKey({ key: JSON.parse(jwk) as JsonWebKey, format: 'jwk' });
     const signature = components.parameters['X-Service-Signature']?.example;
     expect(verifySignature(signature, Buffer.from(JSON.stringify(event)), key)).to.equal(true);

@@ -184,38 +184,6 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
   createDocument: {
     request: 'POST /create/{documentId}',
     summary: 'Issue a document',
-    description: `Signs a credential with the subject, mints its token in the token registry, and answers when
-the mint is mined. That takes as long as the network takes for a block, up to ten minutes if it makes none:
-wait for 15 minutes, or send an \`Idempotency-Key\` and choose any timeout.
-
-\`\`\`sh
-curl -s https://carrier.example/create/BILL_OF_LADING \\
-  -H 'Authorization: Bearer <API_KEY>' -H 'Content-Type: application/json' \\
-  -H 'Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9324' -d @bill-of-lading.json
-\`\`\`
-
-**Sending again.** With an \`Idempotency-Key\`, send the same request again after any answer or none. Without
-a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
-after a 408. Send it again as it is after a 503 without \`X-Token-Id\`. A 500 made no token and may be sent
-again when its cause is gone, except the codes MINT_STILL_WAITING, MINT_NOT_CONFIRMED, INTERNAL and
-ISSUANCE_UNKNOWN. After these, and after a 503 with \`X-Token-Id\`, ask for the document of that token. After
-one of these codes without that header, and after no answer at all, look at
-[what was issued](#operation-listDocuments) first, because a second request makes a second token.
-A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
-never will.
-
-**Without waiting.** With \`Prefer: respond-async\` (RFC 7240) the answer is 202 as soon as the document is
-stored; ask at \`Location\` for it. It will be minted even if the service stops right after the answer. The
-same key is answered 202 again, also when the document is mined. The preference has no effect if the service
-has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
-
-**While a signer is away** the request waits for it for a minute at most, and is then answered 503 with its
-code: nothing was stored. A document that was stored before is answered 503 too, with \`X-Token-Id\`, if it
-cannot be signed within ten minutes. Its mint goes on when the signer is back. With
-\`Prefer: respond-async\` the request waits for the issuer's signer only.
-
-**A 500** has the message "Internal server error". Below, the codes say who has to act. The log of the service
-has the reason, in the line with the answer's \`X-Request-Id\`.`,
     access: 'issuer if set',
     pathParameters: {
       documentId: {

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import type { RouterMiddleware } from '@koa/router';
 import type { Middleware } from 'koa';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
+import { PROJECT_ROOT } from '../../base/project-root';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
 import { DISCOVERY } from '../description/discovery';
-import { openApi } from '../description/openapi';
-import { referencePage } from '../description/reference-page';
 import { ERROR_CODE_HEADER, HttpError } from '../middleware/errors';
 import type { OperationRouter } from '../operation-router';
 
@@ -39,12 +40,16 @@ export interface HealthReport {
 const GREETING = 'Transferable Document Creator Service\n';
 
 /** Not longer, because a later version of the service may describe other operations. */
-const ONE_HOUR = 'public, max-age=3600';
+const ONE_HOUR = { 'Cache-Control': 'public, max-age=3600' };
 
-const POLICY = [
-  "default-src 'none'; style-src 'unsafe-inline'",
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-].join('; ');
+/** The page has no script, and loads nothing. */
+const REFERENCE_HEADERS = {
+  ...ONE_HOUR,
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+};
 
 /** Short: a receiver that meets a new key id asks again, and must not get an earlier answer for long. */
 const ONE_MINUTE = 'public, max-age=60';
@@ -52,7 +57,7 @@ const ONE_MINUTE = 'public, max-age=60';
 /**
  * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).
  */
-const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
+const ONE_YEAR_IMMUTABLE = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 /** Answers the operations that need no key. */
 export function answerPublished({ answer }: OperationRouter, parts: PublishedParts): void {
@@ -95,8 +100,11 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
   answer(DISCOVERY.getEventSchema, oneOf(schemas));
 
-  answer(DISCOVERY.getDescription, openApiDocument);
-  answer(DISCOVERY.getReference, reference);
+  answer(DISCOVERY.getDescription, builtFile('dist/api/openapi.json', 'application/json', ONE_HOUR));
+  answer(
+    DISCOVERY.getReference,
+    builtFile('dist/api/reference.html', 'text/html; charset=utf-8', REFERENCE_HEADERS),
+  );
 
   // 200 while every registry's events are read. It is also 200 if the database was removed, or cannot be
   // written, because a 503 may lead to a restart.
@@ -118,23 +126,25 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
 }
 
-const openApiDocument = madeOnce(() => cacheableJson(openApi()));
-
-/** The description as a page. It has no script, and loads nothing. */
-const reference = madeOnce((): Middleware => {
-  const page = cacheable(Buffer.from(referencePage(openApi())), 'text/html; charset=utf-8', ONE_HOUR);
+/**
+ * Serves a file that the build made. It is read at the first request: most processes are never asked.
+ *
+ * @throws the error `missing`, if it is given and the file cannot be read.
+ */
+export function builtFile(
+  path: string,
+  mediaType: string,
+  headers: Readonly<Record<string, string>>,
+  missing?: HttpError,
+): Middleware {
+  let file: Middleware | undefined;
   return async (ctx, next) => {
-    ctx.set('Content-Security-Policy', POLICY);
-    ctx.set('X-Content-Type-Options', 'nosniff');
-    await page(ctx, next);
-  };
-});
-
-/** Makes it at the first request: most processes are never asked. */
-export function madeOnce(make: () => Middleware): Middleware {
-  let made: Middleware | undefined;
-  return async (ctx, next) => {
-    await (made ??= make())(ctx, next);
+    try {
+      file ??= cacheable(readFileSync(resolve(PROJECT_ROOT, path)), mediaType, headers);
+    } catch (thrown) {
+      throw missing ?? thrown;
+    }
+    await file(ctx, next);
   };
 }
 
@@ -166,10 +176,10 @@ function cacheableJson(value: object, mediaType = 'application/json'): Middlewar
  * Serves bytes that are the same while the service runs. A conditional request for unchanged bytes gets 304
  * (RFC 9110, section 13.1.2).
  */
-export function cacheable(bytes: Buffer, mediaType: string, cacheControl: string): Middleware {
+function cacheable(bytes: Buffer, mediaType: string, headers: Readonly<Record<string, string>>): Middleware {
   const etag = createHash('sha256').update(bytes).digest('base64url');
   return (ctx) => {
-    ctx.set('Cache-Control', cacheControl);
+    ctx.set(headers);
     ctx.etag = etag;
     ctx.status = 200;
     if (ctx.fresh) {
