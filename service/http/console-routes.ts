@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Router } from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Console } from '../console/console';
 import { SESSION_MS, type TokenFacts } from '../console/sessions';
 import type { LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
-import { HttpError } from './middleware/errors';
-import type { RequestState } from './middleware/request-log';
+import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
-import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
+import { arrived, checkDeclaredBody, readBody, readSmallJson, SMALL_BYTES } from './read-body';
 import { builtFile } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
 import type { RefuseKey } from './wrong-keys';
@@ -28,29 +27,23 @@ export function answerConsole(operations: OperationRouter, parts: ConsoleParts):
     ctx.body = await parts.facts();
   });
   const tagged = createTagger();
-  answer<Partial<RequestState>>(
-    { access: 'session', method: 'get', path: `${API}/overview` },
-    async (ctx) => {
-      // Each page asks once a second.
-      ctx.state.isRoutine = true;
-      const { etag, json } = tagged(await parts.overview());
-      ctx.set('ETag', etag);
-      // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
-      if (ctx.get('If-None-Match') === etag) {
-        ctx.status = 304;
-        return;
-      }
-      ctx.type = 'json';
-      ctx.body = json;
-    },
-  );
-  answer(
-    { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
-    declaredBody,
-    async (ctx) => {
-      sendJson(ctx, await parts.validate(await arrived(time, ctx, readBody(ctx.req, SMALL_BYTES))));
-    },
-  );
+  answer({ access: 'session', method: 'get', path: `${API}/overview` }, async (ctx) => {
+    // Each page asks once a second.
+    ctx.state.isRoutine = true;
+    const { etag, json } = tagged(await parts.overview());
+    ctx.set('ETag', etag);
+    // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
+    if (ctx.get('If-None-Match') === etag) {
+      ctx.status = 304;
+      return;
+    }
+    ctx.type = 'json';
+    ctx.body = json;
+  });
+  answer({ access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true }, async (ctx) => {
+    checkDeclaredBody(ctx);
+    sendJson(ctx, await parts.validate(await arrived(time, ctx, readBody(ctx.req, SMALL_BYTES))));
+  });
   answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {
     const { tokenId = '' } = ctx.params;
     const progress = await parts.progress(tokenIdIn(tokenId));
@@ -80,13 +73,10 @@ function answerSessions(
   { time, router, answer }: OperationRouter,
   { sessions, refuseKey }: ConsoleParts,
 ): void {
-  /** Lets requests of other pages not log in. */
-  const ownPage: Middleware = async (ctx, next) => {
+  router.post(SESSION, async (ctx) => {
+    // Lets requests of other pages not log in.
     pageSession(ctx, sessions);
-    await next();
-  };
-  router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson(time), (ctx) => {
-    const given = logInOf(ctx.state.body);
+    const given = logInOf(await readSmallJson(time, ctx));
     const loggedIn = sessions.logIn(given);
     if (loggedIn === undefined) {
       const wrong = new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
@@ -160,7 +150,7 @@ const PAGE_HEADERS = {
 
 /** Answers the page and its files. They hold no data, so they need no session. */
 export function answerPage(router: Router, folder = 'dist/console'): void {
-  const file = (name: string, mediaType: string, headers = ASK_AGAIN): Middleware =>
+  const file = (name: string, mediaType: string, headers = ASK_AGAIN) =>
     builtFile(join(folder, name), `${mediaType}; charset=utf-8`, headers, NOT_BUILT);
   router.get(CONSOLE, file('index.html', 'text/html', PAGE_HEADERS));
   router.get(`${CONSOLE}/app.js`, file('app.js', 'text/javascript'));

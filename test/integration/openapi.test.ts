@@ -15,7 +15,7 @@ import { isOfConsole } from '../../service/http/gate';
 import { ERROR_CODES, errorsOf, OPERATIONS, openApi, TEXTS } from '../../client/description/openapi';
 
 import { WEBHOOK_HEADERS } from '../../client/description/webhooks';
-import { STATUS_OF_REQUEST_ERRORS } from '../../service/http/middleware/errors';
+import { STATUS_OF_REQUEST_ERRORS } from '../../service/http/errors';
 import { newHttpApp, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 

@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { RouterMiddleware } from '@koa/router';
-import type { Middleware } from 'koa';
+import type { Context } from 'koa';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
 import { PROJECT_ROOT } from '../../base/project-root';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
 import { DISCOVERY } from '../description/discovery';
-import { ERROR_CODE_HEADER, HttpError } from '../middleware/errors';
+import { ERROR_CODE_HEADER, HttpError } from '../errors';
 import type { OperationRouter } from '../operation-router';
 
 /** The parts of the paths that anybody may read. */
@@ -126,6 +125,9 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
 }
 
+/** Answers with the bytes of a file. */
+type SendFile = (ctx: Context) => void;
+
 /**
  * Serves a file that the build made. It is read at the first request: most processes are never asked.
  *
@@ -136,24 +138,23 @@ export function builtFile(
   mediaType: string,
   headers: Readonly<Record<string, string>>,
   missing?: HttpError,
-): Middleware {
-  let file: Middleware | undefined;
-  return async (ctx, next) => {
+): SendFile {
+  let file: SendFile | undefined;
+  return (ctx) => {
     try {
       file ??= cacheable(readFileSync(resolve(PROJECT_ROOT, path)), mediaType, headers);
     } catch (thrown) {
       throw missing ?? thrown;
     }
-    await file(ctx, next);
+    file(ctx);
   };
 }
 
 /** Answers with the file that the path names. */
-function oneOf(files: readonly (readonly [string, Middleware])[]): RouterMiddleware {
+function oneOf(files: readonly (readonly [string, SendFile])[]) {
   const byName = new Map(files);
-  return async (ctx, next) => {
-    await byName.get(ctx.params.file ?? '')?.(ctx, next);
-  };
+  return (ctx: Context & { params: Record<string, string> }): void =>
+    byName.get(ctx.params.file ?? '')?.(ctx);
 }
 
 async function readDidDocument(path: string): Promise<object> {
@@ -168,7 +169,7 @@ async function readDidDocument(path: string): Promise<object> {
   }
 }
 
-function cacheableJson(value: object, mediaType = 'application/json'): Middleware {
+function cacheableJson(value: object, mediaType = 'application/json'): SendFile {
   return cacheable(Buffer.from(JSON.stringify(value)), mediaType, ONE_HOUR);
 }
 
@@ -176,7 +177,7 @@ function cacheableJson(value: object, mediaType = 'application/json'): Middlewar
  * Serves bytes that are the same while the service runs. A conditional request for unchanged bytes gets 304
  * (RFC 9110, section 13.1.2).
  */
-function cacheable(bytes: Buffer, mediaType: string, headers: Readonly<Record<string, string>>): Middleware {
+function cacheable(bytes: Buffer, mediaType: string, headers: Readonly<Record<string, string>>): SendFile {
   const etag = createHash('sha256').update(bytes).digest('base64url');
   return (ctx) => {
     ctx.set(headers);
