@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
-import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';
+import { TOKEN_ID_PATH } from './documents';
+import EXAMPLES from './examples.json';
 import { chapter, json, OF_DATABASE } from './operation';
 
-const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
+const CREDENTIAL = EXAMPLES.created.signedW3CDocument;
 
 /** The registry that a token is sought in. */
 const TOKEN_PLACE = z.object({
