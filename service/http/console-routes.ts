@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
-import type { Console } from '../console/console';
-import { SESSION_MS, type TokenFacts } from '../console/sessions';
-import type { LogIn, Overview, Session } from '../console/views';
+import type { Answers } from '../answers/answers';
+import type { CheckingPool } from '../answers/checking-pool';
+import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
+import type { Facts, LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
 import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
@@ -15,6 +16,13 @@ import type { RefuseKey } from './wrong-keys';
 
 const API = `${CONSOLE}/api`;
 const SESSION = `${API}/session`;
+
+/** The parts of the console that its own paths need. */
+export interface Console extends Pick<CheckingPool, 'validate'>, Pick<Answers, 'progress'> {
+  readonly sessions: Sessions;
+  facts(this: void): Promise<Facts>;
+  overview(this: void): Promise<Overview>;
+}
 
 type ConsoleParts = Console & { refuseKey: RefuseKey };
 

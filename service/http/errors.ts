@@ -89,14 +89,14 @@ export function errors(options: {
     try {
       await next();
     } catch (thrown) {
-      const told = toldStatus(thrown);
-      const status = told ?? 500;
+      const publicStatus = publicStatusOf(thrown);
+      const status = publicStatus ?? 500;
       const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
       const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
       // Masked before it is cut: part of a secret would not be recognised.
-      const message = printable(options.mask(told === undefined ? reason : messageOf(thrown)));
+      const message = printable(options.mask(publicStatus === undefined ? reason : messageOf(thrown)));
       const code = codeOf(thrown) ?? 'INTERNAL';
-      if (told === undefined) logFailure(ctx.state.log, thrown, { code, status });
+      if (publicStatus === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
       ctx.set(ERROR_CODE_HEADER, publicCodeOf(thrown));
@@ -109,7 +109,7 @@ export function errors(options: {
 }
 
 /** The status of an error whose message may be sent; undefined for a 500 without its reason. */
-function toldStatus(thrown: unknown): number | undefined {
+function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;

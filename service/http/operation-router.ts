@@ -84,14 +84,14 @@ function databaseRemoved(ctx: Context): HttpError {
 
 /** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
 function checkedQuery(schema: z.ZodObject, ctx: Context): QueryState<unknown> {
-  const givenQuery = givenOf(ctx, Object.keys(schema.shape));
+  const givenQuery = namedParameters(ctx, Object.keys(schema.shape));
   const { data: query, error } = schema.safeParse(givenQuery);
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
   return { query, givenQuery };
 }
-function givenOf(ctx: Context, names: readonly string[]): Record<string, string> {
-  const given: Record<string, string> = {};
+function namedParameters(ctx: Context, names: readonly string[]): Record<string, string> {
+  const parameters: Record<string, string> = {};
   for (const [name, value = ''] of Object.entries(ctx.query)) {
     if (!names.includes(name)) {
       const known = `leave it out, or write one of ${names.join(', ')}`;
@@ -100,9 +100,9 @@ function givenOf(ctx: Context, names: readonly string[]): Record<string, string>
     if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
     // PostgreSQL cannot store the character NUL, so nothing has it.
     if (value.includes('\0')) throw wrongQuery(name, 'has the character NUL (%00): leave it out');
-    if (value !== '') given[name] = value;
+    if (value !== '') parameters[name] = value;
   }
-  return given;
+  return parameters;
 }
 
 /** An error that names the parameter. */

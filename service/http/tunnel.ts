@@ -21,6 +21,12 @@ export interface TunnelListener {
   close(): Promise<void>;
 }
 
+/** A tunnel that is open, or opens. */
+export interface Tunnel {
+  /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
+  close(): Promise<void>;
+}
+
 /** Target, domain and account of a tunnel. */
 export interface TunnelOptions {
   time: Time;
@@ -45,12 +51,11 @@ const CLOSE_WITHIN_MS = 3_000;
  * Opens a public tunnel to the service in the background. Failures are logged, and the service goes on. The
  * tunnel is meant for testing; a service that others rely on needs a host of its own.
  */
-export function openTunnel(options: TunnelOptions) {
+export function openTunnel(options: TunnelOptions): Tunnel {
   const closing = new AbortController();
   const opened = open(options, closing.signal);
   return {
-    /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
-    async close(): Promise<void> {
+    async close() {
       closing.abort();
       const listener = await opened;
       if (listener === undefined) return;

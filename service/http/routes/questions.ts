@@ -119,12 +119,12 @@ function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>) {
     if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)
       known = { revision, answers: new Map() };
     const { answers } = known;
-    const asked =
+    const answered =
       answers.get(ctx.url) ??
       answer().then(() => ({ json: JSON.stringify(ctx.body), link: ctx.response.get('Link') }));
-    answers.set(ctx.url, asked);
-    asked.catch(() => answers.delete(ctx.url));
-    const { json, link } = await asked;
+    answers.set(ctx.url, answered);
+    answered.catch(() => answers.delete(ctx.url));
+    const { json, link } = await answered;
     if (link) ctx.set('Link', link);
     ctx.type = 'json';
     ctx.body = json;
