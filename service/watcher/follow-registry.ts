@@ -5,8 +5,7 @@ import type { Logger } from '../base/logger';
 import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
-import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
-import type { Chain } from '../chain/chain';
+import { blockIfThere, BlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import { nodeFailure } from '../chain/node-errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
@@ -16,14 +15,9 @@ import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
 import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
-import {
-  createBlockAlarm,
-  followChain,
-  prunedBefore,
-  type ChainFollowing,
-  type Sighting,
-} from './follow-chain';
+import { BlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { KnownEscrows } from './known-escrows';
+import { expectLogs } from './pruned-logs';
 import { readByReceipts } from './read-range';
 
 const FIRST_PAUSE_MS = 500;
@@ -69,7 +63,7 @@ export class RegistryFollower {
   readonly #options: FeedFollowing;
   readonly #name: RegistryName;
   readonly #findRegistry: () => Promise<RegistryOnChain>;
-  readonly #span = createBlockSpan(MOST_BLOCKS);
+  readonly #span = new BlockSpan(MOST_BLOCKS);
   /** A catch-up goes on when the node fails. */
   readonly #catchUp: CatchUpReport;
   /** Blocks to read again once they have been read, because an event of theirs is missing. */
@@ -163,7 +157,7 @@ export class RegistryFollower {
         return 'standby';
       }
       const signal = AbortSignal.any([stop, right.lost]);
-      const alarm = createBlockAlarm(time, client, pauses);
+      const alarm = new BlockAlarm(time, client, pauses);
       this.#wake = alarm.wake;
       this.#hasRight = true;
       try {
@@ -344,13 +338,7 @@ export async function nameFeed(
   const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
   const again = named(first) ?? named(await blockIfThere(client, genesisBlock));
   if (again !== undefined) return again;
-  if (first === undefined) throw await historyMissing(client, registryAddress, number);
-  return nameBy(origin ?? first);
-}
-
-async function historyMissing(client: Chain, registry: string, block: number): Promise<ChainError> {
-  const pruned = await prunedBefore(client, registry, block, await headNumberOf(client));
-  return (
-    pruned ?? new ChainError('BLOCK_MISSING', `The node lacks block ${block} at times.`, { retryable: true })
-  );
+  if (first !== undefined) return nameBy(origin ?? first);
+  await expectLogs(client, registryAddress, number);
+  throw new ChainError('BLOCK_MISSING', `The node lacks block ${number} at times.`, { retryable: true });
 }

@@ -1,10 +1,10 @@
 import { untilAborted } from '../base/waiting';
-import { createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
+import { BlockSpan, existingBlock } from '../chain/read-chain';
 import { restoreEvents } from '../outbox/refill';
 import { createRegistryFinder } from '../registry/registry-contracts';
-import { prunedBefore } from './follow-chain';
 import type { FeedFollowing } from './follow-registry';
 import { KnownEscrows } from './known-escrows';
+import { expectLogs } from './pruned-logs';
 import { readRange } from './read-range';
 
 /** Blocks per request at first. */
@@ -30,12 +30,10 @@ export async function restorePurged(
   const finding = createRegistryFinder(client, registryAddress)();
   const registry = await untilAborted(signal, finding);
   const escrows = new KnownEscrows(registry, 0);
-  const span = createBlockSpan(MOST_BLOCKS);
+  const span = new BlockSpan(MOST_BLOCKS);
   const firstRead = startBlock ?? registry.genesisBlock;
   const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
-  const headBlock = await untilAborted(signal, headNumberOf(client));
-  const pruned = await prunedBefore(client, registryAddress, oldest, headBlock, signal);
-  if (pruned) throw pruned;
+  await untilAborted(signal, expectLogs(client, registryAddress, oldest, { signal }));
   for (let last = upTo; last >= oldest && !signal.aborted;) {
     const first = Math.max(last - span.blocks() + 1, oldest);
     const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);
