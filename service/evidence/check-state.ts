@@ -1,7 +1,7 @@
 import { getAddress, keccak256, ZeroAddress } from 'ethers';
 import { orUndefined } from '../base/errors';
 import { BURN_ADDRESS } from '../registry/decode-log';
-import type { Place } from '../token/endorsement-chain';
+import type { TokenState } from '../registry/read-token-state';
 import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
 import { contractsOf, provenMembers, readProvenState, type ProvenState } from './proven-state';
@@ -80,10 +80,7 @@ function stateInWords(file: EvidenceFile, state: EvidenceState, { block, header 
 }
 
 /** Where a state has the token. Undefined: with an owner that the contracts never give it to. */
-export function placeOf(
-  file: EvidenceFile,
-  { owner }: EvidenceState,
-): Exclude<Place, 'not minted'> | undefined {
+export function placeOf(file: EvidenceFile, { owner }: EvidenceState): TokenState['state'] | undefined {
   if (owner === contractsOf(file).titleEscrow) return 'in escrow';
   if (owner === file.registry) return 'returned to issuer';
   return owner === BURN_ADDRESS ? 'shredded' : undefined;
