@@ -14,7 +14,7 @@ import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '
 import { recordRange } from '../outbox/record-range';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
-import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
+import { CatchUpReport, newFeedStatus, setState, type FeedStatus } from './feed-status';
 import { BlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { KnownEscrows } from './known-escrows';
 import { expectLogs } from './pruned-logs';
@@ -84,7 +84,7 @@ export class RegistryFollower {
     this.#name = registryName(chainId, registryAddress);
     this.status = newFeedStatus(options.time.now());
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
-    this.#catchUp = reportCatchUp(this.status, options);
+    this.#catchUp = new CatchUpReport(this.status, options);
     this.#finished = this.#run(this.#stopping.signal).finally(() => this.#catchUp.stop());
   }
 
@@ -149,8 +149,10 @@ export class RegistryFollower {
     try {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
-      if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
-      if (right === undefined || this.#feed !== feed) this.#escrows = undefined;
+      if (right === undefined || this.#feed !== feed) {
+        this.#catchUp.forget();
+        this.#escrows = undefined;
+      }
       this.#feed = feed;
       if (right === undefined) {
         await onOpened(feed);
@@ -168,14 +170,9 @@ export class RegistryFollower {
         const escrows = (this.#escrows ??= new KnownEscrows(registry, finalityDepth));
         // The blocks that were read but not recorded may be of another branch.
         escrows.rewindTo(cursor.nextBlock - 1);
-        const chain = {
-          ...this.#options,
-          escrows,
-          origin,
-          span: this.#span,
-          slowedBy: this.#catchUp.slowedBy,
-        };
-        await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
+        const { slowedBy } = this.#catchUp;
+        const reading = { ...this.#options, escrows, origin, span: this.#span, slowedBy };
+        await this.#takeSightings(open, { ...reading, cursor, alarm, signal });
         return 'ended';
       } finally {
         alarm.stop();
