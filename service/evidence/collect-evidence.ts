@@ -17,7 +17,7 @@ import {
 import { blockReceiptsOf, logsOfReceipt } from '../chain/read-receipts';
 import type { Chain } from '../chain/chain';
 import { codeAt } from '../chain/read-state';
-import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
+import { BURN_ADDRESS, type DecodedLog } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
 import { registryInterface, type ReachedRegistry } from '../registry/registry-contracts';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -86,17 +86,14 @@ async function collectOnce(
     (await existingBlock(client, number)).hash,
   ];
   const states = await pMap(numbers, read, { concurrency: CONCURRENT_CALLS });
-  const logs = await logsUpTo(sources, tokenId, last.number);
+  const own = await readTokenLogs(sources.bulkClient, sources.registry.contracts, tokenId, {
+    fromBlock: sources.registry.genesisBlock,
+    toBlock: last.number,
+  });
   const [newest] = states.at(-1) ?? [];
   // A missing log is noticed here, unless it changed nothing.
-  if (newest)
-    endorsementsOf(
-      {
-        logs: genuineOf(logs, sources.registry.contracts).filter((log) => log.tokenId === tokenId),
-        isWhole: true,
-      },
-      newest,
-    );
+  if (newest) endorsementsOf({ logs: own.logs, isWhole: true }, newest);
+  const logs = await withPauses(sources, own.logs, last.number);
   onProgress?.(`${logs.length} events up to block ${last.number}`);
   const stateBlocks = states.map(([, hash]) => hash);
   const { blocks, receipts } = await blocksOf(sources, logs, stateBlocks, { mostBytes, onProgress });
@@ -124,31 +121,23 @@ async function mintedState(
 }
 
 /** The logs of the token, and of pauses of its registry since the token's first log; in chain order. */
-async function logsUpTo(
+async function withPauses(
   { bulkClient, registry }: ReachedRegistry,
-  tokenId: bigint,
+  own: readonly DecodedLog[],
   toBlock: number,
 ): Promise<ChainLog[]> {
-  const { contracts, genesisBlock } = registry;
-  const { logs } = await readTokenLogs(bulkClient, contracts, tokenId, { fromBlock: genesisBlock, toBlock });
-  const own = logs.map(({ log }) => log);
-  const fromBlock = own[0]?.blockNumber ?? toBlock;
-  const pauses: ChainLog[] = [];
+  const logs = own.map(({ log }) => log);
+  const fromBlock = logs[0]?.blockNumber ?? toBlock;
+  const filter = { address: [registry.contracts.registry], topics: PAUSE_TOPICS };
   await readBackwards(
     { fromBlock, toBlock },
-    (first, last) =>
-      logsOf(bulkClient, {
-        fromBlock: first,
-        toBlock: last,
-        address: [contracts.registry],
-        topics: PAUSE_TOPICS,
-      }),
-    (found) => {
-      pauses.push(...found);
+    (first, last) => logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last }),
+    (pauses) => {
+      logs.push(...pauses);
       return false;
     },
   );
-  return [...own, ...pauses].sort(chainOrder);
+  return logs.sort(chainOrder);
 }
 
 const PAUSE_TOPICS = [
