@@ -1,11 +1,21 @@
 import { getAddress, keccak256, ZeroAddress } from 'ethers';
-import { orUndefined } from '../base/errors';
-import { BURN_ADDRESS } from '../registry/decode-log';
-import type { TokenState } from '../registry/read-token-state';
+import { orUndefined } from '../service/base/errors';
+import { BURN_ADDRESS } from '../service/registry/decode-log';
+import type { TokenState } from '../service/registry/read-token-state';
 import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { contractsOf, provenMembers, readProvenState, type ProvenState } from './proven-state';
-import { implementationOf, maskedCodeHash, PUBLISHED_CODE, STATE_PARTIES } from './published-contracts';
+import type { EvidenceFile, EvidenceState } from '../service/evidence/evidence-file';
+import {
+  contractsOf,
+  provenMembers,
+  readProvenState,
+  type ProvenState,
+} from '../service/evidence/proven-state';
+import {
+  implementationOf,
+  maskedCodeHash,
+  PUBLISHED_CODE,
+  STATE_PARTIES,
+} from '../service/evidence/published-contracts';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** A state that a file has, with what its proof shows. */

@@ -1,28 +1,36 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { systemTime, timeAt } from '../base/time';
-import { messageOf } from '../base/errors';
-import { printableUrl } from '../base/mask-secrets';
-import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
-import { networkOfChain } from '../chain/networks';
-import { blocksAt } from '../chain/read-chain';
-import { connectNode } from '../chain/chain';
-import { createFetching } from '../did/fetch-json';
-import { resolveDidWeb } from '../did/resolve-did-web';
-import type { JsonObject } from '../issuance/credential';
-import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
-import { reachRegistry, type ReachedRegistry } from '../registry/registry-contracts';
-import type { TokenLocation } from '../token/token-location';
-import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
+import { systemTime, timeAt } from '../service/base/time';
+import { messageOf } from '../service/base/errors';
+import { printableUrl } from '../service/base/mask-secrets';
+import {
+  contextFileAt,
+  readContextFile,
+  TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+} from '../service/base/published-files';
+import { networkOfChain } from '../service/chain/networks';
+import { blocksAt } from '../service/chain/read-chain';
+import { connectNode } from '../service/chain/chain';
+import { createFetching } from '../service/did/fetch-json';
+import { resolveDidWeb } from '../service/did/resolve-did-web';
+import type { JsonObject } from '../service/issuance/credential';
+import { createDocumentLoader, type DocumentLoader } from '../service/issuance/document-loader';
+import { reachRegistry, type ReachedRegistry } from '../service/registry/registry-contracts';
+import type { TokenLocation } from '../service/token/token-location';
+import { verifyCredential, type VerificationSources } from '../service/verification/verify-credential';
 import { jsonOf } from './check-document';
 import { checkEvidence, type EvidenceReport, type NodeAnswer } from './check-evidence';
-import { collectEvidence, type CollectionOptions } from './collect-evidence';
-import { parseEvidenceFile, type EvidenceFile, type FetchedDocument } from './evidence-file';
+import { collectEvidence, type CollectionOptions } from '../service/evidence/collect-evidence';
+import {
+  parseEvidenceFile,
+  type EvidenceFile,
+  type FetchedDocument,
+} from '../service/evidence/evidence-file';
 
 // Evidence of a token, as other programs of this project and other projects ask for it.
 
 export type { EvidenceReport, GivenBlock } from './check-evidence';
-export type { EvidenceFile } from './evidence-file';
+export type { EvidenceFile } from '../service/evidence/evidence-file';
 export type { Statement, Status } from './statements';
 export { evidencePage } from './evidence-page';
 

@@ -1,6 +1,6 @@
-import { afterEvent } from '../../client/events';
-import { messageOf, ServiceError } from '../base/errors';
-import type { EscrowState } from '../registry/read-token-state';
+import { afterEvent } from '../client/events';
+import { messageOf, ServiceError } from '../service/base/errors';
+import type { EscrowState } from '../service/registry/read-token-state';
 import {
   endorsementsOf,
   someone,
@@ -8,11 +8,11 @@ import {
   type Roles,
   type Situation,
   type TokenOperation,
-} from '../token/endorsement-chain';
+} from '../service/token/endorsement-chain';
 import type { CheckedEvent } from './check-chain';
 import { placeOf, type CheckedState } from './check-state';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { contractsOf } from './proven-state';
+import type { EvidenceFile, EvidenceState } from '../service/evidence/evidence-file';
+import { contractsOf } from '../service/evidence/proven-state';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** One operation of the timeline, with the parties after it. */
