@@ -247,6 +247,11 @@ export function operationalMembersOf(suffix: OperationSuffix): readonly string[]
   return OPERATIONS[suffix].flatMap((members) => Object.keys(members));
 }
 
+/** The names of the members of `data.payload` of a chain event. */
+export function payloadMembersOf(suffix: ChainEventSuffix): readonly string[] {
+  return Object.keys({ ...TOKEN_PAYLOADS, ...REGISTRY_PAYLOADS }[suffix]);
+}
+
 const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
   subject: TOKEN_ID,
   data: object(

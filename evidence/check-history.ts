@@ -1,9 +1,8 @@
 import { afterEvent } from '../client/events';
 import { messageOf, ServiceError } from '../service/base/errors';
-import type { EscrowState } from '../service/registry/read-token-state';
+import { partyOf, type EscrowState } from '../service/registry/read-token-state';
 import {
   endorsementsOf,
-  someone,
   type Endorsement,
   type Roles,
   type Situation,
@@ -100,7 +99,7 @@ function follow(
 }
 
 function after(token: Situation, event: CheckedEvent): Situation {
-  return afterEvent(token, event, someone);
+  return afterEvent(token, event, partyOf);
 }
 
 const UNMINTED: Situation = {
@@ -155,6 +154,6 @@ function differenceOf(
   if (place !== end.state)
     return `the token is ${place ?? 'elsewhere'} there, but ${end.state} after these events`;
   const roles = ['beneficiary', 'holder', 'nominee', 'previousBeneficiary', 'previousHolder'] as const;
-  const role = roles.find((one) => someone(state[one]) !== end[one]);
+  const role = roles.find((one) => partyOf(state[one]) !== end[one]);
   return role && `the ${role} is ${state[role]} there, but ${end[role] ?? 'nobody'} after these events`;
 }

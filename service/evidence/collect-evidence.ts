@@ -193,11 +193,10 @@ async function blocksOf(
   await pMap(
     wanted,
     async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions);
+      const read = await blockWith(bulkClient, hash, transactions, receipts);
       bytes += read.bytes;
       if (bytes > mostBytes) throw tooLarge(mostBytes);
       blocks.set(hash, read.block);
-      for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
       onProgress?.(`block ${blocks.size} of ${wanted.size}`);
     },
     { concurrency: CONCURRENT_CALLS },
@@ -212,11 +211,13 @@ function tooLarge(mostBytes: number): RequestError {
   return new RequestError('EVIDENCE_TOO_LARGE', message, { remedy });
 }
 
+/** @param receiptsByHash gets those of the transactions that are wanted. */
 async function blockWith(
   client: Chain,
   hash: string,
   wanted: ReadonlySet<string>,
-): Promise<{ block: EvidenceBlock; receipts: [string, Answer][]; bytes: number }> {
+  receiptsByHash: Map<string, Answer>,
+): Promise<{ block: EvidenceBlock; bytes: number }> {
   const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
   if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
   const header = encodeHeader(block);
@@ -244,11 +245,8 @@ async function blockWith(
     receiptsTrie: await trieOf(encoded.receipts, positions, roots.receiptsRoot, count),
     transactionsTrie: await trieOf(encoded.transactions, positions, roots.transactionsRoot, count),
   };
-  const own = positions.map((position): [string, Answer] => [
-    String(all[position]?.hash),
-    receipts[position] ?? {},
-  ]);
-  return { block: evidence, receipts: own, bytes: characters.reduce((sum, one) => sum + one / 2, 0) };
+  for (const position of positions) receiptsByHash.set(String(all[position]?.hash), receipts[position] ?? {});
+  return { block: evidence, bytes: characters.reduce((sum, one) => sum + one / 2, 0) };
 }
 
 function isSystem(transaction: Answer | undefined): boolean {

@@ -201,50 +201,44 @@ const WITHIN_MS = 10_000;
  *   the node cannot answer now.
  */
 async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrls } = registry;
+  const { network, rpcUrls, address } = registry;
   const nodes = connectNodes(rpcUrls, network, time);
+  const node = `The node at ${rpcUrls.map(printableUrl).join(', ')}`;
   try {
     await within(time, WITHIN_MS, (late) => untilAborted(late, check(nodes, registry)));
   } catch (cause) {
+    const code = codeOf(cause) ?? '';
+    const place = `${address} on ${network.name}`;
+    const correct = 'Correct the address or the network.';
+    const problem = {
+      CHAIN_ID_MISMATCH:
+        `${node} is not of ${network.name} (chain id ${network.chainId}). ` +
+        'Correct the network, or RPC_URL of the service.',
+      REGISTRY_MISSING: `There is no contract at ${place}. ${correct}`,
+      REGISTRY_INVALID: `The contract at ${place} is not a token registry of version 5. ${correct}`,
+      ESCROWS_UNSUPPORTED: `${messageOf(cause)} ${correct}`,
+      FINALITY_UNSUPPORTED: messageOf(cause),
+    }[code];
+    if (problem !== undefined && !(cause instanceof RequestError))
+      throw new RequestError(code, problem, { cause });
     // A provider's node may lag behind the one that named the newest block.
-    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(codeOf(cause) ?? '');
+    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(code);
     if (cause instanceof ServiceError && !isOfNode) throw cause;
-    const message = `The node at ${printed(rpcUrls)} does not answer as it should. Try again later.`;
+    const message = `${node} does not answer as it should. Try again later.`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
   } finally {
     nodes.client.close();
   }
 }
 
-function printed(urls: readonly string[]): string {
-  return urls.map(printableUrl).join(', ');
-}
-
-async function check({ client, checkChain }: ConnectedNodes, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrls, address, startBlock, confirmations } = registry;
-  await checkChain().catch((cause: unknown) => {
-    if (!(cause instanceof ConfigurationError)) throw cause;
-    const { name, chainId } = network;
-    const message = `The node at ${printed(rpcUrls)} is not of ${name} (chain id ${chainId}).`;
-    const remedy = 'Correct the network, or RPC_URL of the service.';
-    throw new RequestError(cause.code, `${message} ${remedy}`, { cause });
-  });
-  await createRegistryFinder(client, address)().catch((cause: unknown) => {
-    const code = codeOf(cause) ?? '';
-    const problem = {
-      REGISTRY_MISSING: `There is no contract at ${address} on ${network.name}.`,
-      REGISTRY_INVALID: `The contract at ${address} on ${network.name} is not a token registry of version 5.`,
-      ESCROWS_UNSUPPORTED: messageOf(cause),
-    }[code];
-    if (problem === undefined) throw cause;
-    throw new RequestError(code, `${problem} Correct the address or the network.`, { cause });
-  });
+async function check(
+  { client, checkChain }: ConnectedNodes,
+  { network, address, startBlock, confirmations }: FollowedRegistry,
+): Promise<void> {
+  await checkChain();
+  await createRegistryFinder(client, address)();
   const head = await headNumberOf(client);
-  const readFinalBlock = createFinalBlockReading(client, network, confirmations);
-  await readFinalBlock(head).catch((cause: unknown) => {
-    if (!(cause instanceof ConfigurationError)) throw cause;
-    throw new RequestError(cause.code, cause.message, { cause });
-  });
+  await createFinalBlockReading(client, network, confirmations)(head);
   if (startBlock === undefined || startBlock <= head) return;
   const message = `/startBlock is ${startBlock}, but the newest block of ${network.name} is ${head}.`;
   const remedy = 'Give a block that exists, or leave it out for the first block of the registry.';

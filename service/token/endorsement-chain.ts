@@ -1,8 +1,8 @@
-import { ZeroAddress, getAddress } from 'ethers';
+import { ZeroAddress } from 'ethers';
 import { MOVES, ROLE_CHANGES } from '../../client/events';
 import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
-import type { EscrowState, TokenState } from '../registry/read-token-state';
+import { partyOf, type EscrowState, type TokenState } from '../registry/read-token-state';
 
 /** Operations on a token: functions of its registry and its title escrow (docs/states.md). */
 export type TokenOperation =
@@ -101,7 +101,7 @@ function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
   if (change) {
     const { role, from, to } = change;
     expectRole(after, role, payload[to], type);
-    return { ...after, [role]: someone(payload[from]) };
+    return { ...after, [role]: partyOf(payload[from]) };
   }
   if (type === 'token_received') {
     expectRole(after, 'beneficiary', payload.beneficiary, type);
@@ -116,13 +116,8 @@ function expectRole(
   said: string | boolean | undefined,
   type: DecodedLog['type'],
 ): void {
-  if (roles[role] === someone(said)) return;
+  if (roles[role] === partyOf(said)) return;
   throw incomplete(`has ${type} to ${String(said)} where the ${role} is ${roles[role] ?? 'nobody'}`);
-}
-
-/** The address, checksummed. Undefined for the zero address, which is nobody. */
-export function someone(address: string | boolean | undefined): string | undefined {
-  return typeof address !== 'string' || address === ZeroAddress ? undefined : getAddress(address);
 }
 
 function rolesOf({ beneficiary, holder, nominee }: Situation): Roles {

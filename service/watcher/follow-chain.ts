@@ -270,25 +270,15 @@ async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean>
 }
 
 /**
- * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all
- * blocks before it are.
+ * Finds the newest kept block that is still on the chain.
  *
  * @param head number of the chain's newest block; kept blocks above it are no longer on the chain.
  * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
  *   blocks.
  */
 async function findAncestor(client: Chain, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
-  const candidates = kept.filter(({ number }) => number <= head);
-  let gone = candidates.length;
-  let onChain = -1;
-  while (gone - onChain > 1) {
-    const middle = Math.floor((onChain + gone) / 2);
-    const candidate = candidates[middle];
-    if (candidate && (await isOnChain(client, candidate))) onChain = middle;
-    else gone = middle;
-  }
-  const ancestor = candidates[onChain];
-  if (ancestor) return ancestor;
+  for (const block of kept.toReversed())
+    if (block.number <= head && (await isOnChain(client, block))) return block;
   const message =
     `The chain was reorganised deeper than the finality depth: block ${kept[0]?.number} ` +
     'is not the one that was read, and earlier blocks are no longer known. ' +
