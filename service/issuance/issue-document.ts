@@ -11,7 +11,7 @@ import {
 } from '../base/errors';
 import type { DocumentBytes, IdempotentRequest, Issuance } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
-import type { SignerReadiness } from '../keys/signer-state';
+import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import { type DocumentType, findDocumentType } from './credential';
 import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
@@ -82,7 +82,7 @@ export interface Issuer {
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
   queue: Pick<MintQueue, 'mint'>;
   /** The remote signers. A key without one is in this process. */
-  signers: { readonly wallet?: SignerReadiness | undefined; readonly issuer?: SignerReadiness | undefined };
+  signers: Partial<Record<'wallet' | 'issuer', Pick<RemoteSigner, 'ready' | 'failure'> | undefined>>;
   time: Time;
   /** Rejects when the node belongs to another chain than NET, or does not answer. */
   checkChain(): Promise<void>;

@@ -3,25 +3,15 @@ import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf, SignerError } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
 import { askService } from '../base/worker-tasks';
 import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
-import type { AskModule } from './pkcs11';
+import { openModule, placeOf, type AskModule } from './pkcs11';
+import { RemoteSigner } from './signer-state';
 
-/** Signs bytes with the P-256 key that a verification method names. */
-export interface IssuerSigner {
-  /** The verification method, as in the proofs. */
-  readonly id: string;
-  readonly algorithm: string;
-  /**
-   * ECDSA with SHA-256: r and s, 32 bytes each.
-   *
-   * @throws SignerError if the key is in a module.
-   */
-  sign(bytes: { data: Uint8Array }): Promise<Uint8Array>;
-}
-
-/** Gives the signer: at once, or after the module was asked. */
-export type IssuerSource = () => Promise<IssuerSigner>;
+/** Gives the signer: at once, or after the module was asked. Its signatures are r and s, 32 bytes each. */
+export type IssuerSource = () => Promise<EcdsaMultikey.Signer>;
 
 /**
  * Opens the issuer's key. Both the public and the secret part of a pair are imported here, so that a damaged
@@ -36,7 +26,7 @@ export async function openIssuerKey(key: IssuerKey, ask: AskModule = askService)
   return async () => signer;
 }
 
-async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
+async function pairSigner(key: DidKeyPair): Promise<EcdsaMultikey.Signer> {
   try {
     const pair = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...key });
     return pair.signer();
@@ -49,7 +39,7 @@ async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
 
 /** The key of a label may become another one, so each signature is checked against the method's key. */
 function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
-  let known: IssuerSigner | undefined;
+  let known: EcdsaMultikey.Signer | undefined;
   return async () => {
     if (known !== undefined) return known;
     const { id, point } = await verificationMethodOf(key, ask);
@@ -71,6 +61,14 @@ function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
     };
     return known;
   };
+}
+
+/** Watches the issuer's key in a module, which each signing thread asks. Undefined for a pair. */
+export function watchIssuer(time: Time, key: IssuerKey, logger: Logger): RemoteSigner | undefined {
+  if (!('module' in key)) return undefined;
+  const ask = openModule(time, key.module);
+  const signer = { key: 'issuer', at: placeOf(key.module) } as const;
+  return new RemoteSigner(time, signer, () => verificationMethodOf(key, ask), logger);
 }
 
 /**

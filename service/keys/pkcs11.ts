@@ -78,3 +78,8 @@ function requireAddon(): void {
     throw new ConfigurationError('PKCS11_NOT_INSTALLED', message, { cause, remedy });
   }
 }
+
+/** Where the keys of a module are, for reports. */
+export function placeOf({ path, token }: ModuleSettings): string {
+  return `${path}, token ${token}`;
+}

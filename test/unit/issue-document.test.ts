@@ -7,7 +7,7 @@ import {
   type MintedDocument,
 } from '../../service/issuance/issue-document';
 import type { Issuance, SignedDocument } from '../../service/journal/issuance';
-import type { SignerReadiness } from '../../service/keys/signer-state';
+import type { RemoteSigner } from '../../service/keys/signer-state';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 
@@ -40,7 +40,7 @@ describe('issuing a document', () => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
     };
-    const readinessOf = (key: 'issuer' | 'wallet'): SignerReadiness => ({
+    const readinessOf = (key: 'issuer' | 'wallet'): Pick<RemoteSigner, 'ready' | 'failure'> => ({
       async ready(left) {
         await take(`${key} signer`);
         left.throwIfAborted();
