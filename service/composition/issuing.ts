@@ -14,7 +14,7 @@ import type { FollowedRegistry } from '../config/followed-registries';
 import { missingForIssuing } from '../config/warnings';
 import type { Database } from '../database/database';
 import type { PreparationSettings } from '../issuance/prepare-document';
-import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
+import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
 import { watchIssuer } from '../keys/issuer-key';
@@ -74,10 +74,6 @@ export async function startIssuing(
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { time, threads: config.signingThreads });
-  const prepare: SigningPool['prepare'] = (preparation, left) => {
-    const prepared = pool.prepare(preparation, left);
-    return issuerSigner ? issuerSigner.follow(prepared) : prepared;
-  };
   const minter = { registryAddress, walletAddress };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, time);
@@ -120,7 +116,7 @@ export async function startIssuing(
   });
   return {
     issuer: {
-      prepare,
+      prepare: pool.prepare,
       simulate: createMintSimulation(client, minter),
       journal,
       queue,

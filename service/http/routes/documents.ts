@@ -17,7 +17,8 @@ import type { RequestState } from '../middleware/request-log';
 import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
 import { arrived, declaredBody, LIMIT_BYTES, mostBytes, readBody, SMALL_BYTES } from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
-import type { AcceptDocument, AcceptedType } from '../../issuance/issue-document';
+import type { DocumentType } from '../../issuance/credential';
+import type { Issuing } from '../../issuance/issue-document';
 import { parseBody } from '../../issuance/parse-body';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
@@ -26,7 +27,7 @@ import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 /** The parts of the paths of documents. */
 export interface DocumentParts {
   apiKey: string | undefined;
-  acceptDocument: AcceptDocument;
+  issuing: Issuing;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
   /** How many POST /create may be under way at once; undefined: any number. */
@@ -38,7 +39,7 @@ export interface DocumentParts {
 /** State that the middleware before POST /create sets. */
 interface CreateState extends RequestState, CallerState, BodyLimitsState {
   /** The type in the path. */
-  accepted: AcceptedType;
+  documentType: DocumentType;
   /** Undefined when the caller sent none. */
   idempotencyKey: string | undefined;
 }
@@ -51,7 +52,7 @@ const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
 export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
-  const { apiKey, acceptDocument, issuedDocuments } = parts;
+  const { apiKey, issuing, issuedDocuments } = parts;
   let unmined = 0;
 
   answer<CreateState>(
@@ -59,7 +60,7 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
     callerLeft,
     // This error comes before any other error in the request, and before the body is read.
     async (ctx, next) => {
-      ctx.state.accepted = acceptDocument(ctx.params.documentId ?? '');
+      ctx.state.documentType = issuing.acceptedType(ctx.params.documentId ?? '');
       await next();
     },
     callersAtOnce(time, parts.callersAtOnce ?? Infinity),
@@ -70,7 +71,7 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
     declaredBody,
     limitBodies(time, parts.bodyLimits),
     async (ctx) => {
-      const { log, accepted, idempotencyKey: key, leave, left, session } = ctx.state;
+      const { log, documentType, idempotencyKey: key, leave, left, session } = ctx.state;
       const { body, requestHash } = await createBody(time, ctx);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
@@ -79,9 +80,10 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
       const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
       if (isAsync && unmined >= MOST_UNMINED)
         throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
-      const kept = await accepted.issue({
+      const kept = await issuing.issue({
+        documentType,
         body,
-        request: key === undefined ? undefined : { key, requestHash },
+        idempotent: key === undefined ? undefined : { key, requestHash },
         isMintAwaited: !isAsync,
         stored: leave,
         left,
@@ -160,10 +162,10 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
  */
 export async function createBody(
   time: Time,
-  ctx: Context & { state: Pick<CreateState, 'accepted' | 'least'> },
+  ctx: Context & { state: Pick<CreateState, 'documentType' | 'least'> },
 ): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
-  const { accepted, least } = ctx.state;
-  const hash = createHash('sha256').update(`${accepted.documentType}\n`);
+  const { documentType, least } = ctx.state;
+  const hash = createHash('sha256').update(`${documentType}\n`);
   const body = await arrived(
     time,
     ctx,
@@ -205,13 +207,13 @@ export function documentUnknown(): HttpError {
   return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }
 
-function shown({ tokenId, credentialId, blNumber, beneficiary, holder, ...issuance }: Issuance): object {
+function shown({ tokenId, credentialId, blNumber, owner, holder, ...issuance }: Issuance): object {
   const { state, createdAt, txHash, failure } = issuance;
   return {
     tokenId,
     id: credentialId,
     blNumber,
-    owner: beneficiary,
+    owner,
     holder,
     state,
     createdAt: timeAt(createdAt),
