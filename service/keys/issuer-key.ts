@@ -1,7 +1,7 @@
-import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { createHash, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
+import { MULTIKEY_CONTEXT_URL, p256Multibase, p256PublicKey, type DidKeyPair } from '../base/did-key-pair';
 import { ConfigurationError, messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
@@ -43,7 +43,7 @@ function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
   return async () => {
     if (known !== undefined) return known;
     const { id, point } = await verificationMethodOf(key, ask);
-    const publicKey = publicKeyOf(point);
+    const publicKey = p256PublicKey(point);
     known = {
       id,
       algorithm: 'P-256',
@@ -109,11 +109,4 @@ function methodsIn(didDocumentPath: string): Method[] {
     const message = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}. ${remedy}`;
     throw new SignerError('SIGNER_REFUSED', message, { cause, remedy, retryable: true });
   }
-}
-
-function publicKeyOf(point: Uint8Array): KeyObject {
-  const coordinate = (from: number, to: number): string =>
-    Buffer.from(point.subarray(from, to)).toString('base64url');
-  const key = { kty: 'EC', crv: 'P-256', x: coordinate(1, 33), y: coordinate(33, 65) };
-  return createPublicKey({ key, format: 'jwk' });
 }

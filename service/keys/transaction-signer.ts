@@ -35,20 +35,6 @@ export interface TransactionSigner {
 /** Nodes refuse a signature with a higher s (EIP-2). */
 export const HIGHEST_S = SECP256K1_ORDER / 2n;
 
-/** The fields that are signed, with names for messages. */
-const COMPARED = [
-  'type',
-  'chainId',
-  'nonce',
-  'to',
-  'value',
-  'data',
-  'gasLimit',
-  'gasPrice',
-  'maxFeePerGas',
-  'maxPriorityFeePerGas',
-] as const;
-
 /**
  * Checks a stranger's answer: it must be exactly this transaction, signed by this address.
  *
@@ -65,7 +51,7 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
   }
   if (signed.signature === null) throw wrongAnswer('is not signed');
   const wanted = Transaction.from(fields);
-  const others = COMPARED.filter((name) => signed[name] !== wanted[name]);
+  const others = differencesOf(signed.toJSON() as JsonFields, wanted.toJSON() as JsonFields);
   if (others.length > 0) throw wrongAnswer(`is another transaction: its ${others.join(', ')} differ`);
   // Such as an access list.
   if (signed.unsignedSerialized !== wanted.unsignedSerialized) throw wrongAnswer('has fields of its own');
@@ -73,6 +59,14 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
   const signer = signerOf(signed.unsignedHash, signed.signature);
   if (signer !== address) throw wrongAnswer(`is signed by ${signer ?? 'no key'}, not by ${address}`);
   return signed.serialized;
+}
+
+type JsonFields = Record<string, unknown>;
+
+/** The names of the fields that differ. An access list and the like differ as bytes. */
+function differencesOf(signed: JsonFields, wanted: JsonFields): string[] {
+  const names = Object.keys(wanted).filter((name) => name !== 'sig' && name !== 'accessList');
+  return names.filter((name) => signed[name] !== wanted[name]);
 }
 
 /**
