@@ -58,16 +58,13 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
   answer<CreateState>(
     DOCUMENTS.createDocument,
     callerLeft,
-    // This error comes before any other error in the request, and before the body is read.
+    // These errors come before any other error in the request, and before the body is read.
     async (ctx, next) => {
       ctx.state.documentType = issuing.acceptedType(ctx.params.documentId ?? '');
-      await next();
-    },
-    callersAtOnce(time, parts.callersAtOnce ?? Infinity),
-    async (ctx, next) => {
       ctx.state.idempotencyKey = idempotencyKeyOf(ctx);
       await next();
     },
+    callersAtOnce(time, parts.callersAtOnce ?? Infinity),
     declaredBody,
     limitBodies(time, parts.bodyLimits),
     async (ctx) => {
@@ -207,19 +204,9 @@ export function documentUnknown(): HttpError {
   return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }
 
-function shown({ tokenId, credentialId, blNumber, owner, holder, ...issuance }: Issuance): object {
+function shown({ tokenId, credentialId: id, blNumber, owner, holder, ...issuance }: Issuance): object {
   const { state, createdAt, txHash, failure } = issuance;
-  return {
-    tokenId,
-    id: credentialId,
-    blNumber,
-    owner,
-    holder,
-    state,
-    createdAt: timeAt(createdAt),
-    txHash,
-    failure,
-  };
+  return { tokenId, id, blNumber, owner, holder, state, createdAt: timeAt(createdAt), txHash, failure };
 }
 
 const HEAD = Buffer.from('{"signedW3CDocument":');
