@@ -13,7 +13,7 @@ import type { DocumentBytes, IdempotentRequest, Issuance, SignedDocument } from 
 import type { Journal } from '../journal/journal';
 import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
-import { type DocumentType, findDocumentType } from './credential';
+import type { DocumentType } from './credential';
 import type { PrepareDocument } from './prepare-document';
 import { untilAborted, within } from '../base/waiting';
 
@@ -286,9 +286,9 @@ class Callers {
   }
 }
 
+/** The type of documents that a path names, in any case (docs/specification.md 2.1). */
 function documentTypeOf(documentId: string): DocumentType {
-  const documentType = findDocumentType(documentId);
-  if (documentType) return documentType;
+  if (documentId.toUpperCase() === 'BILL_OF_LADING') return 'BILL_OF_LADING';
   const remedy = 'Supported: BILL_OF_LADING.';
   const message = `"${cut(documentId)}" is not supported. ${remedy}`;
   throw new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });

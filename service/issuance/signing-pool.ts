@@ -8,15 +8,6 @@ import type { ModuleQuestion } from '../keys/pkcs11-thread';
 import type { SignedDocument } from '../journal/issuance';
 import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
 
-/** The load of the signing threads. */
-export interface SigningFigures {
-  /** Documents that wait for a thread. */
-  waiting: number;
-  /** Documents that have a thread. */
-  busy: number;
-  threads: number;
-}
-
 /** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
 export interface SigningPool {
   /**
@@ -30,7 +21,8 @@ export interface SigningPool {
    *   preparing.
    */
   prepare: PrepareDocument;
-  figures(): SigningFigures;
+  /** Documents that wait for a thread, those that have one, and the threads. */
+  figures(): { waiting: number; busy: number; threads: number };
   /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
   destroy(): Promise<void>;
 }

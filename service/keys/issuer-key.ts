@@ -2,13 +2,13 @@ import { createHash, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
 import { MULTIKEY_CONTEXT_URL, p256Multibase, p256PublicKey, type DidKeyPair } from '../base/did-key-pair';
-import { ConfigurationError, messageOf, SignerError } from '../base/errors';
+import { ConfigurationError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import { askService } from '../base/worker-tasks';
 import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
 import { openModule, placeOf, type AskModule } from './pkcs11';
-import { RemoteSigner } from './signer-state';
+import { RemoteSigner, signerError } from './signer-state';
 
 /** Gives the signer: at once, or after the module was asked. Its signatures are r and s, 32 bytes each. */
 export type IssuerSource = () => Promise<EcdsaMultikey.Signer>;
@@ -55,8 +55,7 @@ function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
         // The next signature looks for the method again: did.json may have it meanwhile.
         known = undefined;
         const remedy = `Nothing was issued. Find out which key "${key.label}" is now.`;
-        const message = `The module's signature is not by the key of ${id}. ${remedy}`;
-        throw new SignerError('SIGNER_ANSWER_WRONG', message, { remedy, retryable: true });
+        throw signerError('SIGNER_ANSWER_WRONG', `The module's signature is not by the key of ${id}`, remedy);
       },
     };
     return known;
@@ -87,16 +86,11 @@ export async function verificationMethodOf(
     (one) => one.publicKeyMultibase === multibase && one.controller === controller,
   );
   if (method !== undefined) return { id: method.id, point };
-  const remedy = 'Run `npx tdoc did --check`.';
-  const message = `${didDocumentPath} has no verification method with the module's key "${label}". ${remedy}`;
-  throw new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+  const problem = `${didDocumentPath} has no verification method with the module's key "${label}"`;
+  throw signerError('SIGNER_REFUSED', problem, 'Run `npx tdoc did --check`.');
 }
 
-interface Method {
-  id: string;
-  controller: string;
-  publicKeyMultibase: string;
-}
+type Method = Omit<DidKeyPair, 'secretKeyMultibase'>;
 
 function methodsIn(didDocumentPath: string): Method[] {
   try {
@@ -105,8 +99,8 @@ function methodsIn(didDocumentPath: string): Method[] {
     };
     return Array.isArray(verificationMethod) ? verificationMethod : [];
   } catch (cause) {
+    const problem = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}`;
     const remedy = 'Restore it, or make it with `npx tdoc setup --pkcs11`.';
-    const message = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}. ${remedy}`;
-    throw new SignerError('SIGNER_REFUSED', message, { cause, remedy, retryable: true });
+    throw signerError('SIGNER_REFUSED', problem, remedy, cause);
   }
 }

@@ -6,6 +6,7 @@ import { messageOf, SignerError } from '../base/errors';
 import { systemTime, timeAt } from '../base/time';
 import { serveTasks } from '../base/worker-tasks';
 import type { ModuleSettings } from '../config/key-settings';
+import { signerError } from './signer-state';
 
 /**
  * The curves of the issuer's key and of the wallet's: DER of the object identifier (RFC 5480, section
@@ -298,18 +299,15 @@ class KeyModule {
   }
 
   #unreachable(problem: string, cause?: unknown, remedy = 'Start the module, or connect it.'): SignerError {
-    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+    return signerError('SIGNER_UNREACHABLE', `The module ${this.settings.path} ${problem}`, remedy, cause);
   }
 
   #refused(problem: string, remedy: string): SignerError {
-    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_REFUSED', `The module ${this.settings.path} ${problem}`, remedy);
   }
 
   #pinRefused(problem: string, remedy: string): SignerError {
-    const message = `The PIN of token "${this.settings.token}" ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_PIN_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_PIN_REFUSED', `The PIN of token "${this.settings.token}" ${problem}`, remedy);
   }
 }
 

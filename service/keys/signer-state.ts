@@ -149,6 +149,11 @@ export class RemoteSigner {
   }
 }
 
+/** An error that a later try may not have. `problem`: a sentence without its period. */
+export function signerError(code: string, problem: string, remedy: string, cause?: unknown): SignerError {
+  return new SignerError(code, `${problem}. ${remedy}`, { cause, remedy, retryable: true });
+}
+
 function unreadable(cause: unknown): SignerError {
   const message = `The signer's answer cannot be read: ${messageOf(cause)}.`;
   return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, retryable: true });

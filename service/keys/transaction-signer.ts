@@ -1,9 +1,9 @@
 import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type Signature } from 'ethers';
 import { isPoint, recover } from 'tiny-secp256k1';
-import { orUndefined, SignerError } from '../base/errors';
+import { orUndefined, type SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
 import { SECP256K1_ORDER } from '../config/setting-types';
-import type { RemoteSigner } from './signer-state';
+import { signerError, type RemoteSigner } from './signer-state';
 
 /** A transaction without its nonce. It transfers no currency. */
 export type UnnumberedTransaction = TransactionFees & {
@@ -92,6 +92,5 @@ export function addressOf(point: Uint8Array): string {
 /** The error for an answer of WALLET_SIGNER_URL that is not what was asked for. */
 export function wrongAnswer(problem: string, cause?: unknown): SignerError {
   const remedy = 'Nothing was sent. Find out who answers at WALLET_SIGNER_URL.';
-  const message = `The signer's answer ${problem}. ${remedy}`;
-  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, remedy, retryable: true });
+  return signerError('SIGNER_ANSWER_WRONG', `The signer's answer ${problem}`, remedy, cause);
 }

@@ -11,7 +11,7 @@ import { within } from '../base/waiting';
 import type { ModuleWalletKey, RemoteKey, WalletKey } from '../config/key-settings';
 import { readSettingFile, SECP256K1_ORDER } from '../config/setting-types';
 import { openModule, placeOf } from './pkcs11';
-import { RemoteSigner } from './signer-state';
+import { RemoteSigner, signerError } from './signer-state';
 import {
   addressOf,
   HIGHEST_S,
@@ -135,14 +135,12 @@ function jsonRpcSigner(
 
   function unreachable(problem: string, cause?: unknown): SignerError {
     const remedy = 'Start it, or correct WALLET_SIGNER_URL.';
-    const message = `The signer at ${at} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+    return signerError('SIGNER_UNREACHABLE', `The signer at ${at} ${problem}`, remedy, cause);
   }
 
   function refused(problem: string): SignerError {
     const remedy = 'Correct its configuration, WALLET_ADDRESS, or what proves who asks.';
-    const message = `The signer at ${at} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_REFUSED', `The signer at ${at} ${problem}`, remedy);
   }
 
   return {
@@ -203,8 +201,7 @@ function moduleWallet(
 
   function anotherKey(code: string, subject: string): SignerError {
     const remedy = 'Nothing was sent. Correct WALLET_PKCS11_KEY or WALLET_ADDRESS.';
-    const message = `${subject} another key than that of WALLET_ADDRESS (${address}). ${remedy}`;
-    return new SignerError(code, message, { remedy, retryable: true });
+    return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
   }
 
   return {

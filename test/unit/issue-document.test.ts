@@ -80,6 +80,13 @@ describe('issuing a document', () => {
     issuing = createIssuing(issuer, newUuid);
   });
 
+  it('accepts a Bill of Lading in upper, lower or mixed case, and no other type', () => {
+    for (const written of ['BILL_OF_LADING', 'bill_of_lading', 'Bill_Of_Lading'])
+      expect(issuing.acceptedType(written), written).to.equal('BILL_OF_LADING');
+    for (const written of ['', 'INVOICE', 'BILL-OF-LADING', 'BILL_OF_LADING '])
+      expect(() => issuing.acceptedType(written), written).to.throw('is not supported');
+  });
+
   interface Asked {
     leave: () => void;
     outcome: Promise<Awaited<ReturnType<KeptDocument['minted']>> | Error>;
