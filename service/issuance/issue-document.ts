@@ -14,7 +14,7 @@ import type { Journal } from '../journal/journal';
 import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import type { DocumentType } from './credential';
-import type { PrepareDocument } from './prepare-document';
+import type { Preparation, PrepareDocument } from './prepare-document';
 import { untilAborted, within } from '../base/waiting';
 
 /** A request to POST /create/{documentId}. */
@@ -97,17 +97,18 @@ export function createIssuing(parts: Issuer | { missing: string[] }, newUuid: ()
 
   return {
     acceptedType(documentId) {
-      // 1. The type of document.
-      const documentType = documentTypeOf(documentId);
+      // 1. The type of document, in any case.
+      if (documentId.toUpperCase() !== 'BILL_OF_LADING') throw notSupported(documentId);
       // 2. and 3. The configuration and the network.
       configured();
-      return documentType;
+      return 'BILL_OF_LADING';
     },
     async issue(request) {
-      const { idempotent, left } = request;
+      const { documentType, body, idempotent, left } = request;
       const issuer = configured();
       const callers = new Callers(left);
-      const issueAnew = (): Promise<KeptDocument> => issueFor(callers, request, issuer, newUuid());
+      const preparation = { documentType, body, uuid: newUuid(), issuedAt: issuer.time.now() };
+      const issueAnew = (): Promise<KeptDocument> => issueFor(issuer, request, preparation, callers);
       if (idempotent === undefined) return issueAnew();
       const { key } = idempotent;
       const earlier = running.get(key);
@@ -137,18 +138,16 @@ export function createIssuing(parts: Issuer | { missing: string[] }, newUuid: ()
 const HELD_BYTES = 64 * 1024;
 
 async function issueFor(
-  callers: Callers,
-  request: IssueRequest,
   issuer: Issuer,
-  uuid: string,
+  request: IssueRequest,
+  preparation: Preparation,
+  callers: Callers,
 ): Promise<KeptDocument> {
-  const { idempotent, stored } = request;
-  const issuedAt = issuer.time.now();
-  const signed = await signMintable(issuer, request, { uuid, issuedAt }, callers.allLeft).catch(
-    (error: unknown) => {
-      throw error instanceof SignerError ? signerAway(error) : error;
-    },
-  );
+  const { idempotent, isMintAwaited, stored } = request;
+  const signing = signMintable(issuer, preparation, isMintAwaited, callers.allLeft);
+  const signed = await signing.catch((error: unknown) => {
+    throw error instanceof SignerError ? signerAway(error) : error;
+  });
   callers.keep();
   const earlier = await issuer.journal.add(signed, idempotent);
   if (earlier) return keptBefore(issuer, request, earlier);
@@ -161,7 +160,7 @@ async function issueFor(
     txHash: undefined,
     failure: undefined,
     requestHash: idempotent?.requestHash,
-    createdAt: issuedAt,
+    createdAt: preparation.issuedAt,
   };
   const { length } = document;
   return keptDocument(issuer, issuance, length > HELD_BYTES ? undefined : { length, parts: [document] });
@@ -170,8 +169,8 @@ async function issueFor(
 /** 4. to 8. Nothing is stored while a signer is away, so that the request may be sent again. */
 async function signMintable(
   issuer: Issuer,
-  { documentType, body, isMintAwaited }: IssueRequest,
-  identity: { uuid: string; issuedAt: number },
+  preparation: Preparation,
+  isMintAwaited: boolean,
   allLeft: AbortSignal,
 ): Promise<SignedDocument> {
   const { wallet, issuer: issuerSigner } = issuer.signers;
@@ -179,7 +178,7 @@ async function signMintable(
   if (isMintAwaited) void wallet?.failure();
   await issuerSigner?.ready(allLeft);
   // 4. and 5. The credential, signed.
-  const signing = issuer.prepare({ documentType, body, ...identity }, allLeft);
+  const signing = issuer.prepare(preparation, allLeft);
   const signed = await (issuerSigner?.follow(signing) ?? signing);
   // Checked after the request itself, so that an invalid request is reported even while no node answers.
   await issuer.checkChain();
@@ -203,10 +202,7 @@ function keptBefore(issuer: Issuer, request: IssueRequest, issuance: Issuance): 
  * @throws RequestError IDEMPOTENCY_KEY_REUSED if that was another request
  *   (https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7).
  */
-function giveWay(
-  { body, idempotent, stored }: IssueRequest,
-  earlier: { requestHash: string | undefined },
-): void {
+function giveWay({ body, idempotent, stored }: IssueRequest, earlier: Pick<Issuance, 'requestHash'>): void {
   if (earlier.requestHash !== idempotent?.requestHash) {
     const remedy = 'Use a new key for each document, and the same bytes when a request is sent again.';
     const message = `This Idempotency-Key was sent with another request before. ${remedy}`;
@@ -286,12 +282,10 @@ class Callers {
   }
 }
 
-/** The type of documents that a path names, in any case (docs/specification.md 2.1). */
-function documentTypeOf(documentId: string): DocumentType {
-  if (documentId.toUpperCase() === 'BILL_OF_LADING') return 'BILL_OF_LADING';
+function notSupported(documentId: string): RequestError {
   const remedy = 'Supported: BILL_OF_LADING.';
   const message = `"${cut(documentId)}" is not supported. ${remedy}`;
-  throw new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
+  return new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
 }
 
 function notConfigured(missing: string[]): ConfigurationError {
