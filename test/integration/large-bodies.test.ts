@@ -41,7 +41,7 @@ describe('bodies of POST /create', () => {
         large: { permits: 2, waiting: 2, waitMs },
         medium: { permits: 3, waiting: 1, waitMs },
       },
-      acceptDocument: accepting(async ({ body }) => {
+      issuing: accepting(async ({ body }) => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
         return mintedDocument({ length: signed.length, parts: [signed] });

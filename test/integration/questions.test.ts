@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
-import { check } from '../../service/evidence/evidence';
+import { check } from '../../evidence/evidence';
 import { createClient, type components } from '../../client/create-client';
 import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
 import { OPERATIONS } from '../../client/description/openapi';

@@ -5,7 +5,19 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { readDocument } from '../helpers/pages/markdown';
 
 const FOLDERS = [
-  ...['bench', 'cli', 'client', 'console', 'contexts', 'contracts', 'deploy', 'devnet', 'docs', 'examples'],
+  ...[
+    'bench',
+    'cli',
+    'client',
+    'console',
+    'contexts',
+    'contracts',
+    'deploy',
+    'devnet',
+    'docs',
+    'evidence',
+    'examples',
+  ],
   ...['receiver', 'service', 'test'],
 ];
 

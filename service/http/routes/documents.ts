@@ -17,7 +17,7 @@ import {
   type LeastRate,
 } from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
-import type { AcceptDocument } from '../../issuance/issue-document';
+import type { Issuing } from '../../issuance/issue-document';
 import { parseBody } from '../../issuance/parse-body';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
@@ -26,7 +26,7 @@ import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 /** The parts of the paths of documents. */
 export interface DocumentParts {
   apiKey: string | undefined;
-  acceptDocument: AcceptDocument;
+  issuing: Issuing;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
   /** How many POST /create may be under way at once; undefined: any number. */
@@ -46,7 +46,7 @@ const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
 export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
-  const { apiKey, acceptDocument, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
+  const { apiKey, issuing, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
   let unmined = 0;
 
   const limitCaller = limitCallers(time, parts.callersAtOnce ?? Infinity);
@@ -54,13 +54,13 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
   answer(DOCUMENTS.createDocument, async (ctx) => {
     const { log, left, session } = ctx.state;
     // This error comes before any other error in the request, and before the body is read.
-    const accepted = acceptDocument(ctx.params.documentId ?? '');
+    const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
     await limitCaller(ctx);
     const key = idempotencyKeyOf(ctx);
     checkDeclaredBody(ctx);
     const leave = await permitBody(ctx);
     try {
-      const { body, requestHash } = await createBody(time, ctx, accepted.documentType, least);
+      const { body, requestHash } = await createBody(time, ctx, documentType, least);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
       // GET /documents/{tokenId} has to exist for the caller.
@@ -68,9 +68,10 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
       const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
       if (isAsync && unmined >= MOST_UNMINED)
         throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
-      const kept = await accepted.issue({
+      const kept = await issuing.issue({
+        documentType,
         body,
-        request: key === undefined ? undefined : { key, requestHash },
+        idempotent: key === undefined ? undefined : { key, requestHash },
         isMintAwaited: !isAsync,
         stored: leave,
         left,
@@ -197,19 +198,9 @@ export function documentUnknown(): HttpError {
   return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }
 
-function shown({ tokenId, credentialId, blNumber, beneficiary, holder, ...issuance }: Issuance): object {
+function shown({ tokenId, credentialId: id, blNumber, owner, holder, ...issuance }: Issuance): object {
   const { state, createdAt, txHash, failure } = issuance;
-  return {
-    tokenId,
-    id: credentialId,
-    blNumber,
-    owner: beneficiary,
-    holder,
-    state,
-    createdAt: timeAt(createdAt),
-    txHash,
-    failure,
-  };
+  return { tokenId, id, blNumber, owner, holder, state, createdAt: timeAt(createdAt), txHash, failure };
 }
 
 const HEAD = Buffer.from('{"signedW3CDocument":');
