@@ -15,7 +15,7 @@ import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
 import { startEventDelivery } from './event-delivery';
-import { createRegistries } from '../followed-registries/registries';
+import { Registries } from '../followed-registries/registries';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
@@ -131,7 +131,7 @@ export async function startApp(
       signingKeys: config.signingKeys,
       apiKey: config.apiKey,
       adminApiKey: config.adminApiKey,
-      registries: createRegistries({
+      registries: new Registries({
         database,
         settings: config,
         time,

@@ -237,12 +237,9 @@ describe('the body middleware', () => {
           complete: true,
           socket: { bytesRead: 0 },
         });
-        const ctx = {
-          req,
-          request: { body: undefined },
-          state: { documentType, least: { bytes: 1, withinMs: 60_000 } },
-        };
-        const read = await createBody(systemTime, ctx as never);
+        const ctx = { req, request: { body: undefined } };
+        const least = { bytes: 1, withinMs: 60_000 };
+        const read = await createBody(systemTime, ctx as never, documentType, least);
         expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
         return read;
       };

@@ -4,20 +4,19 @@ import type { Context } from 'koa';
 import { BusyError, messageOf } from '../../base/errors';
 import { type Time, timeAt } from '../../base/time';
 import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
+import { limitBodies, limitCallers, type BodyLimitsOptions } from '../limits';
+import { HttpError } from '../errors';
+import { linkNextPage, type OperationRouter } from '../operation-router';
 import {
-  callerLeft,
-  callersAtOnce,
-  limitBodies,
-  type BodyLimitsOptions,
-  type BodyLimitsState,
-  type CallerState,
-} from '../middleware/limits';
-import { HttpError } from '../middleware/errors';
-import type { RequestState } from '../middleware/request-log';
-import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
-import { arrived, declaredBody, LIMIT_BYTES, mostBytes, readBody, SMALL_BYTES } from '../read-body';
+  arrived,
+  checkDeclaredBody,
+  LIMIT_BYTES,
+  mostBytes,
+  readBody,
+  SMALL_BYTES,
+  type LeastRate,
+} from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
-import type { DocumentType } from '../../issuance/credential';
 import type { Issuing } from '../../issuance/issue-document';
 import { parseBody } from '../../issuance/parse-body';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
@@ -33,15 +32,10 @@ export interface DocumentParts {
   /** How many POST /create may be under way at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   /** Limits for the bodies that are processed at once. */
-  bodyLimits?: BodyLimitsOptions;
-}
-
-/** State that the middleware before POST /create sets. */
-interface CreateState extends RequestState, CallerState, BodyLimitsState {
-  /** The type in the path. */
-  documentType: DocumentType;
-  /** Undefined when the caller sent none. */
-  idempotencyKey: string | undefined;
+  bodyLimits?: BodyLimitsOptions & {
+    /** The lowest accepted speed of bodies. */
+    least?: LeastRate | undefined;
+  };
 }
 
 /** Seconds after which to ask for a document that is being minted. */
@@ -52,24 +46,21 @@ const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
 export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
-  const { apiKey, issuing, issuedDocuments } = parts;
+  const { apiKey, issuing, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
   let unmined = 0;
 
-  answer<CreateState>(
-    DOCUMENTS.createDocument,
-    callerLeft,
-    // These errors come before any other error in the request, and before the body is read.
-    async (ctx, next) => {
-      ctx.state.documentType = issuing.acceptedType(ctx.params.documentId ?? '');
-      ctx.state.idempotencyKey = idempotencyKeyOf(ctx);
-      await next();
-    },
-    callersAtOnce(time, parts.callersAtOnce ?? Infinity),
-    declaredBody,
-    limitBodies(time, parts.bodyLimits),
-    async (ctx) => {
-      const { log, documentType, idempotencyKey: key, leave, left, session } = ctx.state;
-      const { body, requestHash } = await createBody(time, ctx);
+  const limitCaller = limitCallers(time, parts.callersAtOnce ?? Infinity);
+  const permitBody = limitBodies(time, bodyLimits);
+  answer(DOCUMENTS.createDocument, async (ctx) => {
+    const { log, left, session } = ctx.state;
+    // This error comes before any other error in the request, and before the body is read.
+    const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
+    await limitCaller(ctx);
+    const key = idempotencyKeyOf(ctx);
+    checkDeclaredBody(ctx);
+    const leave = await permitBody(ctx);
+    try {
+      const { body, requestHash } = await createBody(time, ctx, documentType, least);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
       // GET /documents/{tokenId} has to exist for the caller.
@@ -110,14 +101,16 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
       // After the caller has left, no answer can be sent.
       left.throwIfAborted();
       sendIssued(ctx, document, txHash);
-    },
-  );
+    } finally {
+      leave();
+    }
+  });
 
   // Documents are confidential, so these paths do not exist without an API key, except for the console.
   if (issuedDocuments === undefined) return;
 
   // For a caller that lost an answer and sent no Idempotency-Key.
-  answer<QueryOf<typeof DOCUMENTS.listDocuments>>(DOCUMENTS.listDocuments, async (ctx) => {
+  answer(DOCUMENTS.listDocuments, async (ctx) => {
     const page = await issuedDocuments.list(ctx.state.query);
     if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
     ctx.body = page.issuances.map(shown);
@@ -159,9 +152,10 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
  */
 export async function createBody(
   time: Time,
-  ctx: Context & { state: Pick<CreateState, 'documentType' | 'least'> },
+  ctx: Context,
+  documentType: string,
+  least?: LeastRate,
 ): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
-  const { documentType, least } = ctx.state;
   const hash = createHash('sha256').update(`${documentType}\n`);
   const body = await arrived(
     time,
