@@ -35,24 +35,19 @@ const subject = z
 function account(role: string) {
   return z
     .string({ error: must('a string', REMEDY) })
-    .transform((text, context) => {
-      const problem = addressProblem(text);
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-      return checksummed(text) ?? '';
+    .regex(PATTERN, `is not an address. ${REMEDY}`)
+    .transform(checksummed)
+    .refine((address) => address !== undefined, {
+      error: 'has a wrong checksum. Check for a typing error, or write the address in lower case.',
     })
+    .refine((address) => address !== ZeroAddress, {
+      error: `is the zero address, from which nobody could move the token. ${REMEDY}`,
+    })
+    .transform((address) => address ?? '')
     .meta({
       pattern: PATTERN.source,
       description: `The token's ${role}: an address, with its checksum or in one case; not the zero address.`,
     });
-}
-
-function addressProblem(text: string): string | undefined {
-  if (!PATTERN.test(text)) return `is not an address. ${REMEDY}`;
-  const address = checksummed(text);
-  if (address === undefined)
-    return 'has a wrong checksum. Check for a typing error, or write the address in lower case.';
-  if (address !== ZeroAddress) return undefined;
-  return `is the zero address, from which nobody could move the token. ${REMEDY}`;
 }
 
 /** The body of POST /create/{documentId}. */
