@@ -91,7 +91,6 @@ async function* oldEvents(
   for (let after = startOf(0); ;) {
     const start = time.elapsed();
     const batch = await eventsAfter(db, read.id, after)
-      .select('recorded_at')
       .where('block_number', '<=', read.oldestKept)
       .limit(BATCH)
       .execute();

@@ -284,7 +284,7 @@ describeOnEngines('retractions', (on) => {
     expect(taken.map(briefly)).to.deep.equal(['retracts block 2']);
     const originals = await db
       .selectFrom('events')
-      .select(['id', 'token', 'body'])
+      .selectAll()
       .where('audience', '=', 'all')
       .execute();
     const [present] = await presentAnnouncements(db, subscriber.channel, originals);
