@@ -6,7 +6,7 @@ import { OPERATIONS, subjectOfSubscription } from '../events/conditions';
 import { noteChange } from '../outbox/changes';
 import { endTrouble, forgetConditions } from '../outbox/conditions';
 import { findFeeds } from '../outbox/feeds';
-import { undeliveredOfChannels } from '../outbox/outbox-figures';
+import { undeliveredOf } from '../outbox/outbox-figures';
 import {
   addDefault,
   addOperationsChannel,
@@ -253,7 +253,7 @@ export async function removeSubscription(
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
     const channels = await channelsOfSubscription(transaction, row.id);
-    const undelivered = await undeliveredOfChannels(transaction, channels);
+    const undelivered = await undeliveredOf(transaction, row.id);
     const isRemoved = undelivered === 0 || isForced;
     if (isRemoved) {
       await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
