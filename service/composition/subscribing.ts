@@ -14,7 +14,6 @@ import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
 import { listDeliveries } from '../outbox/deliveries';
 import { redeliver } from '../outbox/redeliver';
 import { createSubscriptions, sinkRulesOf, targetOf } from '../subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../subscriptions/secrets';
 import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
 import type { EventDelivery } from './event-delivery';
@@ -27,7 +26,6 @@ export function createSubscribing(
   const { database, time, logger, lookup = lookUpName } = parts;
   const { db } = database;
   const { signingKeys } = config;
-  const cipher = createSecretsCipher(config.secretsKey);
   const guard = { rules: sinkRulesOf(config), lookup };
   return {
     /**
@@ -44,7 +42,7 @@ export function createSubscribing(
       if (signingKeys === undefined) return undefined;
       if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {
-        const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
+        const stored = subscriptionOf({ name: subscription, definition, secrets, state }, config.secretsKey);
         return targetOf(stored, signingKeys, guard);
       } catch (error) {
         logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);
