@@ -17,7 +17,7 @@ export interface DeliveryWorker {
   wake(): void;
   /** Releases each claimed queue after its delivery under way, because the feed is held. */
   hold(): void;
-  /** Claims nothing more; resolves when the deliveries under way are settled. */
+  /** Claims nothing more; resolves when the deliveries under way are settled, and the client is closed. */
   stop(): Promise<void>;
 }
 
@@ -286,6 +286,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const cancel = time.later(STOP_WITHIN_MS, () => client.abort());
       await finished;
       cancel();
+      await client.close();
     },
   };
 }

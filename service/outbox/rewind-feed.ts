@@ -266,7 +266,7 @@ async function removeFromQueue(
 }
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
-export type Orphan = Awaited<ReturnType<typeof listOrphans>>[number];
+export type ListedOrphan = Awaited<ReturnType<typeof listOrphans>>[number];
 
 /** The orphans of the given feeds, oldest first. */
 export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {
