@@ -15,12 +15,12 @@ import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
 import { startEventDelivery } from './event-delivery';
-import { createRegistries } from '../followed-registries/registries';
+import { Registries } from '../followed-registries/registries';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
-import { createAcceptDocument } from '../issuance/issue-document';
+import { createIssuing } from '../issuance/issue-document';
 import { confirmationsOf, startIssuing } from './issuing';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
@@ -125,13 +125,13 @@ export async function startApp(
       logger.warn({ missing }, `${problem}${otherFormsOf(missing)}`);
     }
     const app = createHttpApp({
-      acceptDocument: createAcceptDocument(issuer, uuidV7),
+      issuing: createIssuing(issuer, uuidV7),
       didDocumentPath: config.didDocumentPath,
       domain: config.domain,
       signingKeys: config.signingKeys,
       apiKey: config.apiKey,
       adminApiKey: config.adminApiKey,
-      registries: createRegistries({
+      registries: new Registries({
         database,
         settings: config,
         time,

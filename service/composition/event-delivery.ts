@@ -24,8 +24,7 @@ import { findAllFeeds, registryOfFeed } from '../outbox/feeds';
 import { figuresOf } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
 import { newFeedStatus, setState } from '../watcher/feed-status';
-import { RegistryFollower } from '../watcher/follow-registry';
-import { restorePurged } from '../watcher/restore-purged';
+import { RegistryFollower, restorePurged } from '../watcher/follow-registry';
 
 /** The event delivery of one registry. */
 export type DeliveredFeed = ReturnType<typeof startFeed>;
