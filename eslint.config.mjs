@@ -113,7 +113,6 @@ export default tseslint.config(
       ...DELIVERING,
       '!**/outbox/deliveries',
       '!**/outbox/redeliver',
-      '!**/outbox/undelivered',
       ...READING,
       ...registryBut('token-id-forms'),
       '**/chain/**',

@@ -2,26 +2,22 @@ import { undeliveredView } from '../../service/answers/delivery-views';
 import { UNDELIVERED_STATE, type Undelivered } from '../../service/answers/views';
 import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
+import type { Database } from '../../service/database/database';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import {
   deliveriesOfEvent,
   listDeliveries,
   UNDELIVERED_STATES,
+  type DeliveriesWanted,
   type Delivery,
+  type FoundDelivery,
   type Place,
 } from '../../service/outbox/deliveries';
 import { OPERATIONS } from '../../service/events/conditions';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
-import {
-  listDeadLetters,
-  listOrphans,
-  listWaiting,
-  type DeadLetter,
-  type Orphan,
-  type WaitingDelivery,
-} from '../../service/outbox/undelivered';
+import { listOrphans, type ListedOrphan } from '../../service/outbox/rewind-feed';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
 import { storedRegistryOf, tokenIdOf, unknownSubscription, withDatabase } from './with-database';
@@ -34,14 +30,19 @@ export interface ShowDeliveriesOptions {
   registry?: string;
 }
 
-const MOST_WAITING = 50;
+/** Waiting deliveries that are shown. */
+const MOST_SHOWN = 50;
 
-/** Shows the waiting deliveries or, with an option, dead letters, orphaned events or one event. */
+/**
+ * Shows the waiting deliveries, those that failed first; or, with an option, dead letters, orphaned events or
+ * one event.
+ */
 export async function showDeliveries(options: ShowDeliveriesOptions): Promise<Answer> {
   const { dead, orphaned, event } = options;
   if ([dead, orphaned, event].filter((given) => given !== undefined).length > 1)
     throw invalid('Give one of --dead, --orphaned and --event.');
-  return withDatabase(async ({ db }) => {
+  return withDatabase(async (database) => {
+    const { db } = database;
     if (event !== undefined) {
       const events = await deliveriesOfEvent(db, event);
       const histories = events.flatMap(({ registry, eventId, body, deliveries }) =>
@@ -52,11 +53,26 @@ export async function showDeliveries(options: ShowDeliveriesOptions): Promise<An
       if (histories.length === 0) throw unknownEvent(event);
       return listed(histories, historyLines, '');
     }
-    const feeds = await findDeliveredFeeds(db, storedRegistryOf(options.registry));
-    if (dead) return listed(await listDeadLetters(db, feeds), deadLine, 'no dead letters');
-    if (orphaned) return listed(await listOrphans(db, feeds), orphanLine, 'no orphaned events');
-    return listed(await listWaiting(db, feeds, MOST_WAITING), waitingLine, 'no deliveries are waiting');
+    const registry = storedRegistryOf(options.registry);
+    if (orphaned) {
+      const feeds = await findDeliveredFeeds(db, registry);
+      return listed(await listOrphans(db, feeds), orphanLine, 'no orphaned events');
+    }
+    if (dead) {
+      const letters = await findAll(database, { registry, states: ['dead'] });
+      return listed(letters.map(withBody), undeliveredLine, 'no dead letters');
+    }
+    const failed = await findAll(database, { registry, states: ['failed'] }, MOST_SHOWN);
+    const waiting = await findAll(database, { registry, states: ['waiting'] }, MOST_SHOWN);
+    const shown = [...failed, ...waiting].slice(0, MOST_SHOWN);
+    return listed(shown.map(withBody), undeliveredLine, 'no deliveries are waiting');
   });
+}
+
+/** An undelivered event with its body. */
+function withBody(found: FoundDelivery): Undelivered & { subscription: string; body: string } {
+  const { subscription } = found.delivery;
+  return { ...undeliveredView(found), subscription, body: found.event.body };
 }
 
 /** An event in one subscription. */
@@ -73,38 +89,36 @@ function listed<T extends object>(
 ): Answer {
   return {
     lines: entries.length === 0 ? [nothing] : entries.flatMap(linesOf),
-    json: entries.map(withBody),
+    json: entries.map(withParsedBody),
     isJsonLines: true,
     isYes: true,
   };
 }
 
 /** Gives the stored body as an object instead of a string. */
-function withBody(entry: object): object {
+function withParsedBody(entry: object): object {
   const { body, ...rest } = entry as { body?: string };
   return { ...rest, ...(body !== undefined && { body: JSON.parse(body) as unknown }) };
 }
 
-function deadLine(letter: DeadLetter): string {
-  const { diedAt, eventId, type, tokenId, attempts, error, registry, subscription } = letter;
-  return (
-    `${timeOf(diedAt)}  ${eventId}  ${type}  token ${tokenId}  ` +
-    `${attempts} attempts, the last: ${error}  ${registry}${toOther(subscription)}`
-  );
-}
-
-function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, registry }: Orphan): string {
+function orphanLine({
+  orphanedAt,
+  eventId,
+  outcome,
+  blockNumber,
+  minedAgainIn,
+  registry,
+}: ListedOrphan): string {
   const since = minedAgainIn === null ? 'not mined again' : `mined again in block ${minedAgainIn}`;
   return `${timeOf(orphanedAt)}  ${eventId}  ${outcome} from block ${blockNumber}, ${since}  ${registry}`;
 }
 
-function waitingLine(delivery: WaitingDelivery): string {
-  const { eventId, type, tokenId, waiting, attempts, nextAttemptAt, subscription } = delivery;
-  const next = nextAttemptAt === null ? '' : `, next ${timeOf(nextAttemptAt)}`;
-  return (
-    `${eventId}  ${type}  token ${tokenId}  ` +
-    `${waiting} waiting, ${attempts} attempts${next}${toOther(subscription)}`
-  );
+function undeliveredLine(one: Undelivered & { subscription?: string }): string {
+  const { id, type, tokenId, state, attempts, error, nextAttemptAt, registry, subscription } = one;
+  const last = error === null ? '' : `, the last: ${error}`;
+  const next = nextAttemptAt === null ? '' : `, next ${nextAttemptAt}`;
+  const counted = `${state}, ${attempts} attempts${last}${next}`;
+  return `${id}  ${type}  token ${tokenId}  ${counted}  ${registry}${toOther(subscription)}`;
 }
 
 function historyLines({ registry, subscription, eventId, state, body, attempts }: EventHistory): string[] {
@@ -117,7 +131,7 @@ function historyLines({ registry, subscription, eventId, state, body, attempts }
 }
 
 /** Names a subscription other than the one of the settings. */
-function toOther(subscription: string): string {
+function toOther(subscription = DEFAULT_SUBSCRIPTION): string {
   return subscription === DEFAULT_SUBSCRIPTION ? '' : `  to ${subscription}`;
 }
 
@@ -143,28 +157,31 @@ export async function listUndelivered(
   const { data: wanted, error: problem } = UNDELIVERED_STATE.optional().safeParse(state);
   if (problem) throw invalid(`--state ${problem.issues[0]?.message}.`);
   const tokenId = token === undefined ? undefined : tokenIdOf(token).toString();
-  return withDatabase(async ({ db }) => {
+  return withDatabase(async (database) => {
+    const { db } = database;
     const feeds = await findDeliveredFeeds(db);
     if ((await channelKeysOf(db, feeds, subscription)).length === 0) throw unknownSubscription(subscription);
-    const all: Undelivered[] = [];
-    let after: Place | undefined;
-    do {
-      const page = await listDeliveries(db, {
-        subscription,
-        states: wanted ? [wanted] : UNDELIVERED_STATES,
-        tokenId,
-        after,
-        limit: Math.min(PAGE, limit - all.length),
-      });
-      all.push(...page.deliveries.map(undeliveredView));
-      after = page.next;
-    } while (after !== undefined && all.length < limit);
-    const lines = all.map(({ id, type, error, attempts, ...one }) => {
-      const last = error === null ? '' : `, the last: ${error}`;
-      return `${id}  ${type}  token ${one.tokenId}  ${one.state}, ${attempts} attempts${last}`;
-    });
-    return { lines: lines.length > 0 ? lines : ['nothing waits'], json: all, isYes: true };
+    const states = wanted ? [wanted] : UNDELIVERED_STATES;
+    const all = (await findAll(database, { subscription, states, tokenId }, limit)).map(undeliveredView);
+    const lines = all.length > 0 ? all.map((one) => undeliveredLine(one)) : ['nothing waits'];
+    return { lines, json: all, isYes: true };
   });
+}
+
+/** Finds deliveries on as many pages as it takes, those of the newest events first. */
+async function findAll(
+  { db }: Database,
+  wanted: Omit<DeliveriesWanted, 'after' | 'limit'>,
+  limit = Infinity,
+): Promise<FoundDelivery[]> {
+  const all: FoundDelivery[] = [];
+  let after: Place | undefined;
+  do {
+    const page = await listDeliveries(db, { ...wanted, after, limit: Math.min(PAGE, limit - all.length) });
+    all.push(...page.deliveries);
+    after = page.next;
+  } while (after !== undefined && all.length < limit);
+  return all;
 }
 
 /** The options of `tdoc redeliver`. `subscription`: its id. */

@@ -1,19 +1,11 @@
 import type { Kysely } from 'kysely';
 import { timeAt } from '../base/time';
 import type { Schema } from '../database/schema';
-import type { ChannelTarget } from '../delivery/feed-delivery';
-import { deliveryHeaders } from '../delivery/attempt-delivery';
+import { deliveryHeaders, type WebhookTarget } from '../delivery/attempt-delivery';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
 import { OPERATIONS } from '../events/conditions';
-import {
-  deliveriesOfEvent,
-  type DeliveredEvent,
-  type Delivery,
-  type FoundDelivery,
-  type StoredEvent,
-} from '../outbox/deliveries';
-import { shownId } from '../outbox/undelivered';
+import { deliveriesOfEvent, type Delivery, type FoundDelivery, type StoredEvent } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import type {
   DeliveryView,
@@ -25,7 +17,7 @@ import type {
 } from './views';
 
 /** The webhook of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
-export type TargetOf = (feed: string, channel: Channel) => ChannelTarget | undefined;
+export type TargetOf = (feed: string, channel: Channel) => WebhookTarget | undefined;
 
 /** Replaces a header's value that is secret. */
 const SECRET = '•••';
@@ -61,7 +53,8 @@ export function undeliveredView({ event, delivery }: FoundDelivery): Undelivered
     id: event.eventId,
     type: event.type,
     registry: event.registry,
-    tokenId: shownId(event.tokenId),
+    // Events of the registry itself carry token id 0.
+    tokenId: event.tokenId || '0',
     state: state as Undelivered['state'],
     attempts: last?.attempt ?? 0,
     status: last?.status ?? null,
@@ -81,7 +74,7 @@ type Mined = Pick<EndorsementView, 'transactionHash' | 'blockNumber'>;
  * @param seesDeliveries whether the caller may see their deliveries.
  */
 export function eventsByOperation(
-  newestFirst: readonly DeliveredEvent[],
+  newestFirst: readonly StoredEvent[],
   seesDeliveries: boolean,
 ): (operation: Mined) => EventOfToken[] {
   const keyOf = ({ transactionHash, blockNumber }: Mined): string => `${transactionHash}/${blockNumber}`;

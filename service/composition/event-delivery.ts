@@ -10,7 +10,8 @@ import type { Config } from '../config/config';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { DeliverySlots } from '../delivery/delivery-slots';
-import { type ChannelTarget, createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
+import type { WebhookTarget } from '../delivery/attempt-delivery';
+import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
 import {
   followedRegistryOf,
   readRegistries,
@@ -19,8 +20,8 @@ import {
 import { OPERATIONS } from '../events/conditions';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
-import { findAllFeeds } from '../outbox/feeds';
-import { outboxFiguresOf } from '../outbox/outbox-figures';
+import { findAllFeeds, registryOfFeed } from '../outbox/feeds';
+import { figuresOf } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
 import { newFeedStatus, setState } from '../watcher/feed-status';
 import { RegistryFollower, restorePurged } from '../watcher/follow-registry';
@@ -39,7 +40,7 @@ interface FeedParts {
   logger: Logger;
   slots: DeliverySlots;
   /** Undefined: the events of the channel wait. */
-  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => ChannelTarget | undefined;
+  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => WebhookTarget | undefined;
 }
 
 /**
@@ -132,12 +133,9 @@ export async function startEventDelivery(config: Config, parts: FeedParts) {
     refresh,
     /** Figures of the outboxes, for registries whose feeds are known by now. */
     async figures(this: void) {
-      const opened = [...running].flatMap(([registry, { feed }]) =>
-        feed.opened === undefined ? [] : { registry, feed: feed.opened },
-      );
-      return Promise.all(
-        opened.map(async ({ registry, feed }) => ({ registry, ...(await outboxFiguresOf(db, feed)) })),
-      );
+      const opened = feeds().flatMap((feed) => feed.opened ?? []);
+      const figures = await figuresOf(db, opened);
+      return figures.map((one) => ({ ...one, registry: registryOfFeed(one.feed) }));
     },
     /**
      * Removes events of the followed registries, and operational events, that were recorded and last sent

@@ -11,7 +11,7 @@ import type { MintOutcomes } from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
 import { unfollowedOf } from '../observability/unfollowed';
 import { distinctConditions, readConditions } from '../outbox/conditions';
-import { countSubscriptions } from '../subscriptions/subscription-health';
+import { countSubscriptions } from '../subscriptions/stored-subscriptions';
 import type { EventDelivery } from './event-delivery';
 import { type Issuing, ownRegistryOf } from './issuing';
 import { watchConditions } from './watch-conditions';

@@ -12,7 +12,7 @@ import { createSessions } from '../console/sessions';
 import type { Database } from '../database/database';
 import { movedSince } from '../outbox/changes';
 import { sinkRulesOf } from '../subscriptions/manage-subscriptions';
-import { countSubscriptions } from '../subscriptions/subscription-health';
+import { countSubscriptions } from '../subscriptions/stored-subscriptions';
 import type { EventDelivery } from './event-delivery';
 import { confirmationsOf, type Issuing } from './issuing';
 import type { Observing } from './observing';

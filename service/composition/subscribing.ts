@@ -7,14 +7,13 @@ import type { RegistryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Webhook } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import type { ChannelTarget } from '../delivery/feed-delivery';
+import type { WebhookTarget } from '../delivery/attempt-delivery';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
 import { listDeliveries } from '../outbox/deliveries';
 import { redeliver } from '../outbox/redeliver';
 import { createSubscriptions, sinkRulesOf, targetOf } from '../subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../subscriptions/secrets';
 import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
 import type { EventDelivery } from './event-delivery';
@@ -27,7 +26,6 @@ export function createSubscribing(
   const { database, time, logger, lookup = lookUpName } = parts;
   const { db } = database;
   const { signingKeys } = config;
-  const cipher = createSecretsCipher(config.secretsKey);
   const guard = { rules: sinkRulesOf(config), lookup };
   return {
     /**
@@ -40,11 +38,11 @@ export function createSubscribing(
       this: void,
       { subscription, definition, secrets, state }: Channel,
       webhook: Webhook | undefined,
-    ): ChannelTarget | undefined {
+    ): WebhookTarget | undefined {
       if (signingKeys === undefined) return undefined;
       if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
       try {
-        const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
+        const stored = subscriptionOf({ name: subscription, definition, secrets, state }, config.secretsKey);
         return targetOf(stored, signingKeys, guard);
       } catch (error) {
         logger.error({ error, subscription }, `a subscription is not delivered: ${messageOf(error)}`);

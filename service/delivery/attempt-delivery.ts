@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import type { RetrySchedule } from '../base/delivery-options';
+import type { DeliveryOptions, RetrySchedule } from '../base/delivery-options';
 import { connectionProblem } from '../base/connection-problem';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
@@ -14,11 +14,12 @@ import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
 import type { IdleConnections } from './delivery-slots';
 import { connectingWithin, guardedConnector, type SinkGuard } from './guarded-connector';
+import { nextAttemptAt } from './retry-schedule';
 
 /** Dependencies of an attempt. `random` returns a number from 0 to below 1. */
 export interface AttemptOptions {
   client: WebhookClient;
-  schedule: RetrySchedule;
+  retry: RetrySchedule;
   time: Time;
   random: () => number;
   logger: Logger;
@@ -74,122 +75,45 @@ async function attemptDelivery(
   const start = time.elapsed();
   const result = await client.post(delivery.body, eventId);
   const now = time.now();
-  const { delivered, status, error, retryAfterMs, gone } = classifyOutcome(result, now);
+  const { status } = result;
+  const error = failureOf(result);
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
-  if (delivered) {
+  if (error === undefined) {
     lifecycle.emit('attempted', registry, 'delivered');
     return { delivery, attempt: record };
   }
   const { tokenId, transactionHash } = aboutOf(delivery.body);
   const line = { eventId, type, tokenId, transactionHash, attempt, status, ms, reason: error };
-  if (gone) {
+  if (status === GONE) {
     lifecycle.emit('attempted', registry, 'failed');
     logger.error(line, 'the receiver is gone: nothing more is sent until it is resumed');
     // The event is due as soon as the channel is resumed.
     return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
   }
-  const failed = { attempt, firstAttemptedAt, now, retryAfterMs };
-  const dueAt = nextAttemptAt(failed, options.schedule, options.random());
+  const retryAfterMs = retryAfterMsOf(result.retryAfter, now);
+  const dueAt = nextAttemptAt(
+    { attempt, firstAttemptedAt, now, retryAfterMs },
+    options.retry,
+    options.random(),
+  );
   lifecycle.emit('attempted', registry, dueAt === undefined ? 'dead' : 'failed');
   if (dueAt === undefined) logger.error(line, 'dead letter');
   else logger.warn({ ...line, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };
 }
 
-/** The outcome of an attempt. */
-interface Outcome {
-  delivered: boolean;
-  status: number | undefined;
-  /** Undefined on success. */
-  error: string | undefined;
-  retryAfterMs: number | undefined;
-  /** The receiver wants no further deliveries (410). */
-  gone: boolean;
-}
-
+/** The receiver wants no further deliveries. */
 const GONE = 410;
 
 /**
- * A 2xx status is success; everything else is not, including redirects (docs/specification.md 8.3).
+ * Why a delivery is no success. A 2xx status is one; everything else is not, including redirects
+ * (docs/specification.md 8.3).
  */
-export function classifyOutcome({ status, retryAfter, failure }: PostResult, now: number): Outcome {
+export function failureOf({ status, failure }: PostResult): string | undefined {
   const hundreds = Math.floor((status ?? 0) / 100);
-  const answer = hundreds === 3 ? `redirected (${status})` : `answered ${status}`;
-  return {
-    delivered: hundreds === 2,
-    status,
-    error: hundreds === 2 ? undefined : (failure ?? answer),
-    retryAfterMs: retryAfterMsOf(retryAfter, now),
-    gone: status === GONE,
-  };
-}
-
-/**
- * Minimum number of attempts before an event is given up. It protects events when the clock is set forward by
- * days or the service was down for days. With the default schedule, this many attempts take about seven
- * hours.
- */
-const LEAST_ATTEMPTS = 50;
-
-/** Longest pause that a receiver may ask for. */
-export const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
-
-/** A failed attempt. Times are in epoch milliseconds. */
-interface FailedAttempt {
-  /** 1 for the first attempt. */
-  attempt: number;
-  firstAttemptedAt: number;
-  now: number;
-  /** The pause that the receiver asked for. */
-  retryAfterMs: number | undefined;
-}
-
-/**
- * Time of the next attempt. The pause doubles with each attempt up to the maximum. Up to half of it is then
- * taken off at random, so that queues that failed together are not retried together. The last attempt is made
- * at the deadline, or later if there were fewer than the minimum number of attempts by then. After that the
- * result is undefined.
- *
- * A receiver that asks for a longer pause gets it, up to a day, but no later than the deadline. After the
- * deadline it gets at most the schedule's maximum: otherwise the missing attempts could take weeks.
- *
- * @param random from 0 to below 1.
- */
-export function nextAttemptAt(
-  { attempt, firstAttemptedAt, now, retryAfterMs }: FailedAttempt,
-  schedule: RetrySchedule,
-  random: number,
-): number | undefined {
-  const deadline = firstAttemptedAt + schedule.giveUpAfterMs;
-  const isLate = now >= deadline;
-  if (isLate && attempt >= leastAttempts(schedule)) return undefined;
-  const longestAskedMs = isLate
-    ? Math.min(LONGEST_RETRY_AFTER_MS, schedule.maxDelayMs)
-    : LONGEST_RETRY_AFTER_MS;
-  const delayMs = Math.max(
-    Math.round(pauseAfter(attempt, schedule) * (1 - random / 2)),
-    Math.min(retryAfterMs ?? 0, longestAskedMs),
-  );
-  return isLate ? now + delayMs : Math.min(now + delayMs, deadline);
-}
-
-/**
- * The pause after an attempt, before the random reduction and without the pause that the receiver asked for.
- */
-function pauseAfter(attempt: number, { initialDelayMs, maxDelayMs }: RetrySchedule): number {
-  return Math.min(initialDelayMs * 2 ** Math.min(attempt - 1, 52), maxDelayMs);
-}
-
-/** The minimum number of attempts. It is lower if fewer fit into the schedule with the longest pauses. */
-function leastAttempts(schedule: RetrySchedule): number {
-  let attempts = 1;
-  let elapsedMs = pauseAfter(attempts, schedule);
-  while (attempts < LEAST_ATTEMPTS && elapsedMs <= schedule.giveUpAfterMs) {
-    attempts++;
-    elapsedMs += pauseAfter(attempts, schedule);
-  }
-  return attempts;
+  if (hundreds === 2) return undefined;
+  return failure ?? (hundreds === 3 ? `redirected (${status})` : `answered ${status}`);
 }
 
 /** The receiver's answer, or the reason why there was none. */
@@ -209,17 +133,12 @@ export interface WebhookClient {
 }
 
 /** The webhook to send to. */
-export interface WebhookTarget {
+export interface WebhookTarget extends DeliveryOptions {
   /** Without user and password. */
   url: string;
   /** Sent with every delivery. Headers that deliveries set themselves are not among them. */
   headers: Readonly<Record<string, string>>;
   signingKeys: SigningKeys;
-  /** Its time of day decides at each attempt which key signs. */
-  time: Time;
-  timeoutMs: number;
-  /** Where connections are kept alive between deliveries. Undefined: none is kept. */
-  idle?: IdleConnections;
   /** Default: `application/json`. */
   contentType?: ContentType;
   /** Undefined for a webhook of the operator: it may be at any address. */
@@ -249,12 +168,19 @@ const CONTINUE = 'HTTP/1.1 100';
 /**
  * Creates a client. A request times out after `timeoutMs`; redirects are not followed. Informational answers
  * (1xx), which a sink may send first, are skipped.
+ *
+ * @param time its time of day decides at each attempt which key signs.
+ * @param idle where connections are kept alive between deliveries. Undefined: none is kept.
  */
-export function createWebhookClient(target: WebhookTarget): WebhookClient {
-  const { url, timeoutMs, time } = target;
+export function createWebhookClient(
+  target: WebhookTarget,
+  time: Time,
+  idle?: IdleConnections,
+): WebhookClient {
+  const { url, timeoutMs } = target;
   const { pathname, search } = new URL(url);
   const place = { path: pathname + search, method: 'POST' } as const;
-  const connections = connectionsTo(url, target);
+  const connections = connectionsTo(target, idle);
   const underWay = new Set<Exchange>();
 
   async function send(text: string, eventId: string): Promise<Answered> {
@@ -302,7 +228,7 @@ export function createWebhookClient(target: WebhookTarget): WebhookClient {
 }
 
 /** The connections to a sink, with one delivery at a time each. Idle ones are in the list of the target. */
-function connectionsTo(url: string, { timeoutMs, guard, idle }: WebhookTarget) {
+function connectionsTo({ url, timeoutMs, guard }: WebhookTarget, idle: IdleConnections | undefined) {
   const { origin, protocol } = new URL(url);
   const timeout = Math.min(timeoutMs, CONNECT_WITHIN_MS);
   const connector = guard

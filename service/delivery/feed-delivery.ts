@@ -1,7 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
-import type { DeliveryOptions } from '../base/delivery-options';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { pause, repeat } from '../base/waiting';
@@ -9,12 +8,7 @@ import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
-import {
-  type AttemptOptions,
-  createWebhookClient,
-  type WebhookClient,
-  type WebhookTarget,
-} from './attempt-delivery';
+import { type AttemptOptions, createWebhookClient, type WebhookTarget } from './attempt-delivery';
 import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
@@ -32,9 +26,6 @@ export interface FeedDelivery {
   stop(): Promise<void>;
 }
 
-/** The sink of a channel, and the options of its deliveries. */
-export type ChannelTarget = DeliveryOptions & Omit<WebhookTarget, 'time' | 'idle'>;
-
 /** Parts of a feed's delivery. */
 export interface FeedDeliveryOptions {
   database: Database;
@@ -42,7 +33,7 @@ export interface FeedDeliveryOptions {
   logger: Logger;
   slots: DeliverySlots;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
-  targetOf: (channel: Channel) => ChannelTarget | undefined;
+  targetOf: (channel: Channel) => WebhookTarget | undefined;
   /** Stores events again that were removed because they were old. */
   restorePurged(
     feed: number,
@@ -62,7 +53,6 @@ const REFRESH_AGAIN_AFTER_MS = 2_000;
 /** A channel that is delivered. */
 interface Running {
   channel: Channel;
-  client: WebhookClient;
   worker: DeliveryWorker;
 }
 
@@ -96,34 +86,23 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
       await changeSink(database, { channel: channel.channel, sinkHash, now: time.now() });
     if (stopping.signal.aborted) return;
-    const { timeoutMs, maxConcurrentDeliveries: concurrency, retry } = target;
-    const client = createWebhookClient({ ...target, time, idle: slots.idle });
     const worker = startDeliveryWorker({
-      database,
+      ...options,
+      ...target,
       channel: channel.channel,
       sentTo: { changedAt: channel.changedAt, sinkHash },
-      client,
-      concurrency,
+      client: createWebhookClient(target, time, slots.idle),
       slots: slots.newShare(channel.failingSince !== null),
-      timeoutMs,
-      schedule: retry,
-      time,
       random: Math.random,
-      newId: randomUUID,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
-      lifecycle: options.lifecycle,
-      registry: options.registry,
     });
-    running.set(channel.channel, { channel, client, worker });
+    running.set(channel.channel, { channel, worker });
   }
 
   /** A slow receiver may take long to answer its last delivery, and no other channel waits for that. */
-  function endChannel({ channel: { channel }, client, worker }: Running): Promise<void> {
+  function endChannel({ channel: { channel }, worker }: Running): Promise<void> {
     running.delete(channel);
-    const ended = worker
-      .stop()
-      .then(() => client.close())
-      .finally(() => ending.delete(channel));
+    const ended = worker.stop().finally(() => ending.delete(channel));
     ending.set(channel, ended);
     return ended;
   }

@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
+import type { DeliveryOptions } from '../base/delivery-options';
 import type { Time } from '../base/time';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
-import { attemptQueue, LONGEST_RETRY_AFTER_MS, type AttemptOptions } from './attempt-delivery';
+import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
+import { LONGEST_RETRY_AFTER_MS } from './retry-schedule';
 import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
@@ -14,20 +17,16 @@ export interface DeliveryWorker {
   wake(): void;
   /** Releases each claimed queue after its delivery under way, because the feed is held. */
   hold(): void;
-  /** Claims nothing more; resolves when the deliveries under way are settled. */
+  /** Claims nothing more; resolves when the deliveries under way are settled, and the client is closed. */
   stop(): Promise<void>;
 }
 
 /** Options of `startDeliveryWorker`. */
-export interface DeliveryWorkerOptions extends AttemptOptions {
+export interface DeliveryWorkerOptions extends AttemptOptions, DeliveryOptions {
   database: Database;
   channel: number;
   sentTo: SentTo;
-  /** Maximum number of queues that are sent from at once. */
-  concurrency: number;
-  timeoutMs: number;
   slots: SlotShare;
-  newId: () => string;
 }
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
@@ -59,141 +58,198 @@ const SET_BACK_MS = 1_000;
  */
 const STOP_WITHIN_MS = 8_000;
 
+/** The terms of a worker's claims. */
+interface ClaimTerms {
+  concurrency: number;
+  leaseMs: number;
+}
+
+/** What a worker knows between two turns. */
+export interface WorkerState {
+  /** Claimed queues whose delivery has not begun, in the order of their claims. */
+  claimed: ClaimedQueue[];
+  /** Deliveries that have begun and not ended. */
+  underWay: number;
+  /** Ended deliveries that are not recorded yet, and queues to release. */
+  ended: Settlement[];
+  /** Number of queues to claim ahead. */
+  ahead: number;
+  /** Whether a queue that is not claimed may be due. */
+  mayBeDue: boolean;
+  /** When the next queue falls due (epoch milliseconds). Infinity: none waits. Undefined: it must be read. */
+  dueAt: number | undefined;
+  /** Whether claimed queues wait for a slot. */
+  lacksSlot: boolean;
+  /** The lease of a claim that failed: it may have been committed all the same. */
+  lostLease: string | undefined;
+  isStopped: boolean;
+}
+
+/** What a worker does next. */
+export interface Turn {
+  /** Whether the claimed queues are released. */
+  isReleasing: boolean;
+  /** Whether something is to be recorded. */
+  isSettling: boolean;
+  /** Whether a queue may be due, besides those that are settled. */
+  isDue: boolean;
+  /** Maximum number of queues to claim. */
+  claim: number;
+  /** Maximum number of deliveries to begin. */
+  begin: number;
+  /** Time until the next turn, unless something happens before. */
+  sleepMs: number;
+}
+
+/** Decides the next turn of a worker. `now`: epoch milliseconds. */
+export function nextTurn(state: WorkerState, { concurrency, leaseMs }: ClaimTerms, now: number): Turn {
+  const { claimed, underWay, ended, ahead, dueAt, lacksSlot, isStopped } = state;
+  // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
+  // queue falls due again. A queue that waited too long for a slot is claimed anew.
+  const isReleasing = claimed.length > 0 && (isStopped || !mayBegin(claimed[0], leaseMs, now));
+  const kept = isReleasing ? 0 : claimed.length;
+  const free = Math.max(concurrency - underWay, 0);
+  const isFull = isStopped || (lacksSlot && kept > 0);
+  const isSettling = isReleasing || ended.length > 0 || state.lostLease !== undefined;
+  const isIdle = underWay + kept === 0 && !isSettling;
+  const longestMs = isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS;
+  const dueInMs = Math.max(kept > 0 ? Infinity : (dueAt ?? Infinity) - now, SHORTEST_SLEEP_MS);
+  // While there is enough to send, ended deliveries wait to be settled together with others.
+  const isUrgent = isSettling && (isStopped || kept <= ahead / 2);
+  return {
+    isReleasing,
+    isSettling,
+    isDue: state.mayBeDue || (dueAt ?? Infinity) <= now,
+    claim: isFull ? 0 : Math.max(free + ahead - kept, 0),
+    begin: Math.min(free, kept),
+    sleepMs: isUrgent ? 0 : Math.min(dueInMs, longestMs),
+  };
+}
+
+function mayBegin(queue: ClaimedQueue | undefined, leaseMs: number, now: number): boolean {
+  return queue !== undefined && queue.leasedUntil - now >= leaseMs / 2;
+}
+
 /**
  * Starts the worker. It claims the next deliveries in the same transaction that settles the ended ones,
- * because a commit costs as much as many deliveries. When there is nothing left to send, it settles at once.
+ * because a commit costs as much as many deliveries.
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, channel, sentTo, slots, time, client, logger } = options;
-  const concurrency = Math.min(options.concurrency, slots.most);
+  const concurrency = Math.min(options.maxConcurrentDeliveries, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep(time);
-  const pace = createPace(time, concurrency, concurrency * CLAIM_AHEAD_MOST, CLAIM_AHEAD_MS);
-  const claimed: ClaimedQueue[] = [];
-  let settlements: Settlement[] = [];
-  /** The lease of a claim that failed: it may have been committed all the same. */
-  let lostClaim: string | undefined;
+  const aheadAfterDelivery = createPace(time, concurrency);
+  const state: WorkerState = {
+    claimed: [],
+    underWay: 0,
+    ended: [],
+    ahead: concurrency,
+    mayBeDue: true,
+    dueAt: undefined,
+    lacksSlot: false,
+    lostLease: undefined,
+    isStopped: false,
+  };
+  /** Aborts when the feed is held, or the worker is stopped: no further delivery begins. */
+  let held = new AbortController();
   let checkedClockAt = -Infinity;
   let lastNow = time.now();
-  /** Whether a queue that is not claimed may be due. */
-  let mayBeDue = true;
-  /** Whether a queue may back off: `dueAt` must then be read. */
-  let mayBackOff = true;
-  /** Time at which the next queue falls due. */
-  let dueAt: number | undefined;
-  let underWay = 0;
-  /** Whether claimed queues wait for a slot. */
-  let lacksSlot = false;
-  let holds = 0;
-  let stopped = false;
 
-  // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
-  // queue falls due again.
-  const mayBegin = ({ leasedUntil }: ClaimedQueue): boolean => leasedUntil - time.now() >= leaseMs / 2;
+  const next = (): Turn => nextTurn(state, { concurrency, leaseMs }, time.now());
+  const isOver = (): boolean => state.isStopped && state.underWay === 0 && !next().isSettling;
 
   function begin(): void {
-    lacksSlot = false;
-    while (!stopped && underWay < concurrency && claimed.length > 0) {
-      lacksSlot = !slots.take(begin);
-      const queue = lacksSlot ? undefined : claimed.shift();
-      if (queue === undefined) break;
-      underWay++;
-      const holdsBefore = holds;
-      const mayGoOn = (): boolean => !stopped && holds === holdsBefore && mayBegin(queue);
-      void attemptQueue(options, queue, mayGoOn).then(ended);
+    state.lacksSlot = false;
+    for (let left = next().begin; left > 0; left--) {
+      state.lacksSlot = !slots.take(begin);
+      const queue = state.lacksSlot ? undefined : state.claimed.shift();
+      if (queue === undefined) return;
+      state.underWay++;
+      const { signal } = held;
+      const mayGoOn = (): boolean => !signal.aborted && mayBegin(queue, leaseMs, time.now());
+      void attemptQueue(options, queue, mayGoOn).then(end);
     }
   }
 
-  function ended(settlement: Settlement): void {
-    underWay--;
+  function end(settlement: Settlement): void {
+    state.underWay--;
     slots.release(wasPrompt(settlement));
-    settlements.push(stopped ? dueAtOnce(settlement, time.now()) : settlement);
-    if (settlement.failed) mayBackOff = true;
-    pace.ended();
+    state.ended.push(state.isStopped ? dueAtOnce(settlement, time.now()) : settlement);
+    state.ahead = aheadAfterDelivery();
     // The settlement stops the channel.
     if (settlement.failed?.isGone) release();
     begin();
-    // While there is enough to send, ended deliveries wait to be settled together with others.
-    if (stopped || claimed.length <= pace.ahead() / 2) sleeper.wake();
+    if (next().sleepMs === 0) sleeper.wake();
   }
 
   /** Stops each claimed queue after its delivery under way. */
   function release(): void {
-    holds++;
-    settlements.push(...claimed.splice(0).map(released));
+    held.abort();
+    held = new AbortController();
+    state.ended.push(...state.claimed.splice(0).map(released));
   }
 
-  async function turn(): Promise<void> {
-    // A queue that waited too long for a slot is claimed anew.
-    if (stopped || !claimed.every(mayBegin)) settlements.push(...claimed.splice(0).map(released));
-    const isFull = stopped || (lacksSlot && claimed.length > 0);
-    const most = Math.max(concurrency - underWay, 0) + pace.ahead() - claimed.length;
-    const limit = isFull ? 0 : Math.max(most, 0);
-    const mayClaim = mayBeDue || (dueAt ?? Infinity) <= time.now();
-    if ((limit === 0 || !mayClaim) && settlements.length === 0 && lostClaim === undefined) return;
-    const holdsBefore = holds;
-    const lease = options.newId();
-    const settling = settlements;
-    settlements = [];
+  /** Settles and claims in one transaction. */
+  async function take({ isReleasing, isDue, claim: limit }: Turn): Promise<void> {
+    if (isReleasing) state.ended.push(...state.claimed.splice(0).map(released));
+    const { signal } = held;
+    const lease = randomUUID();
+    const settlements = state.ended.splice(0);
     // `wake` may set it again during the turn.
-    mayBeDue = false;
+    state.mayBeDue = false;
     try {
-      if (lostClaim !== undefined)
-        await releaseLease(database.db, { channel, lease: lostClaim, now: time.now() });
-      lostClaim = undefined;
+      if (state.lostLease !== undefined)
+        await releaseLease(database.db, { channel, lease: state.lostLease, now: time.now() });
+      state.lostLease = undefined;
       const claim = { channel, lease, limit, perQueue: MOST_PER_QUEUE, now: time.now(), leaseMs };
-      const outcome = await takeTurn(database, { settlements: settling, claim, mayBeDue: mayClaim, sentTo });
-      mayBeDue ||= outcome.mayBeDue;
+      const outcome = await takeTurn(database, { settlements, claim, mayBeDue: isDue, sentTo });
+      state.mayBeDue ||= outcome.mayBeDue;
       for (const { queue } of outcome.lost) {
         const eventId = queue.deliveries[0]?.eventId;
         logger.warn({ eventId }, 'another process has claimed this delivery meanwhile');
       }
-      if (holds === holdsBefore) {
-        claimed.push(...outcome.claimed);
-      } else {
-        // The feed was held while the claim was under way.
-        settlements.push(...outcome.claimed.map(released));
-        sleeper.wake();
-      }
+      if ((state.dueAt ?? 0) <= claim.now || settlements.some(({ failed }) => failed))
+        state.dueAt = undefined;
+      // The feed may have been held while the claim was under way.
+      if (signal.aborted) state.ended.push(...outcome.claimed.map(released));
+      else state.claimed.push(...outcome.claimed);
       begin();
     } catch (error) {
-      settlements.unshift(...settling);
-      lostClaim ??= lease;
-      mayBeDue = true;
+      state.ended.unshift(...settlements);
+      state.lostLease ??= lease;
+      state.mayBeDue = true;
       throw error;
     }
+  }
+
+  /** Makes deliveries due that a clock postponed which was set back since. */
+  async function checkClock(): Promise<void> {
+    const now = time.now();
+    const isSetBack = now < lastNow - SET_BACK_MS;
+    // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
+    if (isSetBack) await endPauses(database, database.db, { channel, now });
+    lastNow = now;
+    const isTime = time.elapsed() - checkedClockAt > CHECK_CLOCK_EVERY_MS;
+    if (isTime) {
+      const longestPauseMs = Math.max(LONGEST_RETRY_AFTER_MS, options.retry.maxDelayMs);
+      await makeDue(database.db, { channel, now, leaseMs }, longestPauseMs);
+      checkedClockAt = time.elapsed();
+    }
+    state.mayBeDue ||= isSetBack || isTime;
   }
 
   async function step(): Promise<void> {
     // Deliveries that end in the same tick are settled together.
     await setImmediate();
-    if (time.elapsed() - checkedClockAt > CHECK_CLOCK_EVERY_MS) {
-      const longestPauseMs = Math.max(LONGEST_RETRY_AFTER_MS, options.schedule.maxDelayMs);
-      await makeDue(database.db, { channel, now: time.now(), leaseMs }, longestPauseMs);
-      checkedClockAt = time.elapsed();
-      mayBeDue = true;
-    }
-    await turn();
+    await checkClock();
+    const turn = next();
+    if (turn.isSettling || (turn.isDue && turn.claim > 0)) await take(turn);
     if (isOver()) return;
-    const now = time.now();
-    const isSetBack = now < lastNow - SET_BACK_MS;
-    // A row that a transaction has locked keeps its pause until `makeDue` finds it, within a minute.
-    if (isSetBack) await endPauses(database, database.db, { channel, now });
-    mayBeDue ||= isSetBack;
-    lastNow = now;
-    if (isSetBack) return;
-    if (mayBackOff && !stopped && claimed.length === 0) {
-      dueAt = await nextDueAt(database.db, channel);
-      mayBackOff = dueAt !== undefined;
-    }
-    const nextAt = claimed.length > 0 ? Infinity : (dueAt ?? Infinity);
-    // The clock may be set back here too: the next step notices.
-    const inMs = Math.max(nextAt - Math.max(now, time.now()), SHORTEST_SLEEP_MS);
-    await sleeper.sleep(Math.min(inMs, isIdle() ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS));
+    if (state.claimed.length === 0 && !state.isStopped)
+      state.dueAt ??= (await nextDueAt(database.db, channel)) ?? Infinity;
+    await sleeper.sleep(next().sleepMs);
   }
-
-  const isIdle = (): boolean => underWay === 0 && settlements.length === 0 && claimed.length === 0;
-  const isOver = (): boolean => stopped && isIdle() && lostClaim === undefined;
 
   async function run(): Promise<void> {
     let failures = 0;
@@ -205,7 +261,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       } catch (error) {
         logger.error({ error }, `deliveries cannot be claimed or settled: ${messageOf(error)}`);
         // Deliveries that are not settled at the stop are sent again after the next start.
-        if (stopped && ++failures > 1) return;
+        if (state.isStopped && ++failures > 1) return;
         sleeper.reset();
         await sleeper.sleep(PAUSE_AFTER_DATABASE_ERROR_MS);
       }
@@ -215,7 +271,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   const finished = run();
   return {
     wake(): void {
-      mayBeDue = true;
+      state.mayBeDue = true;
       sleeper.wake();
     },
     hold(): void {
@@ -223,12 +279,14 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       sleeper.wake();
     },
     async stop(): Promise<void> {
-      stopped = true;
+      state.isStopped = true;
+      held.abort();
       slots.leave();
       sleeper.wake();
       const cancel = time.later(STOP_WITHIN_MS, () => client.abort());
       await finished;
       cancel();
+      await client.close();
     },
   };
 }
@@ -245,33 +303,31 @@ function wasPrompt({ delivered, failed }: Settlement): boolean | undefined {
 }
 
 /** An attempt that the stop aborted is retried right after the next start. */
-function dueAtOnce({ failed, ...settlement }: Settlement, now: number): Settlement {
-  if (failed === undefined) return settlement;
-  return {
-    ...settlement,
-    failed: failed.nextAttemptAt === undefined ? failed : { ...failed, nextAttemptAt: now },
-  };
+function dueAtOnce(settlement: Settlement, now: number): Settlement {
+  const { failed } = settlement;
+  if (failed?.nextAttemptAt === undefined) return settlement;
+  return { ...settlement, failed: { ...failed, nextAttemptAt: now } };
 }
 
 /**
  * The rate of deliveries. It sets the number to claim ahead to that of the deliveries that ended in the last
- * `windowMs`, between `least` and `most`. For a slow receiver little is claimed ahead, so that few deliveries
- * wait for a lease to end if this process dies.
+ * `CLAIM_AHEAD_MS`, and at least to the concurrency. For a slow receiver little is claimed ahead, so that few
+ * deliveries wait for a lease to end if this process dies.
+ *
+ * @returns a function to call when a delivery has ended, which returns the number to claim ahead.
  */
-function createPace(time: Time, least: number, most: number, windowMs: number) {
+function createPace(time: Time, concurrency: number): () => number {
   let windowStart = time.elapsed();
   let ended = 0;
-  let ahead = least;
-  return {
-    /** To be called when a delivery has ended. */
-    ended(): void {
-      ended++;
-      const elapsed = time.elapsed() - windowStart;
-      if (elapsed < windowMs) return;
-      ahead = Math.min(most, Math.max(least, Math.round((ended / elapsed) * windowMs)));
-      ended = 0;
-      windowStart = time.elapsed();
-    },
-    ahead: () => ahead,
+  let ahead = concurrency;
+  return () => {
+    ended++;
+    const elapsed = time.elapsed() - windowStart;
+    if (elapsed < CLAIM_AHEAD_MS) return ahead;
+    const rate = Math.round((ended / elapsed) * CLAIM_AHEAD_MS);
+    ahead = Math.min(concurrency * CLAIM_AHEAD_MOST, Math.max(concurrency, rate));
+    ended = 0;
+    windowStart = time.elapsed();
+    return ahead;
   };
 }

@@ -18,7 +18,7 @@ import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { figuresOf } from '../outbox/outbox-figures';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
@@ -81,14 +81,14 @@ export class Registries {
     const entries = [...ofSettings, ...added];
     const names = entries.map(nameOf);
     const feeds = (await findFeeds(database.db)).filter((feed) => names.includes(registryOfFeed(feed)));
-    const figures = await feedFiguresOf(database.db, feeds);
+    const figures = await figuresOf(database.db, feeds);
     return entries.map((entry) => {
       const name = nameOf(entry);
       const own = figures.find(({ feed }) => registryOfFeed(feed) === name);
       const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
       return {
         ...entry,
-        undelivered: own?.undelivered ?? 0,
+        undelivered: own?.waiting ?? 0,
         feed: { state, nextBlock: nextBlock ?? own?.nextBlock, headBlock, code, reason },
       };
     });

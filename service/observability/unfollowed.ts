@@ -4,7 +4,7 @@ import { countUnfinished } from '../journal/read-issuances';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { figuresOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
 
 /** Work in the database that no service does. `registry`: chain id and address, `80002:0x…`. */
@@ -38,9 +38,9 @@ export async function unfollowedOf(
     return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
   const deliveries: { registry: RegistryName; undelivered: number; nextBlock: number }[] = [];
-  for (const { feed, ...figures } of await feedFiguresOf(db, feeds)) {
+  for (const { feed, waiting: undelivered, nextBlock } of await figuresOf(db, feeds)) {
     const registry = registryOfFeed(feed);
-    if (!(await isRightTaken(registry))) deliveries.push({ registry, ...figures });
+    if (!(await isRightTaken(registry))) deliveries.push({ registry, undelivered, nextBlock });
   }
   const issuances: { registry: RegistryName; issuer: string; unfinished: number }[] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {

@@ -3,7 +3,6 @@ import type { Time } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
-import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
@@ -11,36 +10,35 @@ import type { Schema } from '../database/schema';
  * Tells every process that subscriptions or registries change. Call it first in the transaction of the
  * change: until the transaction ends, no process records events.
  */
-export async function noteChange(transaction: Transaction<Schema>): Promise<void> {
-  await transaction
-    .updateTable('subscription_changes')
-    .set((eb) => ({ version: eb('version', '+', 1) }))
-    .where('id', '=', 1)
-    .execute();
+export function noteChange(transaction: Transaction<Schema>): Promise<void> {
+  return lockVersion(transaction, 1);
 }
 
 /**
  * Keeps subscriptions and registries as they are until the transaction ends. Transactions that call this run
  * one at a time, and none records events meanwhile. Call it before queues are locked.
  */
-export async function holdChanges(transaction: Transaction<Schema>): Promise<void> {
+export function holdChanges(transaction: Transaction<Schema>): Promise<void> {
+  return lockVersion(transaction, 0);
+}
+
+async function lockVersion(transaction: Transaction<Schema>, step: 0 | 1): Promise<void> {
   await transaction
     .updateTable('subscription_changes')
-    .set((eb) => ({ version: eb.ref('version') }))
+    .set((eb) => ({ version: eb('version', '+', step) }))
     .where('id', '=', 1)
     .execute();
 }
 
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
-  const [row] = (await currentVersion(db, {})).rows;
-  if (row === undefined) throw new Error('The database has lost the row of subscription_changes.');
-  return row.version;
+  const { version } = await db
+    .selectFrom('subscription_changes')
+    .select('version')
+    .where('id', '=', 1)
+    .executeTakeFirstOrThrow(() => new Error('The database has lost the row of subscription_changes.'));
+  return version;
 }
-
-const currentVersion = compiled((db) =>
-  db.selectFrom('subscription_changes').select('version').where('id', '=', 1),
-);
 
 /** A text that changes with every event and every change of a subscription. Both reads use a key. */
 export async function movedSince(db: Kysely<Schema>): Promise<string> {

@@ -2,7 +2,6 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
-import type { CloudEvent } from '../events/cloud-event';
 import { OPERATIONS } from '../events/conditions';
 import { compileRules, namesOperations, type EventRules, type Selection } from '../events/select-events';
 import { holdChanges, noteChange } from './changes';
@@ -149,11 +148,6 @@ async function readRules(db: Transaction<Schema>): Promise<Map<number, EventRule
     .where('definition', 'is not', null)
     .execute();
   return new Map(rows.map(({ id, definition }) => [id, compileRules(definition ?? '')]));
-}
-
-/** The channels that an event is enqueued for when it is recorded. */
-export function channelsFor(recipients: readonly Recipient[], event: CloudEvent): number[] {
-  return recipients.flatMap(({ channel, isFilling, wants }) => (!isFilling && wants(event) ? channel : []));
 }
 
 /** Selects channels with their feeds and subscriptions. */

@@ -1,9 +1,9 @@
-import { sql, type Kysely } from 'kysely';
+import { sql, type Expression, type Kysely } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
-import { channelKeysOf, joinedChannels } from './channels';
+import { channelKeysOf } from './channels';
 import { findDeliveredFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, HIGHEST_KEY, idOfBytes, isEventId, idOf, waitingDeliveries } from './stored-events';
+import { bytesOfId, HIGHEST_KEY, idOf, idOfBytes, isEventId, waitingDeliveries } from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -42,12 +42,14 @@ export interface Delivery {
   attempts: Attempt[];
 }
 
-/** A stored event. */
+/** A stored event with its deliveries. */
 export interface StoredEvent {
   /** Its key. */
   id: number;
   eventId: string;
   type: string;
+  /** The bytes that are sent, as text. */
+  body: string;
   /** Chain id and address. */
   registry: string;
   /** Name of the feed. */
@@ -57,12 +59,7 @@ export interface StoredEvent {
   blockNumber: number;
   /** Whether its block was orphaned, and it has not been mined again. */
   isOrphaned: boolean;
-}
-
-/** An event with its deliveries, in the order of the channels. */
-export interface DeliveredEvent extends StoredEvent {
-  /** The bytes that are sent, as text. */
-  body: string;
+  /** In the order of the channels. */
   deliveries: Delivery[];
 }
 
@@ -76,10 +73,9 @@ const HAS_FAILED = sql<boolean>`queues.attempts > case when queues.lease is null
  * The event with its deliveries, once for each feed that has it: a restarted local chain may have had the
  * same event. The feed that was opened last comes first.
  */
-export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Promise<DeliveredEvent[]> {
+export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Promise<StoredEvent[]> {
   if (!isEventId(eventId)) return [];
   const rows = await selectEvents(db)
-    .select('events.body')
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
     .execute();
@@ -95,23 +91,16 @@ interface EventsWanted {
   eventId?: string | undefined;
   /** Key of the newest one. */
   from?: number | undefined;
+  limit?: number | undefined;
 }
 
-/** A page of events, the newest first. `next`: the key that the next page is listed from. */
-interface EventsPage {
-  events: DeliveredEvent[];
-  next: number | undefined;
-}
-
-/** Lists events with their deliveries, the newest first; all of them if there is no limit. */
+/** Lists events with their deliveries, the newest first. `next`: the key that the next page begins with. */
 export async function listEvents(
   db: Kysely<Schema>,
-  { limit, ...wanted }: EventsWanted & { limit?: number | undefined },
-): Promise<EventsPage> {
-  const feeds = await feedsFor(db, wanted);
-  const rows = await newestEvents(db, feeds, { ...wanted, limit: limit && limit + 1 })
-    .select('events.body')
-    .execute();
+  wanted: EventsWanted,
+): Promise<{ events: StoredEvent[]; next: number | undefined }> {
+  const { limit } = wanted;
+  const rows = await newestEvents(db, await feedsFor(db, wanted), { ...wanted, limit: limit && limit + 1 });
   return {
     events: await withDeliveries(db, rows.slice(0, limit)),
     next: limit === undefined ? undefined : rows[limit]?.id,
@@ -159,37 +148,31 @@ const MOST_EVENTS = 2_000;
  */
 export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
   const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
-  const channels = await channelKeysOf(
-    db,
-    await findDeliveredFeeds(db, wanted.registry),
-    wanted.subscription,
-  );
+  const names = await findDeliveredFeeds(db, wanted.registry);
+  const channels = await channelKeysOf(db, names, wanted.subscription);
   const feeds = await feedsFor(db, wanted);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
-  const candidates = isOfFew ? undefined : await undeliveredIn(db, channels, { after, limit, states });
-  const own = new Set(channels);
+  const among = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
   const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
   const found: FoundDelivery[] = [];
   let from = after.event;
-  let isEnd = channels.length === 0 || candidates?.keys.length === 0;
+  let isEnd = channels.length === 0;
   for (let seen = 0; !isEnd && seen < MOST_EVENTS && found.length <= limit; seen += STEP) {
-    const keys = candidates?.keys.slice(seen, seen + STEP);
-    const rows = await newestEvents(db, feeds, { ...wanted, from, keys, limit: STEP }).execute();
+    const rows = await newestEvents(db, feeds, { ...wanted, from, among, limit: STEP });
     for (const event of await withDeliveries(db, rows))
       for (const delivery of event.deliveries) {
         const isBefore = event.id === after.event && delivery.channel <= after.channel;
-        if (!isBefore && own.has(delivery.channel) && shown.has(delivery.state))
+        if (!isBefore && channels.includes(delivery.channel) && shown.has(delivery.state))
           found.push({ event, delivery });
       }
-    from = (keys?.at(-1) ?? rows.at(-1)?.id ?? 1) - 1;
-    isEnd = candidates ? seen + STEP >= candidates.keys.length : rows.length < STEP;
+    from = (rows.at(-1)?.id ?? 1) - 1;
+    isEnd = rows.length < STEP;
   }
-  const end = !isEnd || candidates?.hasMore ? { event: from, channel: 0 } : undefined;
-  const deliveries = found.slice(0, limit);
-  const last = deliveries.at(-1);
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  const end = isEnd ? undefined : { event: from, channel: 0 };
   return {
-    deliveries,
-    next: found.length > limit && last ? { event: last.event.id, channel: last.delivery.channel } : end,
+    deliveries: found.slice(0, limit),
+    next: last ? { event: last.event.id, channel: last.delivery.channel } : end,
   };
 }
 
@@ -198,7 +181,7 @@ function orNone<T>(values: readonly T[], none: T): readonly T[] {
   return values.length > 0 ? values : [none];
 }
 
-/** Selects the newest events of these feeds, from a key on. `keys`: only those. */
+/** Reads the newest events of these feeds, from a key on. `among`: only those whose keys it selects. */
 function newestEvents(
   db: Kysely<Schema>,
   feeds: readonly number[],
@@ -206,20 +189,21 @@ function newestEvents(
     tokenId,
     eventId = '',
     from = HIGHEST_KEY,
-    keys,
+    among,
     limit,
-  }: EventsWanted & { keys?: readonly number[] | undefined; limit?: number | undefined },
-) {
+  }: EventsWanted & { among?: Expression<number> | undefined },
+): Promise<EventRow[]> {
   return selectEvents(db)
     .where('feeds.id', 'in', orNone(feeds, 0))
     .where('events.id', '<=', from)
-    .$if(keys !== undefined, (query) => query.where('events.id', 'in', keys ?? []))
+    .$if(among !== undefined, (query) => query.where('events.id', 'in', among ?? []))
     .$if(tokenId !== undefined, (query) =>
       query.where('tokens.feed', 'in', orNone(feeds, 0)).where('tokens.token_id', '=', tokenId ?? ''),
     )
     .$if(isEventId(eventId), (query) => query.where('events.event_id', '=', bytesOfId(eventId)))
     .orderBy('events.id', 'desc')
-    .$if(limit !== undefined, (query) => query.limit(limit ?? 0));
+    .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
+    .execute();
 }
 
 /** Keys of the current feeds that may have such events. */
@@ -230,86 +214,46 @@ async function feedsFor(db: Kysely<Schema>, { registry, eventId }: EventsWanted)
   return rows.map(idOf);
 }
 
-/** Keys of events that may be in a list, the newest first. */
-interface Candidates {
-  keys: number[];
-  /** Whether others follow the last one. */
-  hasMore: boolean;
-}
-
 /** Waiting deliveries that are read for a page. Of more, those of the newest events are sought first. */
 const MOST_WAITING = 5_000;
 
-/** Undefined: all events are candidates, because delivered ones are wanted, or because very many wait. */
+/**
+ * Selects the keys of events that channels have not got, and that may be in these states. Undefined if
+ * delivered ones are wanted, or very many wait: each event is then looked at.
+ */
 async function undeliveredIn(
   db: Kysely<Schema>,
   channels: readonly number[],
-  { after, limit, states }: Required<Pick<DeliveriesWanted, 'limit' | 'states'>> & { after: Place },
-): Promise<Candidates | undefined> {
+  states: DeliveriesWanted['states'],
+  from: number,
+): Promise<Expression<number> | undefined> {
   if (states === undefined || states.includes('delivered') || channels.length === 0) return undefined;
-  const waiting = states.every((state) => state === 'dead')
-    ? []
-    : await waitingIn(db, channels, !states.includes('waiting'));
-  if (waiting.length > MOST_WAITING) return undefined;
-  const dead = states.includes('dead') ? await deadIn(db, channels, after, limit + 1) : [];
-  const hasMore = dead.length > limit;
-  const lowest = hasMore ? (dead.at(-1)?.event ?? 0) : 0;
-  const keys = new Set([...waiting, ...dead].map(({ event }) => event));
-  return {
-    keys: [...keys].filter((key) => key >= lowest && key <= after.event).sort((left, right) => right - left),
-    hasMore,
-  };
-}
-
-function deadIn(
-  db: Kysely<Schema>,
-  channels: readonly number[],
-  after: Place,
-  limit: number,
-): Promise<{ event: number }[]> {
-  return db
+  const dead = db
     .selectFrom('dead_letters')
     .select('event')
     .where('channel', 'in', channels)
-    .where((eb) =>
-      eb.or([
-        eb('event', '<', after.event),
-        eb.and([eb('event', '=', after.event), eb('channel', '>', after.channel)]),
-      ]),
-    )
-    .orderBy('event', 'desc')
-    .limit(limit)
-    .execute();
+    .where('event', '<=', from);
+  if (states.every((state) => state === 'dead')) return dead.$asScalar();
+  const waiting = waitingDeliveries(db)
+    .select('deliveries.event')
+    .where('queues.channel', 'in', channels)
+    // Lets SQLite use the index of queues that are not empty.
+    .where('queues.next_attempt_at', '>=', 0)
+    .$if(!states.includes('waiting'), (query) =>
+      query.where(HAS_FAILED).whereRef('deliveries.position', '=', 'queues.head'),
+    );
+  const few = await waiting.limit(MOST_WAITING + 1).execute();
+  if (few.length > MOST_WAITING) return undefined;
+  return (states.includes('dead') ? waiting.unionAll(dead) : waiting).$asScalar();
 }
 
-/** @param areFailed only the heads of queues whose attempt failed. */
-function waitingIn(
-  db: Kysely<Schema>,
-  channels: readonly number[],
-  areFailed: boolean,
-): Promise<{ event: number }[]> {
-  return db
-    .selectFrom((eb) =>
-      eb
-        .selectFrom('queues')
-        .select(['channel', 'token', 'head'])
-        .where('channel', 'in', channels)
-        // Lets SQLite use the index of queues that are not empty.
-        .where('next_attempt_at', '>=', 0)
-        .$if(areFailed, (query) => query.where(HAS_FAILED))
-        .limit(MOST_WAITING + 1)
-        .as('waiting'),
-    )
-    .innerJoin('deliveries', (join) =>
-      join
-        .onRef('deliveries.channel', '=', 'waiting.channel')
-        .onRef('deliveries.token', '=', 'waiting.token')
-        .onRef('deliveries.position', areFailed ? '=' : '>=', 'waiting.head'),
-    )
-    .select('deliveries.event')
-    .limit(MOST_WAITING + 1)
-    .execute();
-}
+/** A row of an event. */
+type EventRow = Omit<StoredEvent, 'eventId' | 'registry' | 'isOrphaned' | 'deliveries'> & {
+  token: number;
+  feedId: number;
+  event_id: Uint8Array | ArrayBuffer;
+  orphaned_at: number | null;
+};
 
 function selectEvents(db: Kysely<Schema>) {
   return (
@@ -319,118 +263,72 @@ function selectEvents(db: Kysely<Schema>) {
       // The sum keeps SQLite from reading all events of the feeds, and sorting them.
       .innerJoin('feeds', (join) => join.on((eb) => eb('feeds.id', '=', eb('events.feed', '+', 0))))
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
-      .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId'])
+      .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId', 'events.body'])
       .select(['feeds.id as feedId', 'feeds.feed'])
   );
 }
 
-type EventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
-
-/** An event in a channel. */
-interface Entry {
-  event: number;
-  channel: number;
-  attempts: Attempt[];
-  isDead: boolean;
-  waits: { state: 'waiting' | 'failed'; nextAttemptAt: number | null } | undefined;
-}
-
 /** The events of these rows with their deliveries, in the same order. */
-async function withDeliveries<Row extends EventRow>(
-  db: Kysely<Schema>,
-  rows: readonly Row[],
-): Promise<(Row & StoredEvent & { deliveries: Delivery[] })[]> {
-  if (rows.length === 0) return [];
-  const entries = new Map<string, Entry>();
-  for (const entry of await inBatches(rows, (some) => entriesOf(db, some))) entries.set(keyOf(entry), entry);
-  const channels = await channelsFor(db, rows, [...entries.values()]);
-  return rows.map((row) => {
-    const isOrphaned = row.orphaned_at !== null;
-    return {
-      ...row,
-      eventId: idOfBytes(row.event_id),
-      registry: registryOfFeed(row.feed),
-      isOrphaned,
-      deliveries: channels.flatMap(({ id: channel, feedId, subscription }) => {
-        const entry = entries.get(keyOf({ event: row.id, channel }));
-        // An orphaned event was taken out of the queues, so it may be in none of them.
-        if (feedId !== row.feedId || (entry === undefined && !isOrphaned)) return [];
-        const { attempts = [], isDead, waits } = entry ?? {};
-        const gone = isOrphaned ? 'orphaned' : 'delivered';
-        const state = isDead ? 'dead' : (waits?.state ?? gone);
-        return { channel, subscription, state, nextAttemptAt: waits?.nextAttemptAt ?? null, attempts };
-      }),
-    };
-  });
-}
-
-function keyOf({ event, channel }: Pick<Entry, 'event' | 'channel'>): string {
-  return `${event}/${channel}`;
-}
-
-function feedsOf(rows: readonly EventRow[]): number[] {
-  return [...new Set(rows.map(({ feedId }) => feedId))];
-}
-
-/** The channels of the entries, or all of the events' feeds if an event is orphaned. */
-async function channelsFor(
-  db: Kysely<Schema>,
-  rows: readonly EventRow[],
-  entries: readonly Entry[],
-): Promise<{ id: number; feedId: number; subscription: string }[]> {
-  const isAny = rows.some((row) => row.orphaned_at !== null);
-  const known = [...new Set(entries.map(({ channel }) => channel))];
-  return joinedChannels(db)
-    .select(['channels.id', 'channels.feed as feedId', 'subscriptions.name as subscription'])
-    .where('channels.feed', 'in', feedsOf(rows))
-    .$if(!isAny, (query) => query.where('channels.id', 'in', orNone(known, 0)))
-    .orderBy('channels.id')
-    .execute();
+async function withDeliveries(db: Kysely<Schema>, rows: readonly EventRow[]): Promise<StoredEvent[]> {
+  const byEvent = new Map(rows.map(({ id }): [number, Delivery[]] => [id, []]));
+  for (const { event, ...delivery } of await inBatches(rows, (some) => deliveriesOf(db, some)))
+    byEvent.get(event)?.push(delivery);
+  return rows.map(({ event_id, orphaned_at, ...row }) => ({
+    ...row,
+    eventId: idOfBytes(event_id),
+    registry: registryOfFeed(row.feed),
+    isOrphaned: orphaned_at !== null,
+    deliveries: byEvent.get(row.id) ?? [],
+  }));
 }
 
 /** The number of statements does not depend on the number of channels. */
-async function entriesOf(db: Kysely<Schema>, rows: readonly EventRow[]): Promise<Entry[]> {
-  const ids = rows.map(idOf);
-  const feeds = feedsOf(rows);
+async function deliveriesOf(
+  db: Kysely<Schema>,
+  rows: readonly EventRow[],
+): Promise<(Delivery & { event: number })[]> {
+  const events = rows.map(idOf);
   const waiting = await waitingDeliveries(db)
     .innerJoin('channels', 'channels.id', 'queues.channel')
-    .select(['deliveries.event', 'deliveries.channel', 'deliveries.position'])
-    .select(['queues.head', 'queues.next_attempt_at as nextAttemptAt', HAS_FAILED.as('hasFailed')])
-    .where('channels.feed', 'in', feeds)
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .select(['deliveries.event', 'deliveries.channel', 'deliveries.position', 'queues.head'])
+    .select(['subscriptions.name as subscription', 'queues.next_attempt_at', HAS_FAILED.as('hasFailed')])
+    .where('channels.feed', 'in', [...new Set(rows.map(({ feedId }) => feedId))])
     .where('queues.token', 'in', [...new Set(rows.map(({ token }) => token))])
-    .where('deliveries.event', 'in', ids)
+    .where('deliveries.event', 'in', events)
     .execute();
   // Read after the queues: an event that left its queue meanwhile is found here.
-  const [attempts, dead] = await Promise.all([
-    db
-      .selectFrom('attempts')
-      .select(['event', 'channel', 'attempt', 'attempted_at as attemptedAt', 'status', 'error'])
-      .select('milliseconds')
-      .where('event', 'in', ids)
-      .orderBy('attempted_at')
-      .orderBy('attempt')
-      .execute(),
-    db
-      .selectFrom('channels')
-      .innerJoin('dead_letters', 'dead_letters.channel', 'channels.id')
-      .select(['dead_letters.channel', 'dead_letters.event'])
-      .where('channels.feed', 'in', feeds)
-      .where('dead_letters.event', 'in', ids)
-      .execute(),
-  ]);
-  const entries = new Map<string, Entry>();
-  const entryOf = ({ event, channel }: { event: number; channel: number }): Entry => {
-    const key = keyOf({ event, channel });
-    const entry = entries.get(key) ?? { event, channel, attempts: [], isDead: false, waits: undefined };
-    entries.set(key, entry);
-    return entry;
-  };
-  for (const { event, channel, ...attempt } of attempts) entryOf({ event, channel }).attempts.push(attempt);
-  for (const one of dead) entryOf(one).isDead = true;
-  for (const { position, head, nextAttemptAt, hasFailed, ...one } of waiting)
-    entryOf(one).waits =
-      position === head
-        ? { state: hasFailed ? 'failed' : 'waiting', nextAttemptAt }
-        : { state: 'waiting', nextAttemptAt: null };
-  return [...entries.values()];
+  const attempts = await db
+    .selectFrom('attempts')
+    .innerJoin('channels', 'channels.id', 'attempts.channel')
+    .innerJoin('subscriptions', 'subscriptions.id', 'channels.subscription')
+    .leftJoin('dead_letters', (join) =>
+      join
+        .onRef('dead_letters.channel', '=', 'attempts.channel')
+        .onRef('dead_letters.event', '=', 'attempts.event'),
+    )
+    .select(['attempts.event', 'attempts.channel', 'subscriptions.name as subscription'])
+    .select(['attempts.attempt', 'attempts.attempted_at as attemptedAt', 'attempts.status'])
+    .select(['attempts.error', 'attempts.milliseconds', 'dead_letters.died_at'])
+    .where('attempts.event', 'in', events)
+    .orderBy('attempts.attempted_at')
+    .orderBy('attempts.attempt')
+    .execute();
+  const orphaned = new Set(rows.flatMap(({ id, orphaned_at }) => (orphaned_at === null ? [] : id)));
+  const found = new Map<string, Delivery & { event: number }>();
+  for (const { event, channel, subscription, position, head, next_attempt_at, hasFailed } of waiting) {
+    const isNext = position === head;
+    const state = isNext && hasFailed ? 'failed' : 'waiting';
+    const nextAttemptAt = isNext ? next_attempt_at : null;
+    found.set(`${event}/${channel}`, { event, channel, subscription, state, nextAttemptAt, attempts: [] });
+  }
+  for (const { event, channel, subscription, died_at, ...attempt } of attempts) {
+    const key = `${event}/${channel}`;
+    const ended = { state: orphaned.has(event) ? 'orphaned' : 'delivered', nextAttemptAt: null } as const;
+    const delivery = found.get(key) ?? { event, channel, subscription, ...ended, attempts: [] };
+    if (died_at !== null) delivery.state = 'dead';
+    delivery.attempts.push(attempt);
+    found.set(key, delivery);
+  }
+  return [...found.values()].sort((left, right) => left.channel - right.channel);
 }

@@ -59,27 +59,27 @@ describe('dead letters', () => {
     const [letter, ...others] = await command('deliveries', '--dead', '--json');
     expect(others).to.deep.equal([]);
     expect(letter).to.include({ type: POISON, status: 500, error: 'answered 500' });
-    expect(letter?.body).to.deep.include({ type: POISON, id: letter?.eventId });
-    expect(letter?.attempts).to.equal(deliveriesOf(letter?.eventId).length).and.be.greaterThan(2);
+    expect(letter?.body).to.deep.include({ type: POISON, id: letter?.id });
+    expect(letter?.attempts).to.equal(deliveriesOf(letter?.id).length).and.be.greaterThan(2);
     expect(await (await fetch(`${service.url}/metrics`)).text()).to.match(/^etr_dead_letters\{.*\} 1$/m);
   });
 
   it('are sent again on request, with the same bytes and the configured headers', async () => {
     receiver.answerWith(accept);
     const [letter] = await command('deliveries', '--dead', '--json');
-    const before = deliveriesOf(letter?.eventId);
+    const before = deliveriesOf(letter?.id);
     // In a process of its own: the service runs in this one.
     expect(await tdoc(['redeliver', '--dead'], settings)).to.match(/: 1 queued/);
-    await eventually('it is sent again', () => deliveriesOf(letter?.eventId).length > before.length);
+    await eventually('it is sent again', () => deliveriesOf(letter?.id).length > before.length);
     await settled();
-    expect(new Set(deliveriesOf(letter?.eventId)).size).to.equal(1);
+    expect(new Set(deliveriesOf(letter?.id)).size).to.equal(1);
     expect(receiver.deliveries.at(-1)?.headers).to.include({
       'x-tenant': 'acme',
       authorization: 'Bearer token-of-the-subscriber',
     });
     expect(JSON.stringify(service.log)).not.to.contain('token-of-the-subscriber');
     expect(await tdocInProcess(['deliveries', '--dead'], settings)).to.match(/no dead letters/);
-    const [history] = await command('deliveries', '--event', String(letter?.eventId), '--json');
+    const [history] = await command('deliveries', '--event', String(letter?.id), '--json');
     expect(history).to.include({ state: 'delivered' });
     expect(history?.attempts).to.have.length(before.length + 1);
   });

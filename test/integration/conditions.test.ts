@@ -22,15 +22,14 @@ import { listDeliveries, listEvents, UNDELIVERED_STATES } from '../../service/ou
 import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
-import { listDeadLetters } from '../../service/outbox/undelivered';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
+import { storedLetters } from '../helpers/database/stored-queues';
 import {
   addSubscription,
   removeSubscription,
   replaceSubscription,
   subscriptionOf,
 } from '../../service/subscriptions/stored-subscriptions';
-import { countSubscriptions } from '../../service/subscriptions/subscription-health';
+import { countSubscriptions } from '../../service/subscriptions/stored-subscriptions';
 import { dead, emptyOutbox, failed, type ClaimedHead } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -42,7 +41,6 @@ const SUBSCRIPTION_TYPES = ['failing', 'gone', 'recovered'].map((one) => `${PREF
 const NODE_TYPES = ['away', 'differing', 'back'].map((one) => `${PREFIX}node_${one}`);
 const TYPES = [...SUBSCRIPTION_TYPES, ...NODE_TYPES, `${PREFIX}dead_letter`];
 const OBSERVER = `31337:${SAMPLE_REGISTRY.registryAddress}`;
-const cipher = createSecretsCipher(undefined);
 
 const ofNode = (what: 'node_away' | 'node_differing', since = 1): Condition => ({
   what,
@@ -62,7 +60,7 @@ describeOnEngines('conditions', (on, engine) => {
 
   async function subscribe(members: object = {}): Promise<string> {
     const id = randomUUID();
-    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, cipher, outbox.now);
+    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, undefined, outbox.now);
     return id;
   }
   async function channelOf(subscription: string, feed = OPERATIONS): Promise<number> {
@@ -203,8 +201,8 @@ describeOnEngines('conditions', (on, engine) => {
       replaceSubscription(
         outbox.database,
         id,
-        (row) => ({ ...subscriptionOf(row, cipher), ...members }),
-        cipher,
+        (row) => ({ ...subscriptionOf(row, undefined), ...members }),
+        undefined,
         (outbox.now += 1),
       );
     await change({ types: [`${PREFIX}node_away`, `${PREFIX}node_back`] });
@@ -268,10 +266,10 @@ describeOnEngines('conditions', (on, engine) => {
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([]);
       const resumed = (row: Parameters<typeof subscriptionOf>[0]) => {
-        const subscription = subscriptionOf(row, cipher);
+        const subscription = subscriptionOf(row, undefined);
         return { ...subscription, config: { ...subscription.config, state: 'active' as const } };
       };
-      await replaceSubscription(outbox.database, name, resumed, cipher, outbox.now);
+      await replaceSubscription(outbox.database, name, resumed, undefined, outbox.now);
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });
@@ -296,7 +294,7 @@ describeOnEngines('conditions', (on, engine) => {
       const events = eventsIn(await outbox.deliverAll(await channelOf(told)));
       const one = `dead_letter subscription/${name}`;
       expect(events.map(briefly), 'one event for each').to.deep.equal([one, one]);
-      const letters = await listDeadLetters(outbox.database.db, [SAMPLE_FEED]);
+      const letters = await storedLetters(outbox.database.db, [SAMPLE_FEED]);
       expect(events.map(({ data }) => 'event' in data && data.event)).to.have.members(
         letters.map(({ eventId }) => eventId),
       );
@@ -366,7 +364,7 @@ describeOnEngines('conditions', (on, engine) => {
       expect((await listEvents(db, {})).events).to.have.length(1);
       const channel = await channelOf(told);
       await settleFirst(channel, dead);
-      expect(await listDeadLetters(db, [OPERATIONS])).to.have.length(1);
+      expect(await storedLetters(db, [OPERATIONS])).to.have.length(1);
       const [{ feed = 0 } = {}] = await channelsOf(db, OPERATIONS, told);
       const again = await redeliver(outbox.database, { feed, channel }, { dead: true }, outbox.now);
       expect(again.enqueued).to.equal(1);

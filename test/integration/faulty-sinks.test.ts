@@ -10,7 +10,7 @@ import { serve, type TestServer } from '../helpers/http-server';
 import { hasOpenssl, makeCertificate } from '../helpers/processes/https-front';
 import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
-import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
+import { webhookTo } from '../helpers/receiver/webhook-to';
 
 const TIMEOUT_MS = 300;
 /** Longer than a busy machine takes. */
@@ -29,8 +29,7 @@ describe('delivery to a faulty sink', () => {
   });
 
   async function deliver(timeoutMs = LONG_MS, url = server.url): Promise<PostResult> {
-    const target = { url, headers: {}, signingKeys: signingKeysOfTest(), time: systemTime };
-    const client = createWebhookClient({ ...target, timeoutMs });
+    const client = createWebhookClient({ ...webhookTo(url), timeoutMs }, systemTime);
     return client.post('{}', 'event-1').finally(() => client.close());
   }
 

@@ -16,6 +16,7 @@ import { signingKeyOf } from '../../service/base/signing-keys';
 import type { SinkRules } from '../../service/base/sink-rules';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
 import { stopLater } from '../helpers/resources';
+import { webhookTo } from '../helpers/receiver/webhook-to';
 
 const PUBLIC: SinkRules = { allowPrivate: false, allowLoopback: false };
 const LOCAL: SinkRules = { allowPrivate: false, allowLoopback: true };
@@ -65,14 +66,8 @@ describe('delivery to a guarded sink', () => {
       timeoutMs = 2_000,
     }: { lookup?: LookupFunction; times?: number; timeoutMs?: number } = {},
   ): Promise<PostResult[]> {
-    const client = createWebhookClient({
-      url,
-      headers: {},
-      signingKeys,
-      time: systemTime,
-      timeoutMs,
-      guard: rules && { rules, lookup },
-    });
+    const target = { ...webhookTo(url), signingKeys, timeoutMs, guard: rules && { rules, lookup } };
+    const client = createWebhookClient(target, systemTime);
     const results: PostResult[] = [];
     for (let n = 0; n < times; n++) results.push(await client.post('{}', 'event-1'));
     await client.close();

@@ -6,10 +6,10 @@ import { claimQueues } from '../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, setHeld } from '../../service/outbox/feeds';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
-import { listDeadLetters, listOrphans, listWaiting } from '../../service/outbox/undelivered';
+import { headsOfQueues, storedLetters } from '../helpers/database/stored-queues';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
-import { rewindFeed } from '../../service/outbox/rewind-feed';
+import { listOrphans, rewindFeed } from '../../service/outbox/rewind-feed';
 import { takeTurn } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { EARLIER, earlierOutbox, type EarlierFeed } from '../helpers/database/earlier-outbox';
@@ -180,7 +180,7 @@ for (const engine of ENGINES)
       await spoil(JSON.stringify(stored.attempted[0]));
       database = await openState(state);
 
-      const waiting = await listWaiting(database.db, [SAMPLE_FEED, OTHER.feed], 100);
+      const waiting = await headsOfQueues(database.db, [SAMPLE_FEED, OTHER.feed]);
       const brief = waiting.map(({ registry, eventId, waiting, attempts, nextAttemptAt }) =>
         [registry.split(':')[0], eventId, waiting, attempts, nextAttemptAt].join(' '),
       );
@@ -215,7 +215,7 @@ for (const engine of ENGINES)
       expect(await told(stored.attempted[0])).to.deep.equal(['orphaned', 500, 500]);
       expect(await told(stored.twice[0])).to.deep.equal(['delivered', 500, 200]);
       expect(await told(stored.ofRegistry[0])).to.deep.equal(['delivered', 200]);
-      const [letter, ...letters] = await listDeadLetters(database.db, [SAMPLE_FEED, OTHER.feed]);
+      const [letter, ...letters] = await storedLetters(database.db, [SAMPLE_FEED, OTHER.feed]);
       const ofDead = { eventId: stored.dead[0]?.id, attempts: 3, status: 500, diedAt: EARLIER };
       expect(letters).to.deep.equal([]);
       expect(letter).to.include(ofDead);

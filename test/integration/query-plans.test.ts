@@ -14,7 +14,7 @@ import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { conditionsOfChannels } from '../../service/outbox/conditions';
 import { movedSince } from '../../service/outbox/changes';
 import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
-import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
+import { figuresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { newState, openState, type State } from '../helpers/database/engines';
 import { stopLater } from '../helpers/resources';
@@ -66,7 +66,7 @@ const SHORT_IN = [
   },
   {
     step: /^SEARCH dead_letters USING PRIMARY KEY \(channel=\?\)$/,
-    statements: /exists \(select|order by "event" desc limit \?$/,
+    statements: /exists \(select/,
   },
 ];
 
@@ -146,9 +146,9 @@ describe('the SQLite queries', () => {
     const followed = { chainId: SCOPE.chainId, registries: [], scope: undefined };
     const { deliveries, issuances } = await unfollowedOf(database, followed);
     expect([deliveries.length, issuances.length]).to.deep.equal([1, 1]);
-    // The index holds unfinished issuances alone.
-    const unfinished = /^SCAN issuances USING INDEX issuances_unfinished$/;
-    expect(longWays([...FEW_ROWS, unfinished], 2)).to.deep.equal([]);
+    // The index holds unfinished issuances alone. Dead letters are few: each of them waits for somebody.
+    const few = /^SCAN issuances USING INDEX issuances_unfinished$|^SEARCH dead_letters USING PRIMARY KEY/;
+    expect(longWays([...FEW_ROWS, few], 2)).to.deep.equal([]);
   });
 
   it('read no older rows for the pages of the console', async () => {
@@ -184,15 +184,15 @@ describe('the SQLite queries', () => {
     expect((await listEvents(db, { registry: name, tokenId: '1' })).events).to.have.length(2);
     await issuingProgress(db, SCOPE, '00', undefined);
     await movedSince(db);
-    // The queues that wait are limited before they are joined; names and ids are of one row in each feed.
-    const few = /^SCAN waiting$|INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
+    // Names and ids are of one row in each feed.
+    const few = /INDEX sqlite_autoindex_(subscriptions|events)_1 \((name|event_id)=\?\)$/;
     expect(longWays([...FEW_ROWS, few], 15)).to.deep.equal([]);
   });
 
   it('read no older rows for the figures of the console', async () => {
     const { db } = database;
     statements.clear();
-    const { waiting, deadLetters } = await outboxFiguresOf(db, SAMPLE_FEED);
+    const [{ waiting, deadLetters } = { waiting: 0, deadLetters: 0 }] = await figuresOf(db, [SAMPLE_FEED]);
     expect([waiting > 0, deadLetters]).to.deep.equal([true, 1]);
     const limits = { slowBefore: 0, failingBefore: 0, now: 0 };
     for (const hasWebhook of [true, false])

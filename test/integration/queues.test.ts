@@ -65,7 +65,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
         sent.push(block);
         return block === failsAt ? 500 : 200;
       }),
-      schedule: realisedOptions({}).retry,
+      retry: realisedOptions({}).retry,
       time: { ...systemTime, now: () => outbox.now },
       random: () => 0,
       logger: pino({ level: 'silent' }),
@@ -253,8 +253,8 @@ describeOnEngines('delivery by queue', (on, engine) => {
     await outbox.store(2, [eventIn(2, 8n)]);
     const sent: number[] = [];
     const post = (body: string): number => (sent.push(...blocksOf([{ body }])), 200);
-    const schedule = { ...realisedOptions({}).retry, maxDelayMs: 5 * DAY_MS };
-    await using worker = startWorker(database, channel, post, { schedule });
+    const retry = { ...realisedOptions({}).retry, maxDelayMs: 5 * DAY_MS };
+    await using worker = startWorker(database, channel, post, { retry });
     await eventually('the other token is delivered', () => sent.includes(2));
     await worker.stop();
     expect(sent).to.deep.equal([2]);
@@ -312,7 +312,7 @@ describeOnEngines('delivery by queue', (on, engine) => {
     let answer = 410;
     const sent: string[] = [];
     const post = (body: string): number => (sent.push(body), answer);
-    await using worker = startWorker(database, channel, post, { concurrency: 1 });
+    await using worker = startWorker(database, channel, post, { maxConcurrentDeliveries: 1 });
     await eventually('the channel is stopped', async () => {
       const { state } = await database.db.selectFrom('channels').select('state').executeTakeFirstOrThrow();
       return state === 'gone' && (await isReleased());

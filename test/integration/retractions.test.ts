@@ -6,11 +6,11 @@ import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
 import { fillChannel, restoreEvents } from '../../service/outbox/refill';
 import { presentAnnouncements } from '../../service/outbox/announcements';
-import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
+import { figuresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { RETRACTED_TYPE } from '../../service/events/cloud-event';
+import { aboutOf, RETRACTED_TYPE } from '../../service/events/cloud-event';
 import { emptyOutbox, LEASE_MS } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, hashOf, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -123,7 +123,7 @@ describeOnEngines('retractions', (on) => {
     expect(await outbox.deadLetters()).to.deep.equal([]);
     await subscriber.bury();
     const letters = await outbox.deadLetters();
-    expect(letters.map(({ type, transactionHash }) => [type, transactionHash])).to.deep.equal([
+    expect(letters.map(({ type, body }) => [type, aboutOf(body).transactionHash])).to.deep.equal([
       [RETRACTED_TYPE, eventIn(2, 7n).transactionHash],
     ]);
     await redeliver({ dead: true }, subscriber.channel);
@@ -176,7 +176,7 @@ describeOnEngines('retractions', (on) => {
     expect(rewound.orphaned).to.have.length(2);
     await mineAgain(3, [again]);
     expect(await usual.takeAll()).to.deep.equal([]);
-    expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    expect((await figuresOf(outbox.database.db, [SAMPLE_FEED]))[0]).to.include({ orphaned: 1 });
     await redeliver({ fromBlock: 1 }, usual.channel);
     expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
   });
@@ -282,11 +282,7 @@ describeOnEngines('retractions', (on) => {
     await mineAgain(2, [event]);
     const taken = await subscriber.takeAll();
     expect(taken.map(briefly)).to.deep.equal(['retracts block 2']);
-    const originals = await db
-      .selectFrom('events')
-      .select(['id', 'token', 'body'])
-      .where('audience', '=', 'all')
-      .execute();
+    const originals = await db.selectFrom('events').selectAll().where('audience', '=', 'all').execute();
     const [present] = await presentAnnouncements(db, subscriber.channel, originals);
     const { id } = JSON.parse(present?.body ?? '') as ServiceEvent;
     expect(retractedBy(taken)).not.to.include(id);

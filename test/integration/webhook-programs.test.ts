@@ -10,6 +10,7 @@ import { inheritedEnvironment } from '../../service/config/config';
 import { createWebhookClient, newWebhookSecret } from '../../service/delivery/attempt-delivery';
 import { TEXTS } from '../../client/description/openapi';
 import { eventually } from '../helpers/eventually';
+import { webhookTo } from '../helpers/receiver/webhook-to';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
 import { startHttpApp } from '../helpers/processes/http-app';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
@@ -40,14 +41,9 @@ describe('programs of docs/webhooks.md and of the API description', () => {
 
   before(async () => {
     const receiver = await startRawReceiver();
-    const client = createWebhookClient({
-      url: receiver.url,
-      headers: {},
-      signingKeys: { key: signingKeyOf(privateKey), next: undefined },
-      time: systemTime,
-      timeoutMs: 5_000,
-      standardWebhooks: { secret },
-    });
+    const signingKeys = { key: signingKeyOf(privateKey), next: undefined };
+    const target = { ...webhookTo(receiver.url), signingKeys, standardWebhooks: { secret } };
+    const client = createWebhookClient(target, systemTime);
     for (const sent of [event, testEvent]) await client.post(JSON.stringify(sent), sent.id);
     await client.close();
     await receiver.close();

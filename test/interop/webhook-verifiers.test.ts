@@ -12,6 +12,7 @@ import {
 import { stopLater } from '../helpers/resources';
 import { startRawReceiver, type RawReceiver } from '../helpers/receiver/raw-receiver';
 import { sampleEvent, type Delivery } from '../helpers/receiver/signed-delivery';
+import { webhookTo } from '../helpers/receiver/webhook-to';
 
 describe('third-party verifiers of webhooks', () => {
   const event = sampleEvent(1);
@@ -28,14 +29,8 @@ describe('third-party verifiers of webhooks', () => {
     options: { contentType?: ContentType; standardWebhooks?: { secret: string } },
     now = systemTime.now(),
   ): Promise<Delivery> {
-    const client = createWebhookClient({
-      url: receiver.url,
-      headers: {},
-      signingKeys,
-      time: { ...systemTime, now: () => now },
-      timeoutMs: 5_000,
-      ...options,
-    });
+    const target = { ...webhookTo(receiver.url), signingKeys, ...options };
+    const client = createWebhookClient(target, { ...systemTime, now: () => now });
     stopLater('a client of webhooks', () => client.close());
     expect(await client.post(text, event.id)).to.include({ status: 204 });
     const delivery = receiver.deliveries.at(-1);

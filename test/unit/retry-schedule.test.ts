@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { realisedOptions } from '../../service/base/delivery-options';
-import { nextAttemptAt } from '../../service/delivery/attempt-delivery';
+import { nextAttemptAt } from '../../service/delivery/retry-schedule';
 
 const NOW = 1_800_000_000_000;
 const HOURS_24 = 24 * 3_600_000;

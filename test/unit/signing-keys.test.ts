@@ -6,6 +6,7 @@ import { createWebhookClient } from '../../service/delivery/attempt-delivery';
 import { verifySignature } from '../../receiver/verify';
 import { startRawReceiver } from '../helpers/receiver/raw-receiver';
 import { stopLater } from '../helpers/resources';
+import { webhookTo } from '../helpers/receiver/webhook-to';
 
 /** The key pair of RFC 8037, appendix A.1, and its thumbprint of appendix A.3. */
 const RFC_8037 = {
@@ -58,13 +59,9 @@ describe('change of the signing key', () => {
   it('is decided for each delivery when it is sent, and X-Service-Key-Id names its key', async () => {
     const receiver = await startRawReceiver();
     let now = from - 1;
-    const client = createWebhookClient({
-      url: receiver.url,
-      headers: {},
-      signingKeys: { key, next: { key: next, from } },
-      time: { ...systemTime, now: () => now },
-      timeoutMs: 5_000,
-    });
+    const signingKeys = { key, next: { key: next, from } };
+    const target = { ...webhookTo(receiver.url), signingKeys };
+    const client = createWebhookClient(target, { ...systemTime, now: () => now });
     stopLater('client', () => client.close());
     await client.post('{"event":1}', randomUUID());
     now = from;

@@ -43,7 +43,7 @@ describe('user and password in the URL of a webhook', () => {
     const webhook = registries[0]?.webhook;
     if (webhook === undefined) throw new Error('the settings have no webhook');
     const target = targetOf(definedBySettings(webhook, 'active'), signingKeys);
-    await using client = owned('client', createWebhookClient({ ...target, time: systemTime }), 'close');
+    await using client = owned('client', createWebhookClient(target, systemTime), 'close');
     for (const body of ['{}', '{"second": true}'])
       expect(await client.post(body, randomUUID())).to.deep.equal({ status: 204, retryAfter: undefined });
     return requests;

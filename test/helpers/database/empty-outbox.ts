@@ -7,7 +7,7 @@ import type { OpenFeed } from '../../../service/outbox/feeds';
 import { redeliver } from '../../../service/outbox/redeliver';
 import { rewindFeed, type Rewound } from '../../../service/outbox/rewind-feed';
 import { takeTurn, type AttemptRecord, type Settlement } from '../../../service/outbox/settle-queues';
-import { listDeadLetters, listWaiting } from '../../../service/outbox/undelivered';
+import { headsOfQueues, storedLetters } from './stored-queues';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { OnEngine } from './engines';
 import { hashOf, openSampleFeed, record, SAMPLE_FEED } from './sample-feed';
@@ -98,8 +98,8 @@ export function emptyOutbox(on: OnEngine) {
     redeliver: (selection: Selection, channel = opened().channel): ReturnType<typeof redeliver> =>
       redeliver(outbox.database, { feed: outbox.feed.id, channel }, selection, outbox.now),
     /** The token queues that are not empty. */
-    waiting: (): ReturnType<typeof listWaiting> => listWaiting(outbox.database.db, [SAMPLE_FEED], 100),
-    deadLetters: (): ReturnType<typeof listDeadLetters> => listDeadLetters(outbox.database.db, [SAMPLE_FEED]),
+    waiting: (): ReturnType<typeof headsOfQueues> => headsOfQueues(outbox.database.db, [SAMPLE_FEED]),
+    deadLetters: (): ReturnType<typeof storedLetters> => storedLetters(outbox.database.db, [SAMPLE_FEED]),
   };
   return outbox;
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import pino from 'pino';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
@@ -20,9 +19,8 @@ export function startWorker(
   post: (body: string) => number | Promise<number>,
   {
     time = systemTime,
-    concurrency = 2,
-    schedule = realisedOptions({}).retry,
-  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'concurrency' | 'schedule'>> = {},
+    ...options
+  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'maxConcurrentDeliveries' | 'retry'>> = {},
 ): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
   const worker = startDeliveryWorker({
@@ -30,12 +28,12 @@ export function startWorker(
     channel,
     sentTo: { changedAt: 1, sinkHash: 'a sink' },
     client: clientOf(post),
-    schedule,
-    concurrency,
+    ...realisedOptions({}),
     timeoutMs: 1_000,
+    maxConcurrentDeliveries: 2,
+    ...options,
     time,
     random: () => 0,
-    newId: randomUUID,
     slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
     logger,
     lifecycle: createLifecycle(),

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { realisedOptions } from '../../../service/base/delivery-options';
 import { signingKeyOf, type SigningKeys } from '../../../service/base/signing-keys';
-import type { ChannelTarget } from '../../../service/delivery/feed-delivery';
+import type { WebhookTarget } from '../../../service/delivery/attempt-delivery';
 
 /** A new signing key. */
 export function signingKeysOfTest(): SigningKeys {
@@ -9,6 +9,6 @@ export function signingKeysOfTest(): SigningKeys {
 }
 
 /** A sink with the default options and a new key. */
-export function webhookTo(url: string): ChannelTarget {
+export function webhookTo(url: string): WebhookTarget {
   return { url, headers: {}, signingKeys: signingKeysOfTest(), ...realisedOptions({}) };
 }
