@@ -23,6 +23,7 @@ const FILES = [
   'devnet/end-with-parent.cjs',
   'devnet/node.config.cjs',
   'docs',
+  'evidence/evidence-page.html',
   ...ENTRY_POINTS.map((name) => join('dist', name.replace(/\.ts$/, '.js'))),
 ];
 // The second is the page that a browser loads.
