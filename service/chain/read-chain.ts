@@ -353,9 +353,12 @@ export async function readBackwards<T>(
   const span = new BlockSpan(Math.max(1, toBlock - fromBlock + 1));
   for (let last = toBlock; last >= fromBlock;) {
     const first = Math.max(fromBlock, last - span.blocks() + 1);
-    const answer = await readOrShrink(span, () => read(first, last));
-    if (answer === undefined) continue;
-    if (take(answer.read)) return true;
+    try {
+      if (take(await read(first, last))) return true;
+    } catch (error) {
+      narrow(span, error);
+      continue;
+    }
     span.grow();
     last = first - 1;
     onProgress?.(first);
@@ -363,13 +366,8 @@ export async function readBackwards<T>(
   return false;
 }
 
-/** Undefined when the provider refused; the span is narrower then. */
-async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise<{ read: T } | undefined> {
-  try {
-    return { read: await read() };
-  } catch (error) {
-    if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
-    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
-    return undefined;
-  }
+/** Narrows the span after a refusal. @throws any other error, and one about a single block. */
+function narrow(span: BlockSpan, error: unknown): void {
+  if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
+  if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
 }
