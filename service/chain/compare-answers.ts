@@ -1,5 +1,5 @@
 import { ChainError, cut, messageOf } from '../base/errors';
-import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import { malformed, classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Reading } from './chain';
 import type { Node, Params } from './node';
 import type { Vote } from './node-states';
@@ -13,7 +13,6 @@ import {
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
-import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
 

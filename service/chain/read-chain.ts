@@ -2,10 +2,16 @@ import { isError, toQuantity, ZeroAddress } from 'ethers';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { isBlockAbsent, isParameterRefused, isRefusal, isThrottled, nodeErrorOf } from './node-errors';
+import {
+  malformed,
+  isBlockAbsent,
+  isParameterRefused,
+  isRefusal,
+  isThrottled,
+  nodeErrorOf,
+} from './node-errors';
 import type { Chain } from './chain';
 import type { Rpc } from './node';
-import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
 export interface ChainBlock {
