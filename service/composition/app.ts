@@ -20,7 +20,7 @@ import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
-import { createAcceptDocument } from '../issuance/issue-document';
+import { createIssuing } from '../issuance/issue-document';
 import { confirmationsOf, startIssuing } from './issuing';
 import { createMetrics } from '../observability/metrics';
 import { createMintOutcomes } from '../observability/issuing-report';
@@ -125,7 +125,7 @@ export async function startApp(
       logger.warn({ missing }, `${problem}${otherFormsOf(missing)}`);
     }
     const app = createHttpApp({
-      acceptDocument: createAcceptDocument(issuer, uuidV7),
+      issuing: createIssuing(issuer, uuidV7),
       didDocumentPath: config.didDocumentPath,
       domain: config.domain,
       signingKeys: config.signingKeys,

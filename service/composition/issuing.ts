@@ -4,7 +4,6 @@ import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
-import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
 import type { Confirmations } from '../chain/networks';
 import type { NodeReport } from '../chain/node-states';
@@ -15,11 +14,10 @@ import type { FollowedRegistry } from '../config/followed-registries';
 import { missingForIssuing } from '../config/warnings';
 import type { Database } from '../database/database';
 import type { PreparationSettings } from '../issuance/prepare-document';
-import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
+import { createSigningPool } from '../issuance/signing-pool';
 import { createDatabaseJournal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
-import { watchIssuer } from '../keys/module-keys';
-import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
+import { watchIssuer } from '../keys/issuer-key';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
@@ -39,8 +37,6 @@ export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
-/** A remote signer is asked this often, at most, whether it answers. */
-const CHECK_SIGNER_MS = 10_000;
 
 /**
  * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
@@ -78,10 +74,6 @@ export async function startIssuing(
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { time, threads: config.signingThreads });
-  const prepare: SigningPool['prepare'] = (preparation, left) => {
-    const prepared = pool.prepare(preparation, left);
-    return issuerSigner ? issuerSigner.follow(prepared) : prepared;
-  };
   const minter = { registryAddress, walletAddress };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, time);
@@ -124,14 +116,11 @@ export async function startIssuing(
   });
   return {
     issuer: {
-      prepare,
+      prepare: pool.prepare,
       simulate: createMintSimulation(client, minter),
       journal,
       queue,
-      signers: {
-        wallet: wallet.remote && createReadiness(time, wallet.remote),
-        issuer: issuerSigner && createReadiness(time, issuerSigner),
-      },
+      signers: { wallet: wallet.remote, issuer: issuerSigner },
       time,
       async checkChain() {
         await checkChain();
@@ -146,7 +135,7 @@ export async function startIssuing(
       lastFailure: outcomes.lastFailure,
       signing: () => pool.figures(),
       nodes,
-      signers: signerReadingOf(time, [wallet.remote, issuerSigner]),
+      signers: () => [wallet.remote, issuerSigner].flatMap((signer) => signer?.watch() ?? []),
       wallet: createWalletReading({
         address: walletAddress,
         readBalance: () => balanceOf(client, walletAddress),
@@ -182,20 +171,6 @@ async function expectUsableContext(url: string): Promise<void> {
   const remedy = 'Correct the file, or unset BILL_OF_LADING_CONTEXT_URL.';
   const message = `No document can be issued under contexts/${fileName}: ${found.join('; ')}. ${remedy}`;
   throw new ConfigurationError('CONTEXT_UNUSABLE', message, { remedy });
-}
-
-/** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
-function signerReadingOf(time: Time, signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
-  const readings = signers.flatMap((signer) => {
-    if (signer === undefined) return [];
-    const check = shared(signer.check, { time, leastMs: CHECK_SIGNER_MS });
-    return [{ check, report: signer.report }];
-  });
-  return () =>
-    readings.map(({ check, report }) => {
-      void check(0);
-      return report();
-    });
 }
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */
