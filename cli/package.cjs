@@ -24,6 +24,7 @@ const FILES = [
   'devnet/node.config.cjs',
   'dist/api',
   'docs',
+  'evidence/evidence-page.html',
   ...ENTRY_POINTS.map((name) => join('dist', name.replace(/\.ts$/, '.js'))),
 ];
 // The second is the page that a browser loads.

@@ -37,20 +37,16 @@ export interface EvidenceReport {
   operations: CheckedOperation[];
 }
 
-/** The sources of a check beside the file. */
-export interface EvidenceSources {
-  /** The contexts that this program has. */
-  knownContexts: DocumentLoader;
-  answers?: readonly NodeAnswer[];
-}
-
 /**
  * Checks evidence with nothing but the file, and with the answers of nodes about the hashes of its blocks
  * if there are any.
+ *
+ * @param knownContexts the contexts that this program has.
  */
 export async function checkEvidence(
   file: EvidenceFile,
-  { knownContexts, answers = [] }: EvidenceSources,
+  knownContexts: DocumentLoader,
+  answers: readonly NodeAnswer[],
 ): Promise<EvidenceReport> {
   const { blocks, statements } = checkBlocks(file);
   const listed = checkEvents(file, blocks);

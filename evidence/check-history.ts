@@ -1,13 +1,7 @@
 import { afterEvent } from '../client/events';
 import { messageOf, ServiceError } from '../service/base/errors';
 import { partyOf, type EscrowState } from '../service/registry/read-token-state';
-import {
-  endorsementsOf,
-  type Endorsement,
-  type Roles,
-  type Situation,
-  type TokenOperation,
-} from '../service/token/endorsement-chain';
+import { endorsementsOf, type Endorsement, type Situation } from '../service/token/endorsement-chain';
 import type { CheckedEvent } from './check-chain';
 import { placeOf, type CheckedState } from './check-state';
 import type { EvidenceFile, EvidenceState } from '../service/evidence/evidence-file';
@@ -15,15 +9,8 @@ import { contractsOf } from '../service/evidence/proven-state';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** One operation of the timeline, with the parties after it. */
-export interface CheckedOperation {
-  operation: TokenOperation;
-  timestamp: number;
-  sender: string | undefined;
-  /** `0x` and hex. */
-  remark: string;
-  after: Roles;
-  isProven: boolean;
-}
+export type CheckedOperation = Pick<Endorsement, 'operation' | 'remark' | 'after'> &
+  Pick<CheckedEvent, 'timestamp' | 'sender' | 'isProven'>;
 
 /**
  * Checks that the events lead from the mint, each from where the one before it ended, to each state in the

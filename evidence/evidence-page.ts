@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { getAddress } from 'ethers';
+import { PROJECT_ROOT } from '../service/base/project-root';
 import { NETWORKS } from '../service/chain/networks';
 import { decryptRemark } from '../service/issuance/remarks';
 import type { TokenOperation, Roles } from '../service/token/endorsement-chain';
@@ -67,7 +70,8 @@ function letters(index: number): string {
 
 /**
  * One printable page about a file and its check, without scripts and without anything that a browser would
- * have to fetch. It is for readers who know the law of documents and nothing of chains.
+ * have to fetch. It is for readers who know the law of documents and nothing of chains. Its words, and where
+ * each part is, are in evidence-page.html.
  */
 export function evidencePage(file: EvidenceFile, report: EvidenceReport): string {
   const parties = rolesOf(report.operations);
@@ -76,70 +80,43 @@ export function evidencePage(file: EvidenceFile, report: EvidenceReport): string
   );
   const name: Name = (address) =>
     address === undefined ? 'nobody' : (names.get(address.toLowerCase()) ?? address);
-  const sections = [
-    conditionOf(report),
-    aboutOf(file),
-    partiesOf(parties, name),
-    controlOf(file, report, name),
-    statesOf(report, name),
-    questions(file, report),
-    wordsSection(file),
-    statementsOf(report),
-    blocksOf(report),
-    againOf(file),
-  ];
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<title>Evidence of document ${html(file.tokenId.slice(0, 12))}…</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<h1>Who held the document, and when</h1>
-${sections.join('\n')}
-</body>
-</html>
-`;
+  const parts: Record<string, string> = {
+    title: html(file.tokenId.slice(0, 12)),
+    condition: html(report.condition),
+    warning: warningOf(report),
+    about: aboutOf(file),
+    parties: partiesOf(parties, name),
+    control: controlOf(file, report, name),
+    states: statesOf(report, name),
+    blockCount: String(report.given.length),
+    documentQuestion: QUESTIONS[file.credential ? 'document' : 'token'],
+    words: wordsSection(file),
+    statements: statementsOf(report),
+    blocks: blocksOf(report),
+    software: html(file.software),
+    ...{ proven: mark('proven'), claimed: mark('claimed'), refuted: mark('refuted') },
+  };
+  const page = readFileSync(join(PROJECT_ROOT, 'evidence/evidence-page.html'), 'utf8');
+  return page.replace(/\{\{(\w+)\}\}/g, (_, part: string) => parts[part] ?? '');
 }
 
-const STYLE = `
-body { font: 15px/1.5 Georgia, serif; color: #111; max-width: 60em; margin: 2em auto; padding: 0 1em; }
-h1, h2 { line-height: 1.2; }
-h2 { margin-top: 2em; border-bottom: 1px solid #999; }
-table { border-collapse: collapse; width: 100%; font-size: 13px; }
-th, td { text-align: left; vertical-align: top; border-bottom: 1px solid #ccc; padding: .3em .5em; }
-td { overflow-wrap: anywhere; }
-th { vertical-align: bottom; }
-code { font-family: monospace; font-size: 12px; overflow-wrap: anywhere; }
-.condition { border: 2px solid #111; padding: .8em 1em; font-size: 16px; }
-.day, .proven, .claimed, .refuted { white-space: nowrap; }
-.proven, .claimed, .refuted { font-weight: bold; }
-.proven { color: #05532b; }
-.claimed { color: #6b4a00; }
-.refuted { color: #a00000; text-decoration: underline; }
-svg text { font: 11px sans-serif; }
-svg .tick { font-size: 7px; }
-figure { margin: 1em 0; break-inside: avoid; }
-tr { break-inside: avoid; }
-@media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } }
-`;
+/** What a reader must ask about the document. */
+const QUESTIONS = {
+  document:
+    'Was the domain of the issuer in the hands of the named carrier when its DID document was fetched?',
+  token:
+    'What does the document say? The collector did not have it. The SHA-256 of its id must be the token.',
+};
 
 function mark(status: Status): string {
   return `<span class="${status}">${status.toUpperCase()}</span>`;
 }
 
-function conditionOf({ condition, statements, given }: EvidenceReport): string {
+function warningOf({ statements, given }: EvidenceReport): string {
   const refuted = [...statements, ...given].filter(({ status }) => status === 'refuted').length;
-  const warning = `<p>${mark('refuted')}: ${refuted} of the statements below. Do not rely on the file before
+  if (refuted === 0) return '';
+  return `<p>${mark('refuted')}: ${refuted} of the statements below. Do not rely on the file before
 somebody has explained them.</p>`;
-  return `<p class="condition">${html(condition)}</p>${refuted === 0 ? '' : warning}
-<p>A chain is a list of blocks, which many computers keep. The hash of a block is the fingerprint of all
-that is in it: nobody can find other contents with the same hash. ${mark('proven')} means that a statement
-follows from the hashes by computation, or from arithmetic alone. ${mark('claimed')} means that somebody
-says so, who is named. ${mark('refuted')} means that something contradicts it.</p>`;
 }
 
 function aboutOf(file: EvidenceFile): string {
@@ -152,8 +129,7 @@ function aboutOf(file: EvidenceFile): string {
     ['Chain', `${network} (chain id ${file.chainId})`],
   ].map((row) => row.map(html));
   const collected = html(`${file.collectedAt} by ${file.software}; the file says so`);
-  return `<h2>What this is about</h2>
-${rawTable(['', ''], [...rows, ['Collected', `${mark('claimed')} ${collected}`]])}`;
+  return rawTable(['', ''], [...rows, ['Collected', `${mark('claimed')} ${collected}`]]);
 }
 
 function wordsSection({ credential }: EvidenceFile): string {
@@ -183,12 +159,7 @@ function wordsOf(credential: Readonly<Record<string, unknown>>): [string, string
 
 function partiesOf(parties: ReadonlyMap<string, ReadonlySet<string>>, name: Name): string {
   const rows = [...parties].map(([address, roles]) => [name(address), address, [...roles].join(', ')]);
-  return `<h2>The parties</h2>
-<p>The chain knows addresses, not persons. Whoever has the private key of an address acts for it. Nothing
-in the file shows which person that was. Holder and beneficiary are roles that the contracts keep: the
-holder has the document and can pass it on; the beneficiary is named as the one whom it is for. Which
-rights come with a role is a question of law.</p>
-${table(['Called here', 'Address', 'Appears as'], rows)}`;
+  return table(['Called here', 'Address', 'Appears as'], rows);
 }
 
 /** Longer pictures cannot be read: the table has everything. */
@@ -199,8 +170,7 @@ function controlOf(
   { operations, statements, given }: EvidenceReport,
   name: Name,
 ): string {
-  if (operations.length === 0)
-    return '<h2>Control over time</h2><p>The events are not one chain from the issue: see below.</p>';
+  if (operations.length === 0) return '<p>The events are not one chain from the issue: see below.</p>';
   const id = typeof credential?.credential.id === 'string' ? credential.credential.id : undefined;
   const end = `the last block examined, ${moment(given.at(-1)?.time ?? '')}`;
   const rows = operations.map((one, index): string[] => {
@@ -219,9 +189,8 @@ function controlOf(
   });
   const nothingElse = statements.find(({ says }) => says.startsWith('Nothing else happened'));
   const head = ['From (UTC)', 'Until (UTC)', 'What happened', 'Holder then', 'Beneficiary then', 'Remark'];
-  return `<h2>Control over time</h2>
-<p>Find the row whose times enclose the day in question: it names who held the document then. The last
-column says whether the event that began the row is ${mark('proven')} or ${mark('claimed')}. That nothing
+  return `<p>Find the row whose times enclose the day in question: it names who held the document then. The
+last column says whether the event that began the row is ${mark('proven')} or ${mark('claimed')}. That nothing
 else happened until the next row is ${mark(nothingElse?.status ?? 'claimed')}: each event begins where the
 one before it ended, but two transfers that take each other back would leave no gap.</p>
 ${operations.length <= MOST_PICTURED ? picture(operations, name) : ''}
@@ -282,25 +251,7 @@ const ADDRESS = /0x[0-9a-fA-F]{40}\b/g;
 function statesOf({ statements }: EvidenceReport, name: Name): string {
   const rows = statements.filter(({ topic }) => topic === 'state').map(rowOf);
   const named = rows.map((row) => row.map((cell) => cell.replace(ADDRESS, name)));
-  return `<h2>Who controlled it at the end of certain blocks</h2>
-<p>These are not events, but what the contracts themselves had stored at that moment. If it is PROVEN, it
-is certain, given the hash, who could act then, whatever happened before.</p>
-${rawTable(['', 'Statement', 'Why'], named)}`;
-}
-
-function questions({ credential }: EvidenceFile, { given }: EvidenceReport): string {
-  const asked = [
-    `Are the ${given.length} block hashes listed below those of the chain? Ask two operators of nodes ` +
-      'who do not know each other, or an archive. Otherwise all of this may be about an invented chain.',
-    'Which person had the private key of each address at the time? Was it stolen, or shared?',
-    'Did anything else happen between the events listed? Ask a node for all logs of the title escrow.',
-    credential
-      ? 'Was the domain of the issuer in the hands of the named carrier when its DID document was fetched?'
-      : 'What does the document say? The collector did not have it. The SHA-256 of its id must be the token.',
-    'Does the registry above belong to the carrier? A statement of the carrier, or its website, may say so.',
-    'Which law applies, and does it recognise such a record? This page says nothing about that.',
-  ];
-  return `<h2>What you must still ask</h2><ul>${asked.map((one) => `<li>${html(one)}</li>`).join('')}</ul>`;
+  return rawTable(['', 'Statement', 'Why'], named);
 }
 
 function rowOf({ status, says, because }: Statement): string[] {
@@ -310,7 +261,7 @@ function rowOf({ status, says, because }: Statement): string[] {
 function statementsOf({ statements }: EvidenceReport): string {
   const refuted = statements.filter(({ status }) => status === 'refuted');
   const others = statements.filter(({ status, topic }) => status !== 'refuted' && topic !== 'state');
-  return `<h2>Every statement</h2>${rawTable(['', 'Statement', 'Why'], [...refuted, ...others].map(rowOf))}`;
+  return rawTable(['', 'Statement', 'Why'], [...refuted, ...others].map(rowOf));
 }
 
 function blocksOf({ given }: EvidenceReport): string {
@@ -318,20 +269,7 @@ function blocksOf({ given }: EvidenceReport): string {
     ...[String(number), hash, time].map(html),
     `${mark(status)} ${html(because)}`,
   ]);
-  return `<h2>The block hashes that everything is proven with</h2>
-${rawTable(['Block', 'Hash', 'Time (UTC)', 'That it is of the chain'], rows)}`;
-}
-
-function againOf({ software }: EvidenceFile): string {
-  return `<h2>How to check it again</h2>
-<p>This page is a reading of a file, evidence.json, which has the proofs. Ask for that file, and do not
-rely on this page without it. On any computer with Node.js, and without a network for the first
-command:</p>
-<p><code>npx tdoc check-evidence evidence.json</code><br>
-<code>npx tdoc check-evidence evidence.json --rpc-url https://a-node-that-you-trust</code></p>
-<p>The second asks a node for the block hashes and for nothing else: it does not learn which document it
-is about. That the file was made by “${html(software)}” is ${mark('claimed')}. The page docs/evidence.md of
-tdoc describes its form, and how each statement is proven; any Ethereum library can follow it.</p>`;
+  return rawTable(['Block', 'Hash', 'Time (UTC)', 'That it is of the chain'], rows);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -133,7 +133,7 @@ export async function check(
 ): Promise<{ file: EvidenceFile; report: EvidenceReport }> {
   const file = parseEvidenceFile(value);
   const answers = await Promise.all(rpcUrls.map((url) => askHashes(url, file)));
-  return { file, report: await checkEvidence(file, { knownContexts: contextsFor(file), answers }) };
+  return { file, report: await checkEvidence(file, contextsFor(file), answers) };
 }
 
 async function askHashes(url: string, { blocks }: EvidenceFile): Promise<NodeAnswer> {

@@ -3,10 +3,9 @@ import { pause } from '../base/waiting';
 import { differing, isDeepAlike, isNone } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
 import type { Node } from './node';
-import { isBlockAbsent, isParameterRefused } from './node-errors';
+import { malformed, isBlockAbsent, isParameterRefused } from './node-errors';
 import { MOST_BEHIND, type NodeStates, type Vote } from './node-states';
 import { blockOf, GET_BLOCK, type ChainBlock } from './read-chain';
-import { malformed } from './transport';
 
 // The block that several nodes have under a tag. Each node may be ahead of the others, or on another branch.
 

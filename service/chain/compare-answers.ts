@@ -1,5 +1,5 @@
 import { ChainError, cut, messageOf } from '../base/errors';
-import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import { malformed, classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Reading } from './chain';
 import type { Node, Params } from './node';
 import type { Vote } from './node-states';
@@ -13,7 +13,6 @@ import {
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
-import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
 
@@ -69,7 +68,7 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_BLOCK:
       return headerOf(value);
     case READ:
-      return (value as Reading<unknown>).content;
+      return lower((value as Reading<unknown>).names);
     case 'eth_getBlockByHash':
       return `${headerOf(value)} ${lower(hashesOf(fields.transactions))}`;
     case 'eth_getProof':
@@ -145,7 +144,7 @@ function inShort(method: string, vote: Vote): string {
   if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error))})`;
   const { value } = vote;
   if (value === null) return 'has none';
-  if (method === READ) return (value as Reading<unknown>).inShort;
+  if (method === READ) return `${(value as Reading<unknown>).names.length} logs`;
   if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
   return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value));

@@ -5,10 +5,9 @@ import { printableUrl } from '../base/mask-secrets';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import type { Network } from './networks';
-import { isRangeRefused, isThrottled } from './node-errors';
+import { AnswerTooLargeError, isRangeRefused, isThrottled } from './node-errors';
 import { createPatience, Pacing, RateSuspicion, type Throttling } from './throttling';
 import {
-  AnswerTooLargeError,
   createHttpTransport,
   createSocketTransport,
   type Answer,

@@ -2,10 +2,16 @@ import { isError, toQuantity, ZeroAddress } from 'ethers';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { isBlockAbsent, isParameterRefused, isRefusal, isThrottled, nodeErrorOf } from './node-errors';
+import {
+  malformed,
+  isBlockAbsent,
+  isParameterRefused,
+  isRefusal,
+  isThrottled,
+  nodeErrorOf,
+} from './node-errors';
 import type { Chain } from './chain';
 import type { Rpc } from './node';
-import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
 export interface ChainBlock {
@@ -353,9 +359,12 @@ export async function readBackwards<T>(
   const span = new BlockSpan(Math.max(1, toBlock - fromBlock + 1));
   for (let last = toBlock; last >= fromBlock;) {
     const first = Math.max(fromBlock, last - span.blocks() + 1);
-    const answer = await readOrShrink(span, () => read(first, last));
-    if (answer === undefined) continue;
-    if (take(answer.read)) return true;
+    try {
+      if (take(await read(first, last))) return true;
+    } catch (error) {
+      narrow(span, error);
+      continue;
+    }
     span.grow();
     last = first - 1;
     onProgress?.(first);
@@ -363,13 +372,8 @@ export async function readBackwards<T>(
   return false;
 }
 
-/** Undefined when the provider refused; the span is narrower then. */
-async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise<{ read: T } | undefined> {
-  try {
-    return { read: await read() };
-  } catch (error) {
-    if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
-    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
-    return undefined;
-  }
+/** Narrows the span after a refusal. @throws any other error, and one about a single block. */
+function narrow(span: BlockSpan, error: unknown): void {
+  if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
+  if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
 }

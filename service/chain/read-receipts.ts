@@ -1,7 +1,7 @@
 import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import { isBlockAbsent, isThrottled } from './node-errors';
+import { malformed, isBlockAbsent, isThrottled } from './node-errors';
 import type { Rpc } from './node';
 import {
   logsOf,
@@ -11,7 +11,6 @@ import {
   type ChainLog,
   type TransactionInBlock,
 } from './read-chain';
-import { malformed } from './transport';
 
 /** Names a transaction in a block. */
 export function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {

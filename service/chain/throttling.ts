@@ -1,8 +1,8 @@
 import type { JsonRpcPayload } from 'ethers';
 import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
-import { wantedPauseMs, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
-import { noAnswer, type Answer, type Request } from './transport';
+import { wantedPauseMs, isThrottled, isUnknown, noAnswer, nodeErrorOf } from './node-errors';
+import type { Answer, Request } from './transport';
 
 // How "too many requests" is recognised, and how long a node is left alone after it.
 

@@ -3,6 +3,7 @@ import pMap from 'p-map';
 import { ChainError, codeOf } from '../base/errors';
 import { Bloom } from '../chain/bloom';
 import {
+  AnswerTooLargeError,
   isAnswer,
   isBlockAbsent,
   isDenied,
@@ -23,7 +24,6 @@ import {
 } from '../chain/read-chain';
 import { logsOfBlocks } from '../chain/read-receipts';
 import type { Rpc } from '../chain/node';
-import { AnswerTooLargeError } from '../chain/transport';
 import { ESCROW_TOPICS, genuineOf, REGISTRY_AND_FACTORY_TOPICS } from '../registry/decode-log';
 import type { KnownEscrows } from './known-escrows';
 import { NodeLimits, type Kind, type LearnedLimit } from './node-limits';

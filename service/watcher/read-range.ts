@@ -14,7 +14,7 @@ import {
   type TransactionInBlock,
 } from '../chain/read-chain';
 import { logsOfBlocks, receiptLogsOf, receiptMissing, transactionIn } from '../chain/read-receipts';
-import type { Chain, Reading } from '../chain/chain';
+import type { Chain } from '../chain/chain';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import { ESCROW_TOPICS, completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryEvent } from '../registry/registry-event';
@@ -86,7 +86,7 @@ async function readOnce(
   const reading = await client.agree(blocksIn(first, last), async (node) => {
     const { way, logs } = await readLogs(node, wanted);
     const genuine = genuineOf(logs, contracts);
-    return { value: { way, logs, genuine }, ...inWords(genuine) };
+    return { value: { way, logs, genuine }, names: namesOf(genuine.map(({ log }) => log)) };
   });
   const { way, genuine } = reading;
   const isSingle = first.number === last.number;
@@ -124,7 +124,7 @@ async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: numb
       if (from === escrows.genesisBlock && !logs.some(({ blockNumber }) => blockNumber === from))
         throw firstLogMissing(from);
       const events = genuineOf(logs, escrows.contracts);
-      return { value: events, ...inWords(events) };
+      return { value: events, names: namesOf(events.map(({ log }) => log)) };
     });
   };
   await escrows.learnBefore(block, NEAR_HEAD, read);
@@ -135,9 +135,8 @@ function firstLogMissing(block: number): ChainError {
   return new ChainError('LOGS_REFUSED', message, { retryable: true });
 }
 
-function inWords(logs: readonly DecodedLog[]): Pick<Reading<unknown>, 'content' | 'inShort'> {
-  const names = nameLogs(logs.map(({ log }) => log)).map(({ name }) => name);
-  return { content: names.join('\n').toLowerCase(), inShort: `${logs.length} events` };
+function namesOf(logs: readonly ChainLog[]): string[] {
+  return nameLogs(logs).map(({ name }) => name.toLowerCase());
 }
 
 function blocksIn(first: Pick<ChainBlock, 'number'>, last: Pick<ChainBlock, 'number'>): object {
@@ -199,7 +198,7 @@ async function logsOfTransactions(client: Chain, wanted: readonly TransactionInB
 async function allLogsOf(client: Chain, blockHash: string): Promise<ChainLog[]> {
   return client.agree({ blockHash }, async (node) => {
     const logs = await logsOf(node, { blockHash });
-    return { value: logs, content: JSON.stringify(logs), inShort: `${logs.length} logs` };
+    return { value: logs, names: namesOf(logs) };
   });
 }
 

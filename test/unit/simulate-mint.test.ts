@@ -1,6 +1,6 @@
 import { FetchRequest, getAddress, makeError, type Interface } from 'ethers';
 import { expect } from 'chai';
-import { AnswerTooLargeError, malformed } from '../../service/chain/transport';
+import { AnswerTooLargeError, malformed } from '../../service/chain/node-errors';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { mintData, simulationFailed } from '../../service/registry/simulate-mint';
 import { seededRandom } from '../helpers/seeded-random';
