@@ -1,10 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferResult, Kysely } from 'kysely';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { repeat } from '../base/waiting';
 import { registryName } from '../base/registry-name';
+import type { FollowedRegistry } from '../config/followed-registries';
+import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { aboutOf, MINTED_TYPE } from '../events/cloud-event';
 import { type JournalScope, scopeName } from '../journal/issuance';
@@ -78,20 +81,15 @@ function contradictionIn(
   return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
 }
 
-/** Options of the contradiction check. */
+/** Parts of the contradiction check. */
 export interface ContradictionCheckOptions {
-  db: Kysely<Schema>;
+  database: Pick<Database, 'db'>;
   scope: JournalScope;
-  /** About how many blocks a block needs on top to be final. */
-  confirmations: number;
-  /** The first block that the feed reads. Defaults to the registry's own. */
-  startBlock: number | undefined;
-  /** 0: the chain mines only when there is a transaction. */
-  blockTimeMs: number;
+  /** The followed registry of the scope. */
+  registry: Pick<FollowedRegistry, 'confirmations' | 'network' | 'startBlock'>;
   time: Time;
   logger: Logger;
-  /** Called for each contradiction that is reported. */
-  contradicted: () => unknown;
+  lifecycle: Lifecycle;
   /** The blocks of mints by token id, as the mint queue of this process reports them. */
   recentMints: Map<string, number>;
   /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
@@ -133,9 +131,12 @@ export class ContradictionCheck {
   #place = NEWEST;
 
   constructor(options: ContradictionCheckOptions) {
-    const { blockTimeMs, confirmations } = options;
+    const { network, confirmations } = options.registry;
+    const { blockTimeMs } = network;
     this.#options = options;
-    this.#patienceMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : confirmations * blockTimeMs;
+    // The time until the chain calls a block final is not known before.
+    const blocks = typeof confirmations === 'number' ? confirmations : network.confirmations;
+    this.#patienceMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : blocks * blockTimeMs;
   }
 
   /**
@@ -153,7 +154,8 @@ export class ContradictionCheck {
 
   /** Compares a part of the journal. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
-    const { db, scope, time } = this.#options;
+    const { scope, time } = this.#options;
+    const { db } = this.#options.database;
     const now = time.now();
     const feed = await this.#readFeed();
     if (feed === undefined) return;
@@ -182,7 +184,8 @@ export class ContradictionCheck {
    * network stores no chain, because there is only one.
    */
   async #readFeed(): Promise<Feed | undefined> {
-    const { db, scope, startBlock = 0 } = this.#options;
+    const { database, scope, registry } = this.#options;
+    const { db } = database;
     const [name] = await findFeeds(db, registryName(scope.chainId, scope.registryAddress));
     if (name === undefined) return undefined;
     const row = await db
@@ -193,15 +196,19 @@ export class ContradictionCheck {
       .executeTakeFirstOrThrow();
     // A feed's name ends with the first digits of the hash of block 0.
     if (row.genesis_hash?.startsWith(`0x${name.split(':')[2]}`) === false) return undefined;
-    const first = Math.max(startBlock, (row.purged_up_to ?? -1) + 1);
+    const first = Math.max(registry.startBlock ?? 0, (row.purged_up_to ?? -1) + 1);
     return { id: row.id, first, nextBlock: row.next_block };
   }
 
   async #compareTokens(feed: Feed, tokenIds: readonly string[], now?: number): Promise<void> {
-    const { db, scope } = this.#options;
+    const { database, scope } = this.#options;
     for (let from = 0; from < tokenIds.length; from += PAGE) {
       const some = tokenIds.slice(from, from + PAGE);
-      await this.#compare(feed, await entriesIn(db, scope).where('token_id', 'in', some).execute(), now);
+      await this.#compare(
+        feed,
+        await entriesIn(database.db, scope).where('token_id', 'in', some).execute(),
+        now,
+      );
     }
   }
 
@@ -211,9 +218,9 @@ export class ContradictionCheck {
    * @param now contradictions are noted for this time. Undefined: they are not.
    */
   async #compare(feed: Feed, entries: readonly Entry[], now?: number): Promise<void> {
-    const { db, readAgain } = this.#options;
+    const { database, readAgain } = this.#options;
     const tokenIds = entries.map(({ tokenId }) => tokenId);
-    const mints = await mintsOf(db, feed, tokenIds);
+    const mints = await mintsOf(database.db, feed, tokenIds);
     for (const entry of entries) {
       const minted = mints.get(entry.tokenId) ?? [];
       const contradiction = contradictionIn(entry, minted, feed);
@@ -249,7 +256,7 @@ export class ContradictionCheck {
     const journal: unknown = Object.fromEntries(said);
     const text = 'the journal and the watcher contradict each other';
     this.#options.logger.error({ tokenId, journal, watcher, error }, text);
-    this.#options.contradicted();
+    this.#options.lifecycle.emit('contradicted');
   }
 }
 

@@ -1,10 +1,13 @@
 import { sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import type { Schema } from '../database/schema';
+import type { RegistryName } from '../base/registry-name';
 import { channelKeysOf } from './channels';
+import { registryOfFeed } from './feeds';
 
 /** The figures of a feed's outbox. */
 export interface OutboxFigures {
+  registry: RegistryName;
   /** Events not delivered yet. */
   waiting: number;
   deadLetters: number;
@@ -50,7 +53,7 @@ export async function outboxFiguresOf(db: Kysely<Schema>, feed: string): Promise
       .where('mined_again_in', 'is', null)
       .executeTakeFirstOrThrow(),
   ]);
-  return { ...counts, orphaned: Number(orphaned) };
+  return { registry: registryOfFeed(feed), ...counts, orphaned: Number(orphaned) };
 }
 
 async function undeliveredIn(

@@ -3,7 +3,9 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
+import { createLifecycle, type Lifecycle } from '../../service/base/lifecycle';
 import { createLogger } from '../../service/base/logger';
+import { findNetwork } from '../../service/chain/networks';
 import {
   ContradictionCheck,
   startContradictionCheck,
@@ -22,6 +24,7 @@ const MINUTE_MS = 60_000;
 const GENESIS = `0x${SAMPLE_FEED.split(':')[2]}${'00'.repeat(24)}`;
 const MINT = `0x${'ab'.repeat(32)}`;
 const OTHER_MINT = `0x${'cd'.repeat(32)}`;
+type FollowedChain = { confirmations?: number; blockTimeMs?: number; startBlock?: number };
 /** More rows than one query reads. */
 const MANY = 250;
 /** More documents than one check compares. */
@@ -34,6 +37,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   let feed: OpenFeed;
   let log: Record<string, unknown>[];
   let counted: number;
+  let lifecycle: Lifecycle;
   let now: number;
   let check: ContradictionCheck;
   let recent: Map<string, number>;
@@ -47,6 +51,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     now = 1_000_000_000;
     log = [];
     counted = 0;
+    lifecycle = createLifecycle().on('contradicted', () => counted++);
     recent = new Map();
     again = [];
     journal = createDatabaseJournal(database, scope, time);
@@ -54,17 +59,21 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     check = new ContradictionCheck(options());
   });
 
+  const followed = ({ confirmations = 2, blockTimeMs = 0, startBlock }: FollowedChain = {}) => ({
+    confirmations,
+    startBlock,
+    network: { ...findNetwork('31337')!, blockTimeMs },
+  });
+
   function options(changes: Partial<ContradictionCheckOptions> = {}): ContradictionCheckOptions {
     const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
     return {
-      db: database.db,
+      database,
       scope,
-      confirmations: 2,
-      startBlock: undefined,
-      blockTimeMs: 0,
+      registry: followed(),
       time,
       logger: createLogger({ level: 'info', mask: (text) => text, destination }),
-      contradicted: () => void counted++,
+      lifecycle,
       recentMints: recent,
       readAgain: (block) => void again.push(block),
       ...changes,
@@ -180,7 +189,9 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   });
 
   it('reports a contradiction only when it has lasted for the time of CONFIRMATIONS blocks', async () => {
-    check = new ContradictionCheck(options({ blockTimeMs: 2_000, confirmations: 32 }));
+    check = new ContradictionCheck(
+      options({ registry: followed({ confirmations: 32, blockTimeMs: 2_000 }) }),
+    );
     const tokenId = await added();
     await read(90, [{ tokenId, block: 7 }]);
     await look(2);
@@ -265,7 +276,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   });
 
   it('reports nothing about unknown or orphaned blocks, or those before the first that is read', async () => {
-    check = new ContradictionCheck(options({ startBlock: 8 }));
+    check = new ContradictionCheck(options({ registry: followed({ startBlock: 8 }) }));
     await final(7);
     const { db } = database;
     const [unknown, orphaned] = [await final(9), await added()];
@@ -379,7 +390,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     let statements = 0;
     let failsAt = 0;
     const db = failing(() => ++statements === failsAt);
-    check = new ContradictionCheck(options({ db }));
+    check = new ContradictionCheck(options({ database: { db } }));
     for (let isOver = false, block = 10; !isOver; block += 10) {
       // The watcher lags: when it reads the block, the check has already passed the row in the order of
       // ends.
@@ -405,7 +416,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     const db = failing(() => failures-- > 0);
     const passing = new VirtualTime(now);
     tellOfStatements(database, passing);
-    const running = startContradictionCheck(options({ db, time: passing }));
+    const running = startContradictionCheck(options({ database: { db }, time: passing }));
     await passing.until('it is told', () => counted === 1);
     await passing.pass(MINUTE_MS);
     await running.stop();

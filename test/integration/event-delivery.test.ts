@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { lookup } from 'node:dns';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
@@ -38,17 +39,16 @@ describe('event delivery', () => {
     };
     const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
     const RPC_URL = 'http://127.0.0.1:9';
-    const delivery = await startEventDelivery(
-      loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
-      {
-        database: { ...database, db: database.db.withPlugin(waiting) },
-        slots: createDeliverySlots({ most: 10, time: systemTime, logger }),
-        targetOf: () => undefined,
-        time: systemTime,
-        lifecycle: createLifecycle(),
-        logger,
-      },
-    );
+    const core = {
+      config: loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
+      database: { ...database, db: database.db.withPlugin(waiting) },
+      time: systemTime,
+      lifecycle: createLifecycle(),
+      logger,
+      lookup,
+    };
+    const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
+    const delivery = await startEventDelivery(core, slots);
     stopLater('event delivery', () => delivery.stop());
     const ending = newDeferred<undefined>();
     const stop = Reflect.get(RegistryFollower.prototype, 'stop');

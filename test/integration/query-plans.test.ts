@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import Sqlite from 'libsql';
 import type { Database } from '../../service/database/database';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
+import { findNetwork } from '../../service/chain/networks';
 import { issuingProgress } from '../../service/answers/answers';
 import { eventDetails } from '../../service/answers/delivery-views';
 import { createDatabaseJournal } from '../../service/journal/journal';
@@ -124,14 +126,12 @@ describe('the SQLite queries', () => {
     await journal.mined(mined.tokenId, mintedBy('0x03', 1), false);
     statements.clear();
     const check = new ContradictionCheck({
-      db: database.db,
+      database,
       scope,
-      confirmations: 0,
-      startBlock: undefined,
-      blockTimeMs: 0,
+      registry: { network: findNetwork('31337')!, confirmations: 0, startBlock: undefined },
       time: systemTime,
       logger: createLogger({ level: 'silent', mask: (text) => text }),
-      contradicted: () => undefined,
+      lifecycle: createLifecycle(),
       recentMints: new Map([['ab'.repeat(32), 1]]),
       readAgain: () => undefined,
     });
