@@ -155,10 +155,11 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
       return delivered && delivering.targetOf(channel, delivered.webhook);
     },
     refresh,
-    async figures() {
-      const opened = feeds().flatMap((feed) => feed.opened ?? []);
-      return Promise.all(opened.map((feed) => outboxFiguresOf(db, feed)));
-    },
+    figures: () =>
+      outboxFiguresOf(
+        db,
+        feeds().flatMap(({ opened }) => opened ?? []),
+      ),
     async purge(before, signal) {
       let removed = 0;
       for (const registry of running.keys())

@@ -19,7 +19,7 @@ import type { FollowedRegistry, Following } from '../config/followed-registries'
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
@@ -162,14 +162,14 @@ async function withFigures(
 ): Promise<ListedRegistry[]> {
   const names = entries.map(nameOf);
   const feeds = (await findFeeds(db)).filter((feed) => names.includes(registryOfFeed(feed)));
-  const figures = await feedFiguresOf(db, feeds);
+  const figures = await outboxFiguresOf(db, feeds);
   return entries.map((entry) => {
     const name = nameOf(entry);
-    const own = figures.find(({ feed }) => registryOfFeed(feed) === name);
+    const own = figures.find(({ registry }) => registry === name);
     const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
     return {
       ...entry,
-      undelivered: own?.undelivered ?? 0,
+      undelivered: own?.waiting ?? 0,
       feed: { state, nextBlock: nextBlock ?? own?.nextBlock, headBlock, code, reason },
     };
   });

@@ -176,7 +176,7 @@ describeOnEngines('retractions', (on) => {
     expect(rewound.orphaned).to.have.length(2);
     await mineAgain(3, [again]);
     expect(await usual.takeAll()).to.deep.equal([]);
-    expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    expect((await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED]))[0]?.orphaned).to.equal(1);
     await redeliver({ fromBlock: 1 }, usual.channel);
     expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
   });
