@@ -18,7 +18,7 @@ import {
 } from './settings';
 import { secretsOf } from './secrets';
 import { readSettingFile } from './setting-types';
-import { tenantFilesOf, tenantOf } from './tenant';
+import { pathsOf } from './tenant';
 import { warningsOf } from './warnings';
 
 /**
@@ -63,16 +63,6 @@ export function knownSecrets(environment?: Settings): string[] {
   // The commands that need service.config.json report its errors, without quoting it.
   const file = orUndefined(() => readConfigFile(pathsOf(envFile, settings).serviceConfig));
   return secretsOf(settings, file);
-}
-
-/** Absolute paths of a service's files: those in the settings, or the defaults of this env file's tenant. */
-export function pathsOf(envFile: string, settings: Settings) {
-  const files = tenantFilesOf(tenantOf(envFile));
-  return {
-    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
-    didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? files.didDocument),
-    serviceConfig: resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? files.serviceConfig),
-  };
 }
 
 /**

@@ -71,23 +71,17 @@ export function openIssuingWarning(
   url: string,
 ): { level: 'warn' | 'error'; message: string } | undefined {
   if (apiKey !== undefined) return undefined;
-  if (tunnelAuthtoken !== undefined) {
-    const message =
-      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN can issue documents at the ' +
-      "wallet's expense. Set API_KEY.";
-    return { level: 'error', message };
-  }
+  const message = (who: string, pages = '', remedy = 'Set API_KEY.'): string =>
+    `API_KEY is not set${who} can issue documents at the wallet's expense${pages}. ${remedy}`;
+  if (tunnelAuthtoken !== undefined)
+    return { level: 'error', message: message(', and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN') };
+  const pages = ', and so can any web page in a browser';
   if (host.toLowerCase() !== 'localhost' && addressKindOf(host) !== 'loopback') {
-    const message =
-      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents ` +
-      "at the wallet's expense, and so can any web page in a browser that does. " +
-      'Set API_KEY, or HOST=127.0.0.1.';
-    return { level: 'error', message };
+    const who = `, and HOST is ${host}: anybody who reaches this machine`;
+    const remedy = 'Set API_KEY, or HOST=127.0.0.1.';
+    return { level: 'error', message: message(who, `${pages} that does`, remedy) };
   }
-  const message =
-    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, ` +
-    'and so can any web page in a browser on this machine. Set API_KEY.';
-  return { level: 'warn', message };
+  return { level: 'warn', message: message(`: anybody who reaches ${url}`, `${pages} on this machine`) };
 }
 
 /**
