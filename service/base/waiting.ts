@@ -3,17 +3,11 @@ import type { Time } from './time';
 
 /** Sleeps; returns early when the signal aborts. Any number of callers may wait on one signal. */
 export async function pause(time: Time, ms: number, signal?: AbortSignal): Promise<void> {
-  if (signal === undefined) return new Promise((resolve) => void time.later(ms, resolve));
-  if (signal.aborted) return;
-  // Node.js would print a warning about a memory leak when more than ten wait.
-  setMaxListeners(0, signal);
+  if (signal?.aborted) return;
   const { promise, resolve } = newDeferred<void>();
-  const end = (): void => resolve();
-  signal.addEventListener('abort', end);
-  const cancel = time.later(ms, end);
-  await promise;
+  const cancel = time.later(ms, resolve);
+  await (signal ? untilAborted(signal, promise).catch(() => undefined) : promise);
   cancel();
-  signal.removeEventListener('abort', end);
 }
 
 /**
@@ -88,6 +82,8 @@ export function createWakeableSleep(time: Time): WakeableSleep {
 export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   signal.throwIfAborted();
+  // Node.js would print a warning about a memory leak when more than ten wait.
+  setMaxListeners(0, signal);
   let end: (() => void) | undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
     end = () => reject(signal.reason as Error);

@@ -1,4 +1,3 @@
-import type { Time } from '../base/time';
 import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
 import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
@@ -17,11 +16,11 @@ import type { JournalScope } from '../journal/issuance';
 import { createDatabaseJournal, type Journal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
 import { watchIssuer } from '../keys/module-keys';
-import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
+import { createReadiness } from '../keys/signer-state';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
-import { createMintOutcomes, createWalletReading, mintReport } from '../observability/issuing-report';
+import { createWalletReading, mintReport, type MintFailure } from '../observability/issuing-report';
 import type { IssuingFigures } from '../observability/snapshot';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import { createMintSimulation, estimateMint, simulationFailed, trialMint } from '../registry/simulate-mint';
@@ -33,8 +32,6 @@ export interface Issuing extends IssuingFigures {
   readonly issuer: Issuer;
   readonly journal: Journal;
   readonly scope: JournalScope;
-  /** The blocks of recent mints of this process, by token id. Their reader removes them. */
-  readonly recentMints: Map<string, number>;
   /** Whether this process has the right to mint. */
   isMinting(this: void): boolean;
   /** Ends the threads and the queue. The next start finishes the mints in flight. */
@@ -58,7 +55,8 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   if (!preparation || !walletKey || !registryAddress) return undefined;
   const { client, checkChain, report } = nodes;
   await expectUsableContext(preparation.documentContextUrl);
-  const outcomes = createMintOutcomes(lifecycle, time);
+  let lastFailure: MintFailure | undefined;
+  lifecycle.on('mint failed', (code) => (lastFailure = { code, at: time.now() }));
   const wallet = openWallet(time, walletKey, logger);
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
@@ -103,7 +101,10 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
         mask: secretMasker(config.secrets),
       }),
   });
-  const readSigners = signerReadingOf(time, [wallet.remote, issuerSigner]);
+  const signers = [wallet.remote, issuerSigner].flatMap((signer) => {
+    if (signer === undefined) return [];
+    return { report: signer.report, ask: shared(signer.check, { time, leastMs: CHECK_SIGNER_MS }) };
+  });
   const readWallet = createWalletReading({
     address: walletAddress,
     readBalance: () => balanceOf(client, walletAddress),
@@ -132,14 +133,16 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
     },
     journal,
     scope,
-    recentMints: outcomes.recent,
     isMinting: () => queue.isMinting(),
-    countMints: async () =>
-      mintReport(await mintFiguresOf(database.db, scope), outcomes.lastFailure(), time.now()),
+    countMints: async () => mintReport(await mintFiguresOf(database.db, scope), lastFailure, time.now()),
     ownFigures: async () => ({
       signing: pool.figures(),
       nodes: report(),
-      signers: readSigners(),
+      signers: signers.map(({ report, ask }) => {
+        // The report is the last state: the signer is asked in the background whether it answers.
+        void ask(0);
+        return report();
+      }),
       wallet: await readWallet(),
     }),
     async stop() {
@@ -164,20 +167,6 @@ async function expectUsableContext(url: string): Promise<void> {
   const remedy = 'Correct the file, or unset BILL_OF_LADING_CONTEXT_URL.';
   const message = `No document can be issued under contexts/${fileName}: ${found.join('; ')}. ${remedy}`;
   throw new ConfigurationError('CONTEXT_UNUSABLE', message, { remedy });
-}
-
-/** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
-function signerReadingOf(time: Time, signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
-  const readings = signers.flatMap((signer) => {
-    if (signer === undefined) return [];
-    const check = shared(signer.check, { time, leastMs: CHECK_SIGNER_MS });
-    return [{ check, report: signer.report }];
-  });
-  return () =>
-    readings.map(({ check, report }) => {
-      void check(0);
-      return report();
-    });
 }
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */

@@ -56,7 +56,6 @@ export function startObserving(core: Core, metrics: Metrics, { issuing, eventDel
       ...core,
       scope: issuing.scope,
       registry,
-      recentMints: issuing.recentMints,
       readAgain: (block) =>
         eventDelivery
           .feedOf(registryName(registry.network.chainId, registry.address))

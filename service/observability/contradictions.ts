@@ -90,8 +90,6 @@ export interface ContradictionCheckOptions {
   time: Time;
   logger: Logger;
   lifecycle: Lifecycle;
-  /** The blocks of mints by token id, as the mint queue of this process reports them. */
-  recentMints: Map<string, number>;
   /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
   readAgain: (block: number) => void;
 }
@@ -107,6 +105,8 @@ const NEWEST_PAGES = 10;
 const MOST_PAGES = 50;
 /** Maximum number of contradictions that are tracked: with more than that, the fault is general. */
 const MOST_KNOWN = 1_000;
+/** The check of all mints finds those beyond this number, a minute later. */
+const MOST_RECENT = 10_000;
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -127,10 +127,15 @@ export class ContradictionCheck {
     string,
     { contradiction: Contradiction; since: number; seenAt: number; isTold: boolean }
   >();
+  /** The blocks of mints of this process that the watcher has not passed yet, by token id. */
+  readonly #recent = new Map<string, number>();
   /** Position in the journal from which the next check compares older documents. */
   #place = NEWEST;
 
   constructor(options: ContradictionCheckOptions) {
+    options.lifecycle.on('mined', (tokenId, block) => {
+      if (this.#recent.size < MOST_RECENT) this.#recent.set(tokenId, block);
+    });
     const { network, confirmations } = options.registry;
     const { blockTimeMs } = network;
     this.#options = options;
@@ -144,12 +149,11 @@ export class ContradictionCheck {
    * the block be read again: `run` notes it if it lasts.
    */
   async look(): Promise<void> {
-    const { recentMints } = this.#options;
-    const feed = recentMints.size > 0 ? await this.#readFeed() : undefined;
+    const feed = this.#recent.size > 0 ? await this.#readFeed() : undefined;
     if (feed === undefined) return;
-    const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
+    const passed = [...this.#recent].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
     await this.#compareTokens(feed, passed);
-    for (const tokenId of passed) recentMints.delete(tokenId);
+    for (const tokenId of passed) this.#recent.delete(tokenId);
   }
 
   /** Compares a part of the journal. It ends early if the signal aborts. */

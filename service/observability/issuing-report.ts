@@ -1,5 +1,4 @@
-import type { Lifecycle } from '../base/lifecycle';
-import type { Clock, Time } from '../base/time';
+import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
 import type { NodeReport } from '../chain/node-states';
@@ -125,25 +124,4 @@ export function createWalletReading(
   }
   const reading = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
   return () => reading(0);
-}
-
-/** The check of all mints finds those beyond this number, a minute later. */
-const MOST_RECENT = 10_000;
-
-/** The last outcomes of mints. */
-export interface MintOutcomes {
-  /** The blocks of mints by token id. The check that looks for their events removes them. */
-  readonly recent: Map<string, number>;
-  lastFailure(this: void): MintFailure | undefined;
-}
-
-/** Remembers the last failure and recent mints. Create it before the mint queue. */
-export function createMintOutcomes(lifecycle: Lifecycle, clock: Clock): MintOutcomes {
-  let last: MintFailure | undefined;
-  const recent = new Map<string, number>();
-  lifecycle.on('mined', (tokenId, block) => {
-    if (recent.size < MOST_RECENT) recent.set(tokenId, block);
-  });
-  lifecycle.on('mint failed', (code) => (last = { code, at: clock.now() }));
-  return { recent, lastFailure: () => last };
 }

@@ -40,7 +40,6 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   let lifecycle: Lifecycle;
   let now: number;
   let check: ContradictionCheck;
-  let recent: Map<string, number>;
   /** The blocks that the feed was told to read again. */
   let again: number[];
   const time = { ...systemTime, now: () => now };
@@ -52,7 +51,6 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     log = [];
     counted = 0;
     lifecycle = createLifecycle().on('contradicted', () => counted++);
-    recent = new Map();
     again = [];
     journal = createDatabaseJournal(database, scope, time);
     await journal.enterChain(GENESIS);
@@ -74,7 +72,6 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
       time,
       logger: createLogger({ level: 'info', mask: (text) => text, destination }),
       lifecycle,
-      recentMints: recent,
       readAgain: (block) => void again.push(block),
       ...changes,
     };
@@ -235,19 +232,22 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
       [lost, 7],
       [later, 8],
     ] as const)
-      recent.set(tokenId, block);
+      lifecycle.emit('mined', tokenId, block);
     await check.look();
     expect(again).to.deep.equal([]);
     await read(7, [{ tokenId: seen, block: 7 }]);
     await check.look();
     await check.look();
     expect(again).to.deep.equal([7]);
-    expect([...recent.keys()]).to.deep.equal([later]);
     // The look noted nothing: the first check after it waits for the reading.
     await look();
     expect(told()).to.deep.equal([]);
     await look();
     expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
+    again = [];
+    await read(8);
+    await check.look();
+    expect(again).to.deep.equal([8]);
   });
 
   it('reports a mint that the queue takes back although the watcher sees it, among many', async () => {
@@ -424,7 +424,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     expect([first?.level, second?.level]).to.deep.equal(['warn', 'warn']);
     expect(third).to.deep.include({ level: 'error', tokenId });
     expect(log).to.have.length(3);
-    recent.set(tokenId, 7);
+    lifecycle.emit('mined', tokenId, 7);
     again = [];
     await passing.pass(3 * MINUTE_MS);
     expect(again).to.deep.equal([]);

@@ -128,18 +128,19 @@ describe('the SQLite queries', () => {
     await journal.enterChain(`0x${SAMPLE_FEED.split(':')[2]}`);
     await journal.mined(mined.tokenId, mintedBy('0x03', 1), false);
     statements.clear();
+    const lifecycle = createLifecycle();
     const check = new ContradictionCheck({
       database,
       scope,
       registry: { network: findNetwork('31337')!, confirmations: 0, startBlock: undefined },
       time: systemTime,
       logger: createLogger({ level: 'silent', mask: (text) => text }),
-      lifecycle: createLifecycle(),
-      recentMints: new Map([['ab'.repeat(32), 1]]),
+      lifecycle,
       readAgain: () => undefined,
     });
     await check.run();
     await check.run();
+    lifecycle.emit('mined', 'ab'.repeat(32), 1);
     await check.look();
     expect(longWays(FEW_ROWS, 5)).to.deep.equal([]);
   });

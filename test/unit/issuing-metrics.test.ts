@@ -2,12 +2,7 @@ import { expect } from 'chai';
 import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { healthOf } from '../../service/observability/health';
-import {
-  createMintOutcomes,
-  mintReport,
-  type IssuingReport,
-  type MintReport,
-} from '../../service/observability/issuing-report';
+import { mintReport, type IssuingReport, type MintReport } from '../../service/observability/issuing-report';
 import { createSnapshots, type IssuingFigures } from '../../service/observability/snapshot';
 import type { HealthReport } from '../../service/http/routes/published';
 import { createMetrics, type Metrics } from '../../service/observability/metrics';
@@ -88,8 +83,6 @@ describe('the metrics of issuing', () => {
   it('count failed mints by code, and mints undone by a reorganisation', async () => {
     const lifecycle = createLifecycle();
     const metrics = createMetrics(lifecycle);
-    const outcomes = createMintOutcomes(lifecycle, { now: () => 7_000 });
-    expect(outcomes.lastFailure()).to.equal(undefined);
     lifecycle.emit('mint failed', 'MINT_REVERTED');
     lifecycle.emit('mint failed', 'MINT_REVERTED');
     lifecycle.emit('mint failed', 'TRANSACTION_REJECTED');
@@ -101,7 +94,6 @@ describe('the metrics of issuing', () => {
     expect(await valuesOf(metrics, undefined, 'etr_mints_reorganised_total')).to.deep.equal([
       'etr_mints_reorganised_total 3',
     ]);
-    expect(outcomes.lastFailure()).to.deep.equal({ code: 'TRANSACTION_REJECTED', at: 7_000 });
   });
 });
 
