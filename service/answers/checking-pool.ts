@@ -1,9 +1,8 @@
 import { ServiceError } from '../base/errors';
 import type { SinkRules } from '../base/sink-rules';
 import type { Time } from '../base/time';
-import { outcomeOf } from '../base/transferred-error';
 import { untilAborted, within } from '../base/waiting';
-import { piecesOf } from '../base/worker-tasks';
+import { piecesOf, outcomeOf } from '../base/worker-tasks';
 import { createWorkers, openProcess, type Workers } from '../base/workers';
 import { inheritedEnvironment } from '../config/config';
 import { LONGEST_FETCHING_MS } from '../did/fetch-json';

@@ -1,4 +1,4 @@
-import type { Outcome } from '../base/transferred-error';
+import type { Outcome } from '../base/worker-tasks';
 import type { FetchedBytes } from '../did/fetched-json';
 import type { TokenState } from '../registry/read-token-state';
 import type { NetworkNode } from '../registry/registry-contracts';

@@ -15,8 +15,7 @@ import {
   type DeliveryOptions,
 } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
-import { members, parseJson, problemsOf } from '../base/json';
-import { scanJson } from '../base/scan-json';
+import { members, parseJson, problemsOf, scanJson } from '../base/json';
 import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {

@@ -4,7 +4,7 @@ import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { RetrySchedule } from '../base/delivery-options';
-import { connectionProblem } from '../base/connection-problem';
+import { connectionProblem } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';

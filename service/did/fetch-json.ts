@@ -1,4 +1,4 @@
-import { connectionProblem } from '../base/connection-problem';
+import { connectionProblem } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/sink-rules';
 import type { Time } from '../base/time';

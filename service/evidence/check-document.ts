@@ -1,8 +1,7 @@
 import { sha256 } from 'ethers';
 import { messageOf, orUndefined, ServiceError } from '../base/errors';
-import { sizeOf } from '../base/json';
+import { sizeOf, scanJson } from '../base/json';
 import { jsonIn } from '../did/fetched-json';
-import { scanJson } from '../base/scan-json';
 import { resolveDidWeb } from '../did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../issuance/credential';
 import type { DocumentLoader, LoadedDocument } from '../issuance/document-loader';
