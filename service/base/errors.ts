@@ -12,12 +12,7 @@ export class ServiceError extends Error {
   constructor(
     code: string,
     message: string,
-    options: {
-      cause?: unknown;
-      retryable?: boolean;
-      remedy?: string | undefined;
-      reason?: string | undefined;
-    } = {},
+    options: Partial<Pick<ServiceError, 'cause' | 'retryable' | 'remedy' | 'reason'>> = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;

@@ -3,33 +3,50 @@ import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
 import { orUndefined } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
-import { readConfigFile, followingOf } from './followed-registries';
-import { issuerKeyOf, signingKeysOf, walletKeyOf } from './key-settings';
+import type { SigningKeys } from '../base/signing-keys';
+import type { Network } from '../chain/networks';
+import { type Following, readConfigFile, followingOf } from './followed-registries';
+import { type IssuerKey, issuerKeyOf, signingKeysOf, type WalletKey, walletKeyOf } from './key-settings';
 import {
   type CamelCase,
   consoleReadKeyOf,
   contextUrlOf,
   gasStationUrlOf,
   type KEY_SETTINGS,
+  type RpcUrls,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
+  type Values,
   valuesOf,
 } from './settings';
 import { secretsOf } from './secrets';
 import { readSettingFile } from './setting-types';
-import { pathsOf } from './tenant';
+import { pathsOf, type ServicePaths } from './tenant';
 import { warningsOf } from './warnings';
+
+/** Values that are read through what follows from them. */
+type Combined = 'net' | 'nodeEnv' | keyof ServicePaths | CamelCase<keyof typeof KEY_SETTINGS>;
 
 /**
  * Every setting of the service, validated, and what follows from several of them; this is the only file that
  * reads the process's environment. Fields are undefined when the setting is absent or empty and has no
  * default.
  */
-export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
-
-/** Values that are read through what follows from them. */
-type Combined = 'net' | 'nodeEnv' | CamelCase<keyof typeof KEY_SETTINGS>;
+export interface Config extends Omit<Values, Combined>, Following, ServicePaths {
+  readonly envFile: string;
+  readonly network: Network;
+  readonly rpcUrls: RpcUrls;
+  readonly walletKey: WalletKey | undefined;
+  readonly issuerKey: IssuerKey | undefined;
+  /** Undefined: nothing can be sent to a webhook. */
+  readonly signingKeys: SigningKeys | undefined;
+  readonly development: boolean;
+  /** Values that must never be printed. */
+  readonly secrets: readonly string[];
+  /** Settings that are legal but probably not meant. */
+  readonly warnings: readonly string[];
+}
 
 /** The env file (an absolute path), whether it can be read or not. */
 export function envFileOf(environment: Settings = process.env): string {
@@ -81,35 +98,30 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
  * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its
  *   value if secret.
  */
-export function loadConfig(environment?: Settings) {
+export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
   const paths = pathsOf(envFile, settings);
   const file = readConfigFile(paths.serviceConfig);
-  const values = valuesOf(settings);
-  const { net: network, databaseUrl, nodeEnv } = values;
+  const { net: network, nodeEnv, ...values } = valuesOf(settings);
   return {
     ...values,
     ...paths,
     envFile,
     network,
     rpcUrls: rpcUrlsOf(network, settings),
-    /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
     walletKey: walletKeyOf(settings),
     issuerKey: issuerKeyOf(settings, paths.didDocumentPath),
-    /** Undefined: nothing can be sent to a webhook. */
     signingKeys: signingKeysOf(settings),
     consoleReadKey: consoleReadKeyOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
     ...followingOf(settings, file),
-    /** Values that must never be printed. */
     secrets: secretsOf(settings, file),
-    /** Settings that are legal but probably not meant. */
     warnings: warningsOf(settings, {
       ...paths,
       envFile,
-      dataDir: databaseUrl === undefined ? paths.dataDir : undefined,
+      dataDir: values.databaseUrl === undefined ? paths.dataDir : undefined,
     }),
   };
 }

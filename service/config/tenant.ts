@@ -41,8 +41,15 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant) {
   };
 }
 
-/** Absolute paths of a service's files: those in the settings, or the defaults of this env file's tenant. */
-export function pathsOf(envFile: string, settings: Settings) {
+/** Absolute paths of a service's files. */
+export interface ServicePaths {
+  readonly dataDir: string;
+  readonly didDocumentPath: string;
+  readonly serviceConfig: string;
+}
+
+/** The paths in the settings, or the defaults of this env file's tenant. */
+export function pathsOf(envFile: string, settings: Settings): ServicePaths {
   const files = tenantFilesOf(tenantOf(envFile));
   return {
     dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),

@@ -99,14 +99,7 @@ function issuingView(
   currency: string,
 ): NonNullable<Overview['issuing']> {
   return {
-    mints: mints
-      ? {
-          waiting: mints.waiting,
-          inFlight: mints.inFlight,
-          mined: mints.mined,
-          oldestSeconds: mints.oldestSeconds ?? null,
-        }
-      : null,
+    mints: mints ? { ...mints, oldestSeconds: mints.oldestSeconds ?? null } : null,
     signing,
     wallet: wallet
       ? {
