@@ -11,8 +11,8 @@ import { printableUrl, secretMasker } from '../base/mask-secrets';
 import { repeat, toldIfSlow } from '../base/waiting';
 import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import { createFinalBlockReading } from '../chain/finality';
-import type { Config } from '../config/config';
-import { missingForIssuing, openIssuingWarning, otherFormsOf } from '../config/warnings';
+import { type Config, missingForIssuing } from '../config/config';
+import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
 import { readRegistries } from '../followed-registries/stored-registries';
@@ -23,7 +23,7 @@ import { createAcceptDocument } from '../issuance/issue-document';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
 import { startEventDelivery } from './event-delivery';
-import { confirmationsOf, startIssuing } from './issuing';
+import { startIssuing } from './issuing';
 import { startKeyedApi } from './keyed-api';
 import { startObserving } from './observing';
 
@@ -142,7 +142,7 @@ async function expectNode(
 ): Promise<void> {
   try {
     await checkChain();
-    await createFinalBlockReading(client, config.network, confirmationsOf(config))(0);
+    await createFinalBlockReading(client, config.network, config.mintConfirmations)(0);
   } catch (error) {
     if (!(error instanceof ChainError)) throw error;
     logger.warn({ error }, error.message);

@@ -66,7 +66,8 @@ export interface EventDelivery {
 /** What all feeds share. */
 interface Delivering extends Core {
   readonly slots: DeliverySlots;
-  targetOf(this: void, channel: Channel, webhook: Webhook | undefined): ChannelTarget | undefined;
+  /** @param webhook that of the settings for the channel's registry. Operational events have none. */
+  targetOf(this: void, channel: Channel, webhook?: Webhook): ChannelTarget | undefined;
 }
 
 /**
@@ -86,8 +87,6 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
   const feeds = (): DeliveredFeed[] => [...running.values()].map(({ feed }) => feed);
   const operations = createFeedDelivery({
     ...delivering,
-    // The settings have no webhook for operational events.
-    targetOf: (channel) => delivering.targetOf(channel, undefined),
     // No chain has them.
     restorePurged: async () => undefined,
     registry: OPERATIONS,

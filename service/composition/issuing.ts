@@ -3,12 +3,10 @@ import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
 import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
-import type { Confirmations } from '../chain/networks';
 import type { Chain } from '../chain/chain';
 import type { ConnectedNodes } from '../chain/connect-nodes';
 import { balanceOf } from '../chain/read-state';
 import type { Config } from '../config/config';
-import type { FollowedRegistry } from '../config/followed-registries';
 import type { Issuer } from '../issuance/issue-document';
 import type { PreparationSettings } from '../issuance/prepare-document';
 import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
@@ -70,7 +68,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   const journal = createDatabaseJournal(database, scope, time);
   const fees = feeReadingOf(core, client);
   const findRegistry = createRegistryFinder(client, registryAddress);
-  const { startBlock } = ownRegistryOf(config) ?? {};
+  const startBlock = config.ownRegistry?.startBlock;
   let isReadable = false;
   /** A document whose events could never be read must not be issued. */
   const checkHistory = async (): Promise<void> => {
@@ -92,7 +90,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
         ...core,
         client,
         network,
-        confirmations: confirmationsOf(config),
+        confirmations: config.mintConfirmations,
         wallet,
         registryAddress,
         journal,
@@ -183,17 +181,6 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
     chainId,
     tokenRegistry,
   };
-}
-
-/** The followed registry in which documents are issued. */
-export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
-  const { registries, network, tokenRegistryAddress } = config;
-  return registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
-}
-
-/** Mints use the confirmations of the registry's events, so both become final together. */
-export function confirmationsOf(config: Config): Confirmations {
-  return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
 }
 
 function feeReadingOf({ config, time, logger }: Core, client: Chain): FeeReading {

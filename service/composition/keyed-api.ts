@@ -4,7 +4,7 @@ import { createCheckingPool, type CheckingPool } from '../answers/checking-pool'
 import { messageOf } from '../base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
-import { missingForIssuing } from '../config/warnings';
+import { missingForIssuing } from '../config/config';
 import type { Console } from '../console/console';
 import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
@@ -21,7 +21,6 @@ import { redeliver } from '../outbox/redeliver';
 import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
 import type { Core } from './core';
 import type { EventDelivery } from './event-delivery';
-import { confirmationsOf } from './issuing';
 import type { Lines } from './watch-conditions';
 
 type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console'>;
@@ -139,8 +138,7 @@ function startConsole(
       moved: async () => `${attempts} ${await movedSince(database.db)}`,
       plots: samples.plots,
     }),
-    facts: () =>
-      factsOf(config, { confirmations: confirmationsOf(config), canIssue: missing.length === 0, client }),
+    facts: () => factsOf(config, missing.length === 0, client),
     stop: samples.stop,
   };
 }

@@ -7,7 +7,6 @@ import { createSnapshots, type SnapshotSources } from '../observability/snapshot
 import { distinctConditions, readConditions } from '../outbox/conditions';
 import { countSubscriptions } from '../subscriptions/subscription-health';
 import type { Core } from './core';
-import { ownRegistryOf } from './issuing';
 import { type Lines, StorageTrial, watchConditions } from './watch-conditions';
 
 /** The observation of issuing and event delivery. */
@@ -48,7 +47,7 @@ export function startObserving(core: Core, metrics: Metrics, { issuing, eventDel
     });
   const takeSnapshot = createSnapshots({ ...sources, conditions: logged }, { time });
   const watching = watchConditions(core, { issuing, eventDelivery }, takeSnapshot, storage);
-  const registry = ownRegistryOf(config);
+  const registry = config.ownRegistry;
   const check =
     issuing &&
     registry &&

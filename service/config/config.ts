@@ -4,7 +4,7 @@ import { parse as parseEnvFile } from 'dotenv';
 import { orUndefined } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import type { SigningKeys } from '../base/signing-keys';
-import type { Network } from '../chain/networks';
+import type { Confirmations, Network } from '../chain/networks';
 import { type Following, readConfigFile, followingOf } from './followed-registries';
 import { type IssuerKey, issuerKeyOf, signingKeysOf, type WalletKey, walletKeyOf } from './key-settings';
 import {
@@ -37,6 +37,8 @@ export interface Config extends Omit<Values, Combined>, Following, ServicePaths 
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrls: RpcUrls;
+  /** Mints use the confirmations of the registry's events, so both become final together. */
+  readonly mintConfirmations: Confirmations;
   readonly walletKey: WalletKey | undefined;
   readonly issuerKey: IssuerKey | undefined;
   /** Undefined: nothing can be sent to a webhook. */
@@ -46,6 +48,20 @@ export interface Config extends Omit<Values, Combined>, Following, ServicePaths 
   readonly secrets: readonly string[];
   /** Settings that are legal but probably not meant. */
   readonly warnings: readonly string[];
+}
+
+/** The names of the settings without which no document can be issued, where they are not set. */
+export function missingForIssuing(
+  config: Pick<Config, 'billOfLadingContextUrl' | 'walletKey' | 'issuerKey' | 'tokenRegistryAddress'>,
+): string[] {
+  const needed = {
+    // The URL of the context follows from it, unless that is set itself.
+    DOMAIN: config.billOfLadingContextUrl,
+    WALLET_PRIVATE_KEY: config.walletKey,
+    DID_KEY_PAIRS: config.issuerKey,
+    TOKEN_REGISTRY_ADDRESS: config.tokenRegistryAddress,
+  };
+  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
 }
 
 /** The env file (an absolute path), whether it can be read or not. */
@@ -103,6 +119,7 @@ export function loadConfig(environment?: Settings): Config {
   const paths = pathsOf(envFile, settings);
   const file = readConfigFile(paths.serviceConfig);
   const { net: network, nodeEnv, ...values } = valuesOf(settings);
+  const following = followingOf(settings, file);
   return {
     ...values,
     ...paths,
@@ -116,7 +133,8 @@ export function loadConfig(environment?: Settings): Config {
     consoleReadKey: consoleReadKeyOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
-    ...followingOf(settings, file),
+    ...following,
+    mintConfirmations: following.ownRegistry?.confirmations ?? network.confirmations,
     secrets: secretsOf(settings, file),
     warnings: warningsOf(settings, {
       ...paths,

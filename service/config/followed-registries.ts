@@ -115,6 +115,8 @@ export interface FollowedRegistry {
 /** The registries that the settings follow, and the rule for any other. */
 export interface Following {
   readonly registries: readonly FollowedRegistry[];
+  /** The registry in which documents are issued, as it is followed. */
+  readonly ownRegistry: FollowedRegistry | undefined;
   /**
    * How a registry without a setting is followed: like an entry of service.config.json.
    *
@@ -166,7 +168,9 @@ export function followingOf(settings: Settings, file: ConfigFile): Following {
       webhook: entry.webhook ? webhookOf(settings, file.webhook, entry.webhook) : common,
     };
   };
-  return { registries: entriesOf(settings, file).map(followedOf), followedOf };
+  const registries = entriesOf(settings, file).map(followedOf);
+  const ownRegistry = registries.find((one) => one.network === net && one.address === ownAddress);
+  return { registries, ownRegistry, followedOf };
 }
 
 /** Bounds of the pause between two requests to a chain. */

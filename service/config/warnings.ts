@@ -29,24 +29,6 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
   return [...named, ...short, ...proxies, ...exposedFiles(files)];
 }
 
-/** The names of the settings without which no document can be issued, where they are not set. */
-export function missingForIssuing(
-  values: Pick<Values, 'tokenRegistryAddress'> & {
-    walletKey: unknown;
-    issuerKey: unknown;
-    /** Follows from DOMAIN, unless it is set itself. */
-    billOfLadingContextUrl: string | undefined;
-  },
-): string[] {
-  const needed = {
-    DOMAIN: values.billOfLadingContextUrl,
-    WALLET_PRIVATE_KEY: values.walletKey,
-    DID_KEY_PAIRS: values.issuerKey,
-    TOKEN_REGISTRY_ADDRESS: values.tokenRegistryAddress,
-  };
-  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
-}
-
 const OTHER_FORMS: Record<string, string> = {
   WALLET_PRIVATE_KEY: 'WALLET_SIGNER_URL or WALLET_PKCS11_KEY',
   DID_KEY_PAIRS: 'DID_PKCS11_KEY',
