@@ -22,6 +22,7 @@ const FILES = [
   'contexts',
   'devnet/end-with-parent.cjs',
   'devnet/node.config.cjs',
+  'dist/api',
   'docs',
   ...ENTRY_POINTS.map((name) => join('dist', name.replace(/\.ts$/, '.js'))),
 ];

@@ -19,7 +19,7 @@ import { deriveCredential } from '../verification/derive-credential';
 import { contextsOf, credentialIn } from '../verification/presented-credential';
 import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
 import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
-import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-task';
+import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-pool';
 import type { VerifiedView } from './views';
 
 reachDistantHosts();

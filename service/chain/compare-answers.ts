@@ -1,7 +1,7 @@
 import { ChainError, cut, messageOf } from '../base/errors';
 import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Reading } from './chain';
-import type { Params } from './node';
+import type { Node, Params } from './node';
 import type { Vote } from './node-states';
 import {
   blockOf,
@@ -22,6 +22,14 @@ export const GET_TRANSACTION = 'eth_getTransactionByHash';
 export const GET_RECEIPT = 'eth_getTransactionReceipt';
 /** A question of several calls, which each node is asked in its own way. Its answer is a `Reading`. */
 export const READ = 'logs';
+
+/** What nodes are asked. */
+export interface Question {
+  method: string;
+  params: Params;
+  /** Asks a node, if the question is not one call. */
+  ask?: ((node: Node) => Promise<unknown>) | undefined;
+}
 
 /** A vote whose content can be read. An answer that cannot is a refusal. */
 export function checked(method: string, vote: Vote): Vote {
@@ -119,7 +127,7 @@ export function commonRefusal(refusals: readonly Vote[]): Vote | undefined {
 }
 
 /** The error for nodes of which no two give the same answer. */
-export function differing(method: string, params: Params, votes: readonly Vote[]): ChainError {
+export function differing({ method, params }: Question, votes: readonly Vote[]): ChainError {
   const block = blockIn(params);
   const about = block === undefined ? '' : ` about block ${block}`;
   const answers = votes.map((vote) => `${vote.node.name}: ${inShort(method, vote)}`).join('; ');

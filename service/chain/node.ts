@@ -6,7 +6,7 @@ import type { Time } from '../base/time';
 import { pause } from '../base/waiting';
 import type { Network } from './networks';
 import { isRangeRefused, isThrottled } from './node-errors';
-import { createPacing, createPatience, RateSuspicion, type Throttling } from './throttling';
+import { createPatience, Pacing, RateSuspicion, type Throttling } from './throttling';
 import {
   AnswerTooLargeError,
   createHttpTransport,
@@ -85,7 +85,7 @@ export function createNode(
   const transport = isSocket
     ? createSocketTransport(url, network, time, timeoutMs)
     : createHttpTransport(url, network, time, timeoutMs, isBulk ? CONNECTIONS : null);
-  const throttling = isBulk ? createPacing(time) : createPatience(time);
+  const throttling = isBulk ? new Pacing(time) : createPatience(time);
   const learned = nothingLearned(isBulk ? undefined : false);
   return new RpcNode(printableUrl(url), time, transport, throttling, learned);
 }

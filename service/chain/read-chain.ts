@@ -262,12 +262,12 @@ export function nameLogs(logs: readonly ChainLog[]): { log: ChainLog; name: stri
   });
 }
 
-/** The hashes of a block's transactions. */
-export async function transactionsOf(client: Rpc, blockHash: string): Promise<string[]> {
+/** The transactions of a block, in its order. */
+export async function transactionsOf(client: Rpc, blockHash: string): Promise<TransactionInBlock[]> {
   const method = 'eth_getBlockByHash';
   const block = (await client.send(method, [blockHash, false])) as { transactions?: unknown } | null;
   if (!Array.isArray(block?.transactions)) throw malformed(method);
-  return block.transactions.map((hash) => textOf(method, hash));
+  return block.transactions.map((hash) => ({ transactionHash: textOf(method, hash), blockHash }));
 }
 
 function logOf(answer: unknown, method: string): ChainLog {
@@ -296,32 +296,32 @@ function numberOf(method: string, value: unknown): number {
   throw malformed(method);
 }
 
-/** The number of blocks to read at once, adapted to the provider's limits. */
-export interface BlockSpan {
-  blocks(): number;
+/** The number of blocks to read at once, adapted to the provider's limits. It never exceeds `most`. */
+export class BlockSpan {
+  #blocks: number;
+
+  constructor(private readonly most: number) {
+    this.#blocks = most;
+  }
+
+  blocks(): number {
+    return this.#blocks;
+  }
+
   /**
    * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
    * false when it is already one block.
    */
-  shrink(): boolean;
-  /** Widens the span after a successful read. */
-  grow(): void;
-}
+  shrink(): boolean {
+    if (this.#blocks === 1) return false;
+    this.#blocks = Math.floor(this.#blocks / 2);
+    return true;
+  }
 
-/** Starts with `most` blocks and never exceeds that. */
-export function createBlockSpan(most: number): BlockSpan {
-  let blocks = most;
-  return {
-    blocks: () => blocks,
-    shrink() {
-      if (blocks === 1) return false;
-      blocks = Math.floor(blocks / 2);
-      return true;
-    },
-    grow() {
-      blocks = Math.min(most, Math.ceil(blocks * 1.25));
-    },
-  };
+  /** Widens the span after a successful read. */
+  grow(): void {
+    this.#blocks = Math.min(this.most, Math.ceil(this.#blocks * 1.25));
+  }
 }
 
 /** The blocks to read. `onProgress` is called after each query with the lowest block that was read. */
@@ -350,7 +350,7 @@ export async function readBackwards<T>(
   read: (first: number, last: number) => Promise<T>,
   take: (result: T) => boolean,
 ): Promise<boolean> {
-  const span = createBlockSpan(Math.max(1, toBlock - fromBlock + 1));
+  const span = new BlockSpan(Math.max(1, toBlock - fromBlock + 1));
   for (let last = toBlock; last >= fromBlock;) {
     const first = Math.max(fromBlock, last - span.blocks() + 1);
     const answer = await readOrShrink(span, () => read(first, last));

@@ -19,7 +19,7 @@ import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
-import { createAcceptDocument } from '../issuance/issue-document';
+import { createIssuing } from '../issuance/issue-document';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
 import { startEventDelivery } from './event-delivery';
@@ -93,7 +93,7 @@ export async function startApp(
     const app = createHttpApp({
       ...config,
       ...keyedApi,
-      acceptDocument: createAcceptDocument(issuing?.issuer ?? { missing }, uuidV7),
+      issuing: createIssuing(issuing?.issuer ?? { missing }, uuidV7),
       logger,
       mask: secretMasker(config.secrets),
       newId: randomUUID,

@@ -22,8 +22,7 @@ import { createSecretsCipher } from '../subscriptions/secrets';
 import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
 import { newFeedStatus, setState, type FollowedFeed } from '../watcher/feed-status';
-import { RegistryFollower } from '../watcher/follow-registry';
-import { restorePurged } from '../watcher/restore-purged';
+import { RegistryFollower, restorePurged } from '../watcher/follow-registry';
 import type { Core } from './core';
 
 /** The event delivery of one registry. */

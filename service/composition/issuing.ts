@@ -1,7 +1,6 @@
 import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
 import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
-import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
 import type { Chain } from '../chain/chain';
 import type { ConnectedNodes } from '../chain/connect-nodes';
@@ -9,12 +8,11 @@ import { balanceOf } from '../chain/read-state';
 import type { Config } from '../config/config';
 import type { Issuer } from '../issuance/issue-document';
 import type { PreparationSettings } from '../issuance/prepare-document';
-import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
+import { createSigningPool } from '../issuance/signing-pool';
 import type { JournalScope } from '../journal/issuance';
 import { createDatabaseJournal, type Journal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
-import { watchIssuer } from '../keys/module-keys';
-import { createReadiness } from '../keys/signer-state';
+import { watchIssuer } from '../keys/issuer-key';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
@@ -39,8 +37,6 @@ export interface Issuing extends IssuingFigures {
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
-/** A remote signer is asked this often, at most, whether it answers. */
-const CHECK_SIGNER_MS = 10_000;
 
 /**
  * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
@@ -59,10 +55,6 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { time, threads: config.signingThreads });
-  const prepare: SigningPool['prepare'] = (preparation, left) => {
-    const prepared = pool.prepare(preparation, left);
-    return issuerSigner ? issuerSigner.follow(prepared) : prepared;
-  };
   const minter = { registryAddress, walletAddress };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, time);
@@ -99,10 +91,6 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
         mask: secretMasker(config.secrets),
       }),
   });
-  const signers = [wallet.remote, issuerSigner].flatMap((signer) => {
-    if (signer === undefined) return [];
-    return { report: signer.report, ask: shared(signer.check, { time, leastMs: CHECK_SIGNER_MS }) };
-  });
   const readWallet = createWalletReading({
     address: walletAddress,
     readBalance: () => balanceOf(client, walletAddress),
@@ -115,14 +103,11 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   });
   return {
     issuer: {
-      prepare,
+      prepare: pool.prepare,
       simulate: createMintSimulation(client, minter),
       journal,
       queue,
-      signers: {
-        wallet: wallet.remote && createReadiness(time, wallet.remote),
-        issuer: issuerSigner && createReadiness(time, issuerSigner),
-      },
+      signers: { wallet: wallet.remote, issuer: issuerSigner },
       time,
       async checkChain() {
         await checkChain();
@@ -136,11 +121,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
     ownFigures: async () => ({
       signing: pool.figures(),
       nodes: report(),
-      signers: signers.map(({ report, ask }) => {
-        // The report is the last state: the signer is asked in the background whether it answers.
-        void ask(0);
-        return report();
-      }),
+      signers: [wallet.remote, issuerSigner].flatMap((signer) => signer?.watch() ?? []),
       wallet: await readWallet(),
     }),
     async stop() {

@@ -9,7 +9,7 @@ import type { Console } from '../console/console';
 import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
-import { createRegistries } from '../followed-registries/registries';
+import { Registries } from '../followed-registries/registries';
 import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
@@ -53,7 +53,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       ? undefined
       : startConsole(core, { sources, client, checking, answers, adminApiKey });
   return {
-    registries: createRegistries({
+    registries: new Registries({
       database,
       settings: config,
       time,

@@ -75,22 +75,16 @@ function registryView(
   now: number,
 ): RegistryView {
   const own = outboxes?.find((one) => one.registry === registryName(chainId, registry));
-  const { state, since, headBlock, finalBlock, nextBlock } = status;
   const catchUp = progressOf(status, now);
   return {
+    ...own,
     network,
     chainId,
     registry,
-    state,
-    since,
-    headBlock: headBlock ?? null,
-    finalBlock: finalBlock ?? null,
-    readUpTo: nextBlock === undefined ? null : nextBlock - 1,
-    lagBlocks: lagOf(status) ?? null,
-    reason: status.reason ?? catchUp?.reason ?? null,
-    catchUp: catchUp ?? null,
-    waiting: own?.waiting ?? null,
-    deadLetters: own?.deadLetters ?? null,
+    ...status,
+    reason: status.reason ?? catchUp?.reason,
+    lagBlocks: lagOf(status),
+    catchUp,
   };
 }
 
@@ -98,19 +92,10 @@ function issuingView(
   { mints, signing, wallet }: IssuingReport,
   currency: string,
 ): NonNullable<Overview['issuing']> {
-  return {
-    mints: mints ? { ...mints, oldestSeconds: mints.oldestSeconds ?? null } : null,
-    signing,
-    wallet: wallet
-      ? {
-          address: wallet.address,
-          balance: formatEther(wallet.balanceWei),
-          currency,
-          mintsAffordable: wallet.mintsAffordable ?? null,
-          isGasEstimated: wallet.isGasEstimated,
-        }
-      : null,
-  };
+  if (wallet === undefined) return { mints, signing, wallet };
+  const { address, balanceWei, mintsAffordable, isGasEstimated } = wallet;
+  const balance = formatEther(balanceWei);
+  return { mints, signing, wallet: { address, balance, currency, mintsAffordable, isGasEstimated } };
 }
 
 const EVERY_MS = 10_000;

@@ -103,18 +103,23 @@ export async function storeRegistry(
   });
 }
 
+/** Whether a registry was given up, and the number of its undelivered events. */
+export interface GivenUp {
+  isGivenUp: boolean;
+  undelivered: number;
+}
+
 /**
  * Gives a registry up: no process reads or delivers its events. Its events, its queues and its cursor stay,
  * so that nothing is lost if it is added again.
  *
  * @param isForced also if undelivered events wait.
- * @returns the number of undelivered events, and whether the registry was given up.
  */
 export async function giveUpRegistry(
   { db }: Pick<Database, 'db'>,
   { chainId, address, network }: RegistryKey & { network: string },
   { isForced, now }: { isForced: boolean; now: number },
-): Promise<{ isGivenUp: boolean; undelivered: number }> {
+): Promise<GivenUp> {
   return db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const feeds = await findFeeds(transaction, registryName(chainId, address));

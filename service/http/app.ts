@@ -6,8 +6,9 @@ import type { Console } from '../console/console';
 import type { Registries } from '../followed-registries/registries';
 import { answerConsole } from './console-routes';
 import { cors, createGate } from './gate';
-import { errors, unanswered, wellFormed } from './middleware/errors';
-import { requestLog, type RequestState } from './middleware/request-log';
+import { errors, unanswered, wellFormed } from './errors';
+import { requestLog, type RequestState } from './request-log';
+import { callerLeft } from './limits';
 import { createOperationRouter } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerPublished, type PublishedParts } from './routes/published';
@@ -56,6 +57,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(errors(options));
   app.use(wellFormed);
   app.use(unanswered);
+  app.use(callerLeft);
   app.use(operations.router.routes());
   app.use(operations.router.allowedMethods());
   // Called for errors that cannot be answered any more, as when the caller has disconnected.

@@ -15,7 +15,7 @@ import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import { repeat } from '../base/waiting';
 import { CORS_HEADERS } from './gate';
-import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
+import { ERROR_CODE_HEADER, HttpError } from './errors';
 
 /** A listening HTTP server. */
 export type HttpServer = Awaited<ReturnType<typeof listen>>;

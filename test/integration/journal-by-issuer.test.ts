@@ -62,7 +62,7 @@ describeOnEngines('the journal of an earlier version', (on) => {
         ...common,
         position: createdAt,
         credential_id: 'urn:uuid:1',
-        beneficiary: '0x',
+        owner: '0x',
         holder: '0x',
         remark: '0x',
         document_bytes: bytes.length,

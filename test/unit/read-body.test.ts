@@ -6,7 +6,7 @@ import { queryObjects } from 'node:v8';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { newDeferred } from '../../service/base/waiting';
-import type { HttpError } from '../../service/http/middleware/errors';
+import type { HttpError } from '../../service/http/errors';
 import { readBody } from '../../service/http/read-body';
 import { serve } from '../helpers/http-server';
 

@@ -166,7 +166,7 @@ export function newIssuance(members: Partial<Issuance> = {}): Issuance {
   return {
     tokenId: randomBytes(32).toString('hex'),
     credentialId: `urn:bnid:_:${randomBytes(16).toString('hex')}`,
-    beneficiary: someone,
+    owner: someone,
     holder: someone,
     remark: '0x',
     blNumber: undefined,

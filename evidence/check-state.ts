@@ -1,11 +1,21 @@
 import { getAddress, keccak256, ZeroAddress } from 'ethers';
-import { orUndefined } from '../base/errors';
-import { BURN_ADDRESS } from '../registry/decode-log';
-import type { Place } from '../token/endorsement-chain';
+import { orUndefined } from '../service/base/errors';
+import { BURN_ADDRESS } from '../service/registry/decode-log';
+import type { TokenState } from '../service/registry/read-token-state';
 import { timeOf, type CheckedBlock, type CheckedEvent } from './check-chain';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { contractsOf, provenMembers, readProvenState, type ProvenState } from './proven-state';
-import { implementationOf, maskedCodeHash, PUBLISHED_CODE, STATE_PARTIES } from './published-contracts';
+import type { EvidenceFile, EvidenceState } from '../service/evidence/evidence-file';
+import {
+  contractsOf,
+  provenMembers,
+  readProvenState,
+  type ProvenState,
+} from '../service/evidence/proven-state';
+import {
+  implementationOf,
+  maskedCodeHash,
+  PUBLISHED_CODE,
+  STATE_PARTIES,
+} from '../service/evidence/published-contracts';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** A state that a file has, with what its proof shows. */
@@ -80,10 +90,7 @@ function stateInWords(file: EvidenceFile, state: EvidenceState, { block, header 
 }
 
 /** Where a state has the token. Undefined: with an owner that the contracts never give it to. */
-export function placeOf(
-  file: EvidenceFile,
-  { owner }: EvidenceState,
-): Exclude<Place, 'not minted'> | undefined {
+export function placeOf(file: EvidenceFile, { owner }: EvidenceState): TokenState['state'] | undefined {
   if (owner === contractsOf(file).titleEscrow) return 'in escrow';
   if (owner === file.registry) return 'returned to issuer';
   return owner === BURN_ADDRESS ? 'shredded' : undefined;

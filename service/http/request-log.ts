@@ -1,9 +1,9 @@
 import type { Middleware } from 'koa';
-import { cut } from '../../base/errors';
-import type { Logger } from '../../base/logger';
-import type { Time } from '../../base/time';
-import type { TokenFacts } from '../../console/sessions';
-import type { Role } from '../../console/views';
+import { cut } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
+import type { TokenFacts } from '../console/sessions';
+import type { Role } from '../console/views';
 
 /** An id from the caller is used only if it is safe in a log line and a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
@@ -19,6 +19,8 @@ export interface AccessState {
 /** State that the middleware sets for later ones. */
 export interface RequestState extends AccessState {
   log: Logger;
+  /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
+  left: AbortSignal;
   /** A program asks over and over: its answers are logged at debug, unless they are errors. */
   isRoutine?: boolean;
 }

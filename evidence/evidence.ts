@@ -1,26 +1,36 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { systemTime } from '../base/time';
-import { messageOf } from '../base/errors';
-import { printableUrl } from '../base/mask-secrets';
-import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
-import { networkOfChain } from '../chain/networks';
-import { blocksAt } from '../chain/read-chain';
-import { connectNode } from '../chain/chain';
-import { createFetching } from '../did/fetch-json';
-import type { JsonObject } from '../issuance/credential';
-import { createDocumentLoader, type DocumentLoader } from '../issuance/document-loader';
-import { reachRegistry, type ReachedRegistry } from '../registry/registry-contracts';
-import type { TokenLocation } from '../token/token-location';
+import { systemTime, timeAt } from '../service/base/time';
+import { messageOf } from '../service/base/errors';
+import { printableUrl } from '../service/base/mask-secrets';
+import {
+  contextFileAt,
+  readContextFile,
+  TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+} from '../service/base/published-files';
+import { networkOfChain } from '../service/chain/networks';
+import { blocksAt } from '../service/chain/read-chain';
+import { connectNode } from '../service/chain/chain';
+import { createFetching } from '../service/did/fetch-json';
+import { resolveDidWeb } from '../service/did/resolve-did-web';
+import type { JsonObject } from '../service/issuance/credential';
+import { createDocumentLoader, type DocumentLoader } from '../service/issuance/document-loader';
+import { reachRegistry, type ReachedRegistry } from '../service/registry/registry-contracts';
+import type { TokenLocation } from '../service/token/token-location';
+import { verifyCredential, type VerificationSources } from '../service/verification/verify-credential';
 import { jsonOf } from './check-document';
 import { checkEvidence, type EvidenceReport, type NodeAnswer } from './check-evidence';
-import { collectDocument } from './collect-document';
-import { collectEvidence, type CollectionOptions } from './collect-evidence';
-import { parseEvidenceFile, type EvidenceFile } from './evidence-file';
+import { collectEvidence, type CollectionOptions } from '../service/evidence/collect-evidence';
+import {
+  parseEvidenceFile,
+  type EvidenceFile,
+  type FetchedDocument,
+} from '../service/evidence/evidence-file';
 
 // Evidence of a token, as other programs of this project and other projects ask for it.
 
 export type { EvidenceReport, GivenBlock } from './check-evidence';
-export type { EvidenceFile } from './evidence-file';
+export type { EvidenceFile } from '../service/evidence/evidence-file';
 export type { Statement, Status } from './statements';
 export { evidencePage } from './evidence-page';
 
@@ -56,6 +66,55 @@ export async function collectFrom(
   const { time } = reached.client;
   const sources = { knownContexts, fetchJson: createFetching(time), clock: time };
   return { ...file, credential: await collectDocument(credential, sources) };
+}
+
+/**
+ * Collects the contexts and the DID document that a credential's verification needs, by verifying it:
+ * contexts import others, and only the libraries know which.
+ *
+ * @param sources where a verification would get them.
+ */
+async function collectDocument(
+  credential: JsonObject,
+  sources: Pick<VerificationSources, 'knownContexts' | 'fetchJson' | 'clock'>,
+): Promise<EvidenceFile['credential']> {
+  const documents = new Map<string, FetchedDocument>();
+  const problems = new Set<string>();
+  const keep = (
+    kind: FetchedDocument['kind'],
+    url: string,
+    from: FetchedDocument['from'],
+    text: string,
+  ): void => {
+    const at = timeAt(sources.clock.now());
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    if (!documents.has(url)) documents.set(url, { kind, url, from, at, sha256, text });
+  };
+  const fetching =
+    (kind: FetchedDocument['kind']): VerificationSources['fetchJson'] =>
+    async (url) => {
+      const fetched = await sources.fetchJson(url);
+      if (fetched.kind === 'json') keep(kind, url.href, 'host', fetched.text);
+      else problems.add(`${fetched.url} ${fetched.problem}`);
+      return fetched;
+    };
+  try {
+    await verifyCredential(credential, {
+      async knownContexts(url) {
+        const known = await sources.knownContexts(url);
+        keep('context', url, 'software', JSON.stringify(known.document));
+        return known;
+      },
+      fetchJson: fetching('context'),
+      resolveDid: (did) => resolveDidWeb(did, fetching('DID document')),
+      readToken: async () =>
+        Promise.reject(new Error('its events and its state are collected by themselves')),
+      clock: sources.clock,
+    });
+  } catch (thrown) {
+    problems.add(messageOf(thrown));
+  }
+  return { credential, documents: [...documents.values()], problems: [...problems] };
 }
 
 /** A URL that the loader knows anyway. */

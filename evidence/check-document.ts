@@ -1,14 +1,14 @@
 import { sha256 } from 'ethers';
-import { messageOf, orUndefined, ServiceError } from '../base/errors';
-import { sizeOf, scanJson } from '../base/json';
-import { jsonIn } from '../did/fetched-json';
-import { resolveDidWeb } from '../did/resolve-did-web';
-import { tokenIdOf, type JsonObject } from '../issuance/credential';
-import type { DocumentLoader, LoadedDocument } from '../issuance/document-loader';
-import { tokenLocationOf } from '../token/token-location';
-import type { Check } from '../verification/answer';
-import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
-import type { EvidenceFile, FetchedDocument } from './evidence-file';
+import { messageOf, orUndefined, ServiceError } from '../service/base/errors';
+import { scanJson, sizeOf } from '../service/base/json';
+import { jsonIn } from '../service/did/fetched-json';
+import { resolveDidWeb } from '../service/did/resolve-did-web';
+import { tokenIdOf, type JsonObject } from '../service/issuance/credential';
+import type { DocumentLoader, LoadedDocument } from '../service/issuance/document-loader';
+import { tokenLocationOf } from '../service/token/token-location';
+import type { Check } from '../service/verification/answer';
+import { verifyCredential, type VerificationSources } from '../service/verification/verify-credential';
+import type { EvidenceFile, FetchedDocument } from '../service/evidence/evidence-file';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 type Statements = ReturnType<typeof createStatements>;

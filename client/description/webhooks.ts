@@ -1,6 +1,6 @@
-import { EVENT_SCHEMAS, type OperationSuffix } from '../../../client/events';
-import { shortType } from '../../events/cloud-event';
-import type { Json } from './operation';
+import { EVENT_SCHEMAS, type OperationSuffix } from '../events';
+import { shortType } from '../../service/events/cloud-event';
+import type { Json } from '../../service/http/description/operation';
 
 /** Meanings of the operational events. */
 const OPERATIONS: Readonly<Record<OperationSuffix, string>> = {

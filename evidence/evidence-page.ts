@@ -1,11 +1,11 @@
 import { getAddress } from 'ethers';
-import { NETWORKS } from '../chain/networks';
-import { decryptRemark } from '../issuance/remarks';
-import type { TokenOperation, Roles } from '../token/endorsement-chain';
+import { NETWORKS } from '../service/chain/networks';
+import { decryptRemark } from '../service/issuance/remarks';
+import type { TokenOperation, Roles } from '../service/token/endorsement-chain';
 import { timeOf } from './check-chain';
 import type { EvidenceReport } from './check-evidence';
 import type { CheckedOperation } from './check-history';
-import type { EvidenceFile } from './evidence-file';
+import type { EvidenceFile } from '../service/evidence/evidence-file';
 import type { Statement, Status } from './statements';
 
 /** Escapes text for HTML. Much of it was written by strangers. */

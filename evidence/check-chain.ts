@@ -1,10 +1,15 @@
 import { keccak256, Transaction } from 'ethers';
-import { orUndefined } from '../base/errors';
-import { decodeLog, type DecodedLog } from '../registry/decode-log';
-import { decodeHeader, decodeReceiptLogs, type Header, type ReceiptLog } from './block-encoding';
-import type { EvidenceBlock, EvidenceEvent, EvidenceFile } from './evidence-file';
+import { orUndefined } from '../service/base/errors';
+import { decodeLog, type DecodedLog } from '../service/registry/decode-log';
+import {
+  decodeHeader,
+  decodeReceiptLogs,
+  type Header,
+  type ReceiptLog,
+} from '../service/evidence/block-encoding';
+import type { EvidenceBlock, EvidenceEvent, EvidenceFile } from '../service/evidence/evidence-file';
 import { createStatements, THE_FILE, type Statement } from './statements';
-import { keyAt, openTrie } from './tries';
+import { keyAt, openTrie } from '../service/evidence/tries';
 
 /** A block of a file, with what its hash proves. */
 export interface CheckedBlock {

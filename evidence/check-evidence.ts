@@ -2,8 +2,8 @@ import { checkBlocks, checkEvents, timeOf } from './check-chain';
 import { checkDeliveries, checkDocument } from './check-document';
 import { checkHistory, type CheckedOperation } from './check-history';
 import { checkContracts, checkStates } from './check-state';
-import type { DocumentLoader } from '../issuance/document-loader';
-import type { EvidenceFile } from './evidence-file';
+import type { DocumentLoader } from '../service/issuance/document-loader';
+import type { EvidenceFile } from '../service/evidence/evidence-file';
 import { THE_FILE, TOPICS, type Statement, type Status } from './statements';
 
 /** A node's answer about the blocks of a file. */

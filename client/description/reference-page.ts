@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Marked } from 'marked';
-import type { Json } from './operation';
-import { REFERENCE_STYLE } from './reference-style';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import type { Json } from '../../service/http/description/operation';
 
 // The page of GET /docs. It is plain HTML: it needs no script, prints, and can be read in a terminal.
 
@@ -40,6 +42,8 @@ interface Document {
   components: Json;
 }
 
+const STYLE = readFileSync(join(PROJECT_ROOT, 'client/description/reference.css'), 'utf8');
+
 /** The reference as an HTML page. */
 export function referencePage(description: Json): string {
   const api = description as unknown as Document;
@@ -72,7 +76,8 @@ export function referencePage(description: Json): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)}</title>
-<style>${REFERENCE_STYLE}</style>
+<style>
+${STYLE}</style>
 </head>
 <body>
 <nav aria-label="Contents">${contents.join('')}<p><a href="#schemas">Schemas</a></p></nav>

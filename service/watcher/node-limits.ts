@@ -1,4 +1,5 @@
 import type { Time } from '../base/time';
+import type { Rpc } from '../chain/node';
 
 /** Each allowed query of the whole limit lets it grow by this factor. */
 const GROWTH = 1.25;
@@ -78,4 +79,44 @@ export class LearnedLimit {
     this.#closedUntil = this.time.elapsed() + this.#closedMs;
     this.#closedMs = Math.min(this.#closedMs * 2, LONGEST_CLOSED_MS);
   }
+}
+
+/** The kinds of queries, which nodes limit in different ways. */
+export type Kind = 'own' | 'topics' | 'escrows' | 'mints';
+
+/** Blocks and addresses that are asked for in one query until the node refuses. */
+const MOST_BLOCKS = 10_000;
+const MOST_ADDRESSES = 1_000;
+
+/** The limits that a node was found to have. */
+export class NodeLimits {
+  readonly own: LearnedLimit;
+  readonly topics: LearnedLimit;
+  readonly escrows: LearnedLimit;
+  readonly mints: LearnedLimit;
+  readonly addresses: LearnedLimit;
+  /** Queries by a block's hash (EIP-234). */
+  readonly hashes: LearnedLimit;
+  /** The last refusal of a query, as a clause about the node. */
+  lastRefusal: string | undefined;
+  /** The block of which a query failed in another way than by an answer of the node, the last time. */
+  readonly failed = new Map<Kind, number>();
+  /** Since when every query was denied, by `elapsed()`. */
+  readonly deniedSince = new Map<Kind, number>();
+
+  private constructor({ time }: Rpc) {
+    const limit = (most: number): LearnedLimit => new LearnedLimit(time, most);
+    [this.own, this.topics] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
+    [this.escrows, this.mints] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
+    [this.addresses, this.hashes] = [limit(MOST_ADDRESSES), limit(1)];
+  }
+
+  /** The limits of a node are kept as long as its client. */
+  static of(node: Rpc): NodeLimits {
+    const known = NodeLimits.#known.get(node) ?? new NodeLimits(node);
+    NodeLimits.#known.set(node, known);
+    return known;
+  }
+
+  static readonly #known = new WeakMap<Rpc, NodeLimits>();
 }

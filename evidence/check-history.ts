@@ -1,18 +1,17 @@
-import { messageOf, ServiceError } from '../base/errors';
-import type { EscrowState } from '../registry/read-token-state';
+import { afterEvent } from '../client/events';
+import { messageOf, ServiceError } from '../service/base/errors';
+import { partyOf, type EscrowState } from '../service/registry/read-token-state';
 import {
-  afterLog,
   endorsementsOf,
-  someone,
   type Endorsement,
   type Roles,
   type Situation,
   type TokenOperation,
-} from '../token/endorsement-chain';
+} from '../service/token/endorsement-chain';
 import type { CheckedEvent } from './check-chain';
 import { placeOf, type CheckedState } from './check-state';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { contractsOf } from './proven-state';
+import type { EvidenceFile, EvidenceState } from '../service/evidence/evidence-file';
+import { contractsOf } from '../service/evidence/proven-state';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** One operation of the timeline, with the parties after it. */
@@ -77,18 +76,17 @@ function follow(
   const { titleEscrow } = contractsOf(file);
   const strange = events.find(({ payload }) => (payload.escrowAddress ?? titleEscrow) !== titleEscrow);
   if (strange) return `${strange.type} names ${strange.payload.escrowAddress}, not the token's title escrow`;
-  const end = events.reduce(afterLog, UNMINTED);
-  if (end.place === 'not minted') return 'there is no mint among them';
-  const token = { ...end, ...NOBODY, state: end.place, titleEscrow, block: 0, isPaused: false };
+  const end = events.reduce(after, UNMINTED);
+  if (end.state === 'not minted') return 'there is no mint among them';
   try {
-    const endorsements = endorsementsOf({ logs: events, isWhole: true }, token);
+    const endorsements = endorsementsOf({ logs: events, isWhole: true }, end);
     const byTransaction = new Map(events.map((event) => [event.log.transactionHash, event]));
     const operations = endorsements.map(({ operation, after, remark, transactionHash }): CheckedOperation => {
       const { timestamp = 0, sender, isProven = false } = byTransaction.get(transactionHash) ?? {};
       return { operation, after, remark, timestamp, sender, isProven };
     });
     const endAt = (block: number): Situation & Previous => ({
-      ...events.filter(({ log }) => log.blockNumber <= block).reduce(afterLog, UNMINTED),
+      ...events.filter(({ log }) => log.blockNumber <= block).reduce(after, UNMINTED),
       ...endorsements.filter(({ blockNumber }) => blockNumber <= block).reduce(previousAfter, NOBODY),
     });
     return { endAt, operations };
@@ -100,8 +98,12 @@ function follow(
   }
 }
 
+function after(token: Situation, event: CheckedEvent): Situation {
+  return afterEvent(token, event, partyOf);
+}
+
 const UNMINTED: Situation = {
-  place: 'not minted',
+  state: 'not minted',
   beneficiary: undefined,
   holder: undefined,
   nominee: undefined,
@@ -149,9 +151,9 @@ function differenceOf(
   end: Situation & Previous,
 ): string | undefined {
   const place = placeOf(file, state);
-  if (place !== end.place)
-    return `the token is ${place ?? 'elsewhere'} there, but ${end.place} after these events`;
+  if (place !== end.state)
+    return `the token is ${place ?? 'elsewhere'} there, but ${end.state} after these events`;
   const roles = ['beneficiary', 'holder', 'nominee', 'previousBeneficiary', 'previousHolder'] as const;
-  const role = roles.find((one) => someone(state[one]) !== end[one]);
+  const role = roles.find((one) => partyOf(state[one]) !== end[one]);
   return role && `the ${role} is ${state[role]} there, but ${end[role] ?? 'nobody'} after these events`;
 }

@@ -1,14 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod';
-import { DELIVERIES } from './deliveries';
-import { DISCOVERY } from './discovery';
-import { DOCUMENTS } from './documents';
-import { INTRODUCTION, TAGS } from './introduction';
-import { ERROR_CODES, errorsOf, type Answer, type ErrorCode, type Json, type Operation } from './operation';
-import { REGISTRIES } from './registries';
-import { SUBSCRIPTIONS } from './subscriptions';
-import { CREDENTIALS, TOKENS } from './tokens';
-import { TEXT } from '../../answers/views';
-import { EVENT_SCHEMAS } from '../../../client/events';
+import { TEXT } from '../../service/answers/views';
+import { PROJECT_ROOT } from '../../service/base/project-root';
+import { DELIVERIES } from '../../service/http/description/deliveries';
+import { DISCOVERY } from '../../service/http/description/discovery';
+import { DOCUMENTS } from '../../service/http/description/documents';
+import explained from '../../service/http/description/explained-codes.json';
+import {
+  OF_DATABASE,
+  onlyLooks,
+  type Answer,
+  type ErrorCode,
+  type Json,
+  type Operation,
+} from '../../service/http/description/operation';
+import { REGISTRIES } from '../../service/http/description/registries';
+import { SUBSCRIPTIONS } from '../../service/http/description/subscriptions';
+import { CREDENTIALS, TOKENS } from '../../service/http/description/tokens';
+import { EVENT_SCHEMAS } from '../events';
 import { WEBHOOK_HEADERS, WEBHOOKS } from './webhooks';
 
 /** Every operation of the HTTP API, in the order of the description. */
@@ -22,6 +32,16 @@ export const OPERATIONS: readonly Operation[] = [
   DISCOVERY,
 ].flatMap((operations) => Object.values<Operation>(operations));
 
+/** The texts of api.md by their headings: the introduction, the chapters, and operations by their id. */
+export const TEXTS: Readonly<Record<string, string>> = Object.fromEntries(
+  readFileSync(join(PROJECT_ROOT, 'client/description/api.md'), 'utf8')
+    .split(/^#+ /m)
+    .map((section) => {
+      const [heading = '', ...lines] = section.split('\n');
+      return [heading, lines.join('\n').trim()];
+    }),
+);
+
 /** Version of the API. It changes with its operations. */
 const VERSION = '1.0.0';
 
@@ -33,6 +53,19 @@ const ERROR = z
     }),
   })
   .meta({ id: 'Error' });
+
+/**
+ * The reason of each error of the API, and the remedy. Markdown, in half sentences. docs/error-codes.md has
+ * the same, and the codes of the log and of the commands besides.
+ */
+export const ERROR_CODES = explained as Readonly<Record<ErrorCode, ExplainedCode>>;
+
+interface ExplainedCode {
+  readonly why: string;
+  readonly remedy?: string;
+  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
+  readonly actor?: 'caller' | 'nobody';
+}
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
@@ -52,6 +85,53 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Too much at once, or a node does not answer.',
 };
 
+type Errors = Readonly<Record<number, readonly ErrorCode[]>>;
+
+/** Errors that any request may get: most of them from Node.js, before the service sees the request. */
+const OF_EVERY_REQUEST: Errors = {
+  400: ['PATH_MALFORMED', 'REQUEST_MALFORMED'],
+  408: ['REQUEST_TIMEOUT'],
+  431: ['HEADERS_TOO_LARGE'],
+  500: ['INTERNAL'],
+};
+
+const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
+  anyone: {},
+  'issuer if set': { 401: ['API_KEY_WRONG'] },
+  issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
+  admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
+  'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
+};
+
+const OF_BODY: Errors = {
+  400: ['BODY_NOT_JSON', 'BODY_ABORTED', 'BODY_AMBIGUOUS', 'BODY_TOO_COMPLEX'],
+  408: ['BODY_TOO_SLOW'],
+  413: ['BODY_TOO_LARGE'],
+  415: ['CONTENT_TYPE_WRONG', 'CONTENT_ENCODING_UNSUPPORTED'],
+};
+
+/** Operations that only read are answered even then. */
+const OF_STORING: Errors = { 503: ['DATABASE_REMOVED'] };
+
+/** Every error of an operation: its codes, by status. */
+export function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
+  const { access, query, body, errors = {} } = operation;
+  const all = new Map<number, ErrorCode[]>();
+  const sources = [
+    OF_EVERY_REQUEST,
+    OF_ACCESS[access],
+    access === 'anyone' ? {} : { 429: ['KEY_ATTEMPTS'] as const },
+    query ? { 400: ['QUERY_INVALID'] as const } : {},
+    body ? OF_BODY : {},
+    onlyLooks(operation) ? {} : OF_STORING,
+    errors,
+  ];
+  for (const source of sources)
+    for (const [status, codes] of Object.entries(source))
+      all.set(Number(status), [...(all.get(Number(status)) ?? []), ...codes]);
+  return all;
+}
+
 const MOST_CODES_IN_NAME = 3;
 
 const REQUEST_ID = { $ref: '#/components/headers/X-Request-Id' };
@@ -61,16 +141,17 @@ export function openApi(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const operation of OPERATIONS)
     paths[operation.path] = { ...paths[operation.path], [operation.method]: describe(operation) };
+  const tags = new Set([...OPERATIONS.map(({ tag }) => tag), 'Webhooks']);
   return {
     openapi: '3.1.1',
     info: {
       title: 'Transferable Document Creator Service',
       version: VERSION,
-      description: INTRODUCTION,
+      description: TEXTS.Introduction,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'This service.' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    tags: [...tags].map((name) => ({ name, description: TEXTS[name] })),
     paths,
     webhooks: WEBHOOKS,
     components: {
@@ -109,7 +190,7 @@ const EXISTS: Readonly<Record<Operation['access'], string>> = {
 };
 
 function describe(operation: Operation): Json {
-  const { id, tag, summary, description, access, body, answers } = operation;
+  const { id, tag, summary, description = TEXTS[id], access, body, answers } = operation;
   const text = [description, EXISTS[access]].filter(Boolean).join('\n\n');
   const errors = [...errorsOf(operation)].map(([status, codes]) => [status, errorRef(status, codes)]);
   return {

@@ -7,9 +7,9 @@ import {
   codeOf,
   messageOf,
   orUndefined,
-} from '../../base/errors';
-import { printable } from '../../base/printable';
-import type { Logger } from '../../base/logger';
+} from '../base/errors';
+import { printable } from '../base/printable';
+import type { Logger } from '../base/logger';
 import type { RequestState } from './request-log';
 
 /**
