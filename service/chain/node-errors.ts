@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isError, isHexString, type CallExceptionError } from 'ethers';
 import { ChainError, codeOf, orUndefined, ServiceError } from '../base/errors';
-import { retryAfterMsOf } from '../base/waiting';
+import { retryAfterMsOf } from '../base/time';
 import { AnswerTooLargeError, ConnectionError, isOfEthers, quoted } from './transport';
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */

@@ -11,8 +11,7 @@ import {
 } from 'ethers';
 import { Agent } from 'undici';
 import { WebSocket } from 'ws';
-import type { Time } from '../base/time';
-import { newDeferred, type Deferred } from '../base/waiting';
+import { type Time, newDeferred, type Deferred } from '../base/time';
 import { ChainError, codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } from '../base/errors';
 import { MASK, printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { type Answered, exchange, type Reading } from '../base/exchange';

@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from '../base/errors';
 import { registryName } from '../base/registry-name';
-import { repeat } from '../base/waiting';
+import { repeat } from '../base/time';
 import { aboutFeed, OPERATIONS, type Condition } from '../events/conditions';
 import { readGivenUp } from '../followed-registries/stored-registries';
 import { isMintingRight, mintingRightOf } from '../journal/issuance';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { registryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
-import { repeat } from '../base/waiting';
 import type { Overview, RegistryView, Sample } from './views';
 import type { IssuingReport } from '../observability/issuing-report';
 import { missingSettings, shownConditions } from '../observability/problems';

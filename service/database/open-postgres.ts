@@ -11,8 +11,7 @@ import { Client, Pool, types, type ClientBase, type ClientConfig, type CustomTyp
 import { codeOf, ConfigurationError, messageOf, ServiceError, connectionProblem } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
-import type { Time } from '../base/time';
-import { repeat, untilAborted, within } from '../base/waiting';
+import { type Time, repeat, untilAborted, within } from '../base/time';
 import { readOnlyError, type Database, type ExclusiveRight } from './database';
 import type { migrate } from './migrate';
 import type { Schema } from './schema';

@@ -1,4 +1,4 @@
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
   codeOf,
@@ -10,7 +10,6 @@ import {
 } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { untilAborted, within } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';

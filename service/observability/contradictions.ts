@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferResult, Kysely } from 'kysely';
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import { registryName } from '../base/registry-name';
 import type { FollowedRegistry } from '../config/followed-registries';
 import type { Database } from '../database/database';

@@ -5,13 +5,12 @@ import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../service/base/lifecycle';
-import { systemTime } from '../../service/base/time';
+import { systemTime, newDeferred } from '../../service/base/time';
 import { startEventDelivery } from '../../service/composition/event-delivery';
 import { loadConfig } from '../../service/config/config';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { RegistryFollower } from '../../service/watcher/follow-registry';
-import { newDeferred } from '../../service/base/waiting';
 import { newState, openState } from '../helpers/database/engines';
 import { stopLater } from '../helpers/resources';
 
