@@ -1,8 +1,7 @@
 import { sha256 } from 'ethers';
 import { messageOf, orUndefined, ServiceError } from '../service/base/errors';
-import { sizeOf } from '../service/base/json';
+import { scanJson, sizeOf } from '../service/base/json';
 import { jsonIn } from '../service/did/fetched-json';
-import { scanJson } from '../service/base/scan-json';
 import { resolveDidWeb } from '../service/did/resolve-did-web';
 import { tokenIdOf, type JsonObject } from '../service/issuance/credential';
 import type { DocumentLoader, LoadedDocument } from '../service/issuance/document-loader';

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { systemTime } from '../../service/base/time';
-import { pathsOf, readSettings } from '../../service/config/config';
+import { readSettings } from '../../service/config/config';
+import { pathsOf } from '../../service/config/tenant';
 import { didWebUrl } from '../../service/did/resolve-did-web';
 import { createFetching } from '../../service/did/fetch-json';
 import { keyNumberOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';

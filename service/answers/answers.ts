@@ -1,10 +1,9 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
-import { type Time, timeAt } from '../base/time';
+import { type Time, timeAt, untilAborted } from '../base/time';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
-import { untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';

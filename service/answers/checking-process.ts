@@ -1,10 +1,8 @@
-import { systemTime } from '../base/time';
+import { systemTime, newDeferred } from '../base/time';
 import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
-import { resultOf } from '../base/transferred-error';
-import { newDeferred } from '../base/waiting';
-import { piecesOf, send, serveTasks } from '../base/worker-tasks';
+import { piecesOf, send, serveTasks, resultOf } from '../base/worker-tasks';
 import { validateRequest } from '../validation/validate-request';
 import { collectEvidence } from '../evidence/collect-evidence';
 import type { EvidenceFile } from '../evidence/evidence-file';

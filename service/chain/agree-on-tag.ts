@@ -1,5 +1,5 @@
 import { toQuantity } from 'ethers';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import { differing, isDeepAlike, isNone } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
 import type { Node } from './node';

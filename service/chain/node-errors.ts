@@ -12,7 +12,7 @@ import {
 import type { Answered } from '../base/exchange';
 import { MASK, printableUrl } from '../base/mask-secrets';
 import { printable } from '../base/printable';
-import { retryAfterMsOf } from '../base/waiting';
+import { retryAfterMsOf } from '../base/time';
 
 /**
  * Maximum bytes of an answer, after decoding. The largest answer that cannot be requested in parts is the

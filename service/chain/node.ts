@@ -2,8 +2,7 @@ import { isError, JsonRpcApiProvider, makeError, type JsonRpcPayload } from 'eth
 import pMap from 'p-map';
 import { codeOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import type { Network } from './networks';
 import { AnswerTooLargeError, isRangeRefused, isThrottled } from './node-errors';
 import { createPatience, Pacing, RateSuspicion, type Throttling } from './throttling';

@@ -1,7 +1,6 @@
 import { isError, toQuantity, ZeroAddress } from 'ethers';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import {
   malformed,
   isBlockAbsent,

@@ -1,8 +1,7 @@
 import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import { agreeOnTag, hasNoBlock, type BlockAnswer, type Head } from './agree-on-tag';
 import type { Chain, Reading } from './chain';
 import {

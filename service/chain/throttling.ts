@@ -1,6 +1,5 @@
 import type { JsonRpcPayload } from 'ethers';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import { wantedPauseMs, isThrottled, isUnknown, noAnswer, nodeErrorOf } from './node-errors';
 import type { Answer, Request } from './transport';
 

@@ -27,7 +27,10 @@ export type Sample = readonly [at: number, value: number];
 
 /** A registry that is followed, and the state of its feed. A number that is not known now is absent. */
 export interface RegistryView
-  extends Omit<FollowedFeed, 'status' | 'nodes'>, Omit<FeedStatus, 'catchUp'>, Partial<OutboxFigures> {
+  extends
+    Omit<FollowedFeed, 'status' | 'nodes'>,
+    Omit<FeedStatus, 'catchUp'>,
+    Partial<Omit<OutboxFigures, 'registry' | 'nextBlock'>> {
   /** `headBlock` minus the last block that was read. */
   lagBlocks: number | undefined;
   /** Absent while the feed is up to date. */

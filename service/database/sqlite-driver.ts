@@ -12,8 +12,7 @@ import {
   type Transaction,
 } from 'kysely';
 import type Sqlite from 'libsql';
-import type { Time } from '../base/time';
-import { newDeferred, pause } from '../base/waiting';
+import { type Time, newDeferred, pause } from '../base/time';
 import { codeOf, ServiceError } from '../base/errors';
 import { readOnlyError, type Transact } from './database';
 import type { Schema } from './schema';

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, pause, repeat } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { pause, repeat } from '../base/waiting';
 import type { Database } from '../database/database';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';

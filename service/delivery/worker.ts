@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
 import type { DeliveryOptions } from '../base/delivery-options';
-import type { Time } from '../base/time';
+import { type Time, createWakeableSleep } from '../base/time';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
 import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
 import { LONGEST_RETRY_AFTER_MS } from './retry-schedule';
-import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
 export interface DeliveryWorker {

@@ -1,8 +1,7 @@
-import { connectionProblem } from '../base/connection-problem';
+import { connectionProblem } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/sink-rules';
-import type { Time } from '../base/time';
-import { within } from '../base/waiting';
+import { type Time, within } from '../base/time';
 import { jsonIn, type FetchedBytes, type FetchedJson } from './fetched-json';
 
 /** Fetches a JSON document. It never rejects. */

@@ -1,4 +1,4 @@
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
   codeOf,
@@ -10,7 +10,6 @@ import {
 } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { untilAborted, within } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
@@ -18,7 +17,7 @@ import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { figuresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
@@ -81,10 +80,10 @@ export class Registries {
     const entries = [...ofSettings, ...added];
     const names = entries.map(nameOf);
     const feeds = (await findFeeds(database.db)).filter((feed) => names.includes(registryOfFeed(feed)));
-    const figures = await figuresOf(database.db, feeds);
+    const figures = await outboxFiguresOf(database.db, feeds);
     return entries.map((entry) => {
       const name = nameOf(entry);
-      const own = figures.find(({ feed }) => registryOfFeed(feed) === name);
+      const own = figures.find(({ registry }) => registry === name);
       const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
       return {
         ...entry,

@@ -8,7 +8,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { noteChange } from '../outbox/changes';
 import { findFeeds } from '../outbox/feeds';
-import { figuresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 
 /** Chain id and lower-case address of a registry. */
 export interface RegistryKey {
@@ -123,7 +123,7 @@ export async function giveUpRegistry(
   return db.transaction().execute(async (transaction) => {
     await noteChange(transaction);
     const feeds = await findFeeds(transaction, registryName(chainId, address));
-    const figures = await figuresOf(transaction, feeds);
+    const figures = await outboxFiguresOf(transaction, feeds);
     const undelivered = figures.reduce((sum, { waiting }) => sum + waiting, 0);
     if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };
     await transaction

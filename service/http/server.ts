@@ -12,8 +12,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
-import { repeat } from '../base/waiting';
+import { type Time, repeat } from '../base/time';
 import { CORS_HEADERS } from './gate';
 import { ERROR_CODE_HEADER, HttpError } from './errors';
 

@@ -1,7 +1,6 @@
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
-import { untilAborted, within } from '../base/waiting';
+import { type Time, untilAborted, within } from '../base/time';
 
 /** The used part of the package `@ngrok/ngrok`, with its own names. */
 export interface TunnelLibrary {

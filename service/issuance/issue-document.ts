@@ -1,5 +1,5 @@
 import { otherFormsOf } from '../config/warnings';
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
   ConfigurationError,
@@ -15,7 +15,6 @@ import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import type { DocumentType } from './credential';
 import type { Preparation, PrepareDocument } from './prepare-document';
-import { untilAborted, within } from '../base/waiting';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {

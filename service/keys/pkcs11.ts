@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 import { ConfigurationError, type SignerError } from '../base/errors';
-import type { Time } from '../base/time';
-import { untilAborted, within } from '../base/waiting';
+import { type Time, untilAborted, within } from '../base/time';
 import { createWorkers, openThread } from '../base/workers';
 import type { ModuleSettings } from '../config/key-settings';
 import { signerError } from './signer-state';

@@ -1,8 +1,7 @@
 import { messageOf, SignerError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
-import type { Time } from '../base/time';
-import { pause, untilAborted } from '../base/waiting';
+import { type Time, pause, untilAborted } from '../base/time';
 
 /** The state of a remote signer, for health and metrics. */
 export interface SignerReport {

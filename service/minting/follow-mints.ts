@@ -3,7 +3,7 @@ import { ChainError } from '../base/errors';
 import type { MinedMint, BlockId } from '../journal/issuance';
 import { MOST_ESTIMATES, resetNonces, signAnew, giveUp } from './handle-rejections';
 import type { PendingTransaction, Mint } from './mint';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import type { QueueParts } from './queue-parts';
 import { createMintResending } from './send-mints';
 

@@ -3,7 +3,7 @@ import type { Issuance } from '../journal/issuance';
 import { followMints } from './follow-mints';
 import type { Mint, MintQueueOptions } from './mint';
 import { prepareMints } from './prepare-mints';
-import { newDeferred, pause } from '../base/waiting';
+import { newDeferred, pause } from '../base/time';
 import { createQueueParts, type QueueParts } from './queue-parts';
 import { sendMints } from './send-mints';
 

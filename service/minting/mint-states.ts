@@ -1,6 +1,5 @@
-import type { Time } from '../base/time';
+import { type Time, createWakeableSleep, type WakeableSleep } from '../base/time';
 import type { Issuance, MinedMint, Unfinished } from '../journal/issuance';
-import { createWakeableSleep, type WakeableSleep } from '../base/waiting';
 import { lastPending, Mint, newOutcome, readSignedMint, type PendingTransaction } from './mint';
 import type { Nonces } from './transaction-terms';
 

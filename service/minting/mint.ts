@@ -1,9 +1,8 @@
 import { Transaction } from 'ethers';
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, newDeferred, type Deferred } from '../base/time';
 import type { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { newDeferred, type Deferred } from '../base/waiting';
 import type { Refusal } from '../chain/node-errors';
 import type { TransactionFees } from '../chain/transactions';
 import type { Confirmations, Network } from '../chain/networks';

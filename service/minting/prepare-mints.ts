@@ -3,7 +3,7 @@ import { isReverted, nodeErrorOf, classifyRefusal } from '../chain/node-errors';
 import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError, SignerError } from '../base/errors';
 import { lastPending, type Mint, PendingTransaction } from './mint';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import { giveUp, shortOfFunds } from './handle-rejections';
 import type { QueueParts } from './queue-parts';
 

@@ -3,7 +3,7 @@ import type { Failure, MinedMint } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
 import type { Mint, PendingTransaction, SignedMint, MintQueueOptions } from './mint';
 import type { MintStates } from './mint-states';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 
 const JOURNAL_PAUSE_MS = 1_000;
 

@@ -3,7 +3,7 @@ import { classifyRefusal, isDefinite, nodeErrorOf } from '../chain/node-errors';
 import { handleRejections, type NotAcknowledged, offerMore } from './handle-rejections';
 import { type PendingTransaction } from './mint';
 import { SignerError } from '../base/errors';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import type { QueueParts } from './queue-parts';
 
 const IDLE_MS = 60_000;

@@ -1,8 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 

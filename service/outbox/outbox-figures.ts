@@ -1,8 +1,13 @@
 import { sql, type Expression, type Kysely } from 'kysely';
+import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
+import { registryOfFeed } from './feeds';
 
 /** The figures of a feed's outbox. */
 export interface OutboxFigures {
+  registry: RegistryName;
+  /** The first block that has not been read. */
+  nextBlock: number;
   /** Events not delivered yet. */
   waiting: number;
   deadLetters: number;
@@ -10,14 +15,11 @@ export interface OutboxFigures {
   orphaned: number;
 }
 
-/** The figures of a feed. `nextBlock`: the first block that has not been read. */
-export interface FeedFigures extends OutboxFigures {
-  feed: string;
-  nextBlock: number;
-}
-
 /** Counts waiting events, dead letters and orphans of feeds. Each count uses an index or a small table. */
-export async function figuresOf(db: Kysely<Schema>, feeds: readonly string[]): Promise<FeedFigures[]> {
+export async function outboxFiguresOf(
+  db: Kysely<Schema>,
+  feeds: readonly string[],
+): Promise<OutboxFigures[]> {
   if (feeds.length === 0) return [];
   const rows = await db
     .selectFrom('feeds')
@@ -39,8 +41,9 @@ export async function figuresOf(db: Kysely<Schema>, feeds: readonly string[]): P
     .where('feeds.feed', 'in', feeds)
     .orderBy('feeds.feed')
     .execute();
-  return rows.map(({ waiting, deadLetters, orphaned, ...row }) => ({
-    ...row,
+  return rows.map(({ feed, nextBlock, waiting, deadLetters, orphaned }) => ({
+    registry: registryOfFeed(feed),
+    nextBlock,
     waiting: Number(waiting),
     deadLetters: Number(deadLetters),
     orphaned: Number(orphaned),

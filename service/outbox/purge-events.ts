@@ -1,6 +1,5 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';

@@ -1,7 +1,6 @@
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import { nodeFailure } from '../chain/node-errors';
 import type { NodeReport } from '../chain/node-states';
 

@@ -1,7 +1,6 @@
 import { ZeroHash } from 'ethers';
-import type { Time } from '../base/time';
+import { type Time, createWakeableSleep, untilAborted, type WakeableSleep } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
-import { createWakeableSleep, untilAborted, type WakeableSleep } from '../base/waiting';
 import type { FinalBlockReading } from '../chain/finality';
 import {
   blockIfThere,

@@ -1,8 +1,7 @@
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, pause, untilAborted } from '../base/time';
 import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import { blockIfThere, BlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';

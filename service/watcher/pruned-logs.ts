@@ -1,5 +1,5 @@
 import { ChainError } from '../base/errors';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import { Bloom } from '../chain/bloom';
 import type { Chain } from '../chain/chain';
 import { isAnswer, isBlockAbsent, isDenied, isRefusal } from '../chain/node-errors';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
 import type { Devnet } from '../../devnet/start-devnet';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import { check as checkEvidence } from '../../evidence/evidence';
 import { eventually } from '../helpers/eventually';
 import {

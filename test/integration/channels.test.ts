@@ -9,7 +9,7 @@ import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
 import { fillChannel } from '../../service/outbox/refill';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
-import { figuresOf } from '../../service/outbox/outbox-figures';
+import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
 import { takeTurn } from '../../service/outbox/settle-queues';
@@ -79,7 +79,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     await store(2, [eventIn(1, 7n), eventIn(2, 7n)]);
     await fail(second);
     const figures = { feed: SAMPLE_FEED, nextBlock: 3, waiting: 3, deadLetters: 1, orphaned: 0 };
-    expect(await figuresOf(outbox.database.db, [SAMPLE_FEED, OTHER_FEED])).to.deep.equal([figures]);
+    expect(await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED, OTHER_FEED])).to.deep.equal([figures]);
   });
 
   it('goes on in one channel while another backs off', async () => {

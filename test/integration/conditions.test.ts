@@ -3,9 +3,8 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import pino from 'pino';
 import type { OperationalEvent } from '../../client/events';
-import { systemTime } from '../../service/base/time';
-import { newDeferred } from '../../service/base/waiting';
-import { watchConditions } from '../../service/composition/watch-conditions';
+import { systemTime, newDeferred } from '../../service/base/time';
+import { StorageTrial, watchConditions } from '../../service/composition/watch-conditions';
 import type { Config } from '../../service/config/config';
 import { OPERATIONS, type Condition } from '../../service/events/conditions';
 import { mintingRightOf } from '../../service/journal/issuance';
@@ -143,19 +142,25 @@ describeOnEngines('conditions', (on, engine) => {
     const before = await stored();
     const looked = newDeferred<undefined>();
     const feed = { chainId, registry, opened: SAMPLE_FEED, status: { state: 'standby' } };
-    const issuing = { scope, isMinting: () => false, report: async () => ({ signers: [] }) };
-    const watching = watchConditions({ subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config, {
+    const running = { follower: { isReader: async () => false } };
+    const core = {
+      config: { subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config,
       database: outbox.database,
-      eventDelivery: { feeds: [{ ...feed, isReader: async () => false }] as never },
-      issuing: issuing as never,
-      // The last thing that it looks at.
-      findUnfollowed: async () => {
-        looked.resolve(undefined);
-        return { deliveries: [], issuances: [] };
-      },
       time: { ...systemTime, now: () => outbox.now },
       logger: pino({ level: 'silent' }),
-    });
+    };
+    let looks = 0;
+    const lines = {
+      eventDelivery: {
+        // The second time is for the registries that are not followed: it looks at nothing later.
+        get feeds() {
+          if (++looks === 2) looked.resolve(undefined);
+          return [{ ...feed, running }];
+        },
+      },
+      issuing: { scope, isMinting: () => false },
+    };
+    const watching = watchConditions(core, lines as never, async () => expect.fail(), new StorageTrial(core));
     await looked.promise;
     await watching.stop();
     expect(await stored()).to.deep.equal(before);
