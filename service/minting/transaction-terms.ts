@@ -3,7 +3,8 @@ import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '.
 import type { Time } from '../base/time';
 import type { Issuance } from '../journal/issuance';
 import { estimateMint, mintData } from '../registry/simulate-mint';
-import type { Mint, SignedMint, MintQueueOptions } from './mint';
+import type { Mint, SignedMint } from './mint';
+import type { MintQueueOptions } from './queued-mints';
 
 /**
  * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
@@ -14,8 +15,6 @@ export class Nonces {
   floor = 0;
   /** When the floor last rose, by `elapsed`. */
   roseAt: number;
-  /** Counts how often all nonces were forgotten. */
-  epoch = 0;
   /** Reserved, but not yet signed and kept in the journal. */
   readonly #reserved = new Set<number>();
   /** Reserved and taken back. Transactions with higher nonces cannot be mined before these are used. */
@@ -95,11 +94,40 @@ export class Nonces {
 
   /** The chain, or its pool of transactions, is gone: nonces from `count` on are free. */
   reset(count: number): void {
-    this.epoch++;
     this.floor = count;
     this.#lowSince = undefined;
     this.roseAt = this.time.elapsed();
     this.#freed.clear();
+    this.#reserved.clear();
+  }
+}
+
+/** A larger number gains nothing: a node works on a few requests at a time. */
+const WIDEST = 16;
+/** How long transactions are sent one after the other once a node refused one for its order. */
+const NARROW_FOR_MS = 60_000;
+
+/**
+ * How many transactions may be on their way to the node before it acknowledges the first. Most nodes accept
+ * transactions in any order. A local node that mines at once refuses one that arrives too early. There, and
+ * for a while after any node refuses one for that reason, transactions are sent one after the other.
+ */
+export class BroadcastWidth {
+  #narrowUntil = -Infinity;
+
+  /** @param minesAtOnce whether the node mines each transaction on arrival, as far as is known. */
+  constructor(
+    public minesAtOnce: boolean,
+    private readonly time: Time,
+  ) {}
+
+  now(): number {
+    return this.minesAtOnce || this.time.elapsed() < this.#narrowUntil ? 1 : WIDEST;
+  }
+
+  /** The node refused a transaction because the one before it had not arrived. */
+  refused(): void {
+    this.#narrowUntil = this.time.elapsed() + NARROW_FOR_MS;
   }
 }
 
@@ -177,7 +205,7 @@ export class TransactionTerms {
     const raw = await wallet.sign({ to, data, chainId: network.chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
-    return { ...signed, mayBeTaken: false, wasSent: false };
+    return { ...signed, reach: 'none' };
   }
 
   #isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {
