@@ -92,10 +92,7 @@ async function handleRejection(
     const isOfSigner = failure instanceof SignerError;
     log(`the ${isOfSigner ? 'signer' : 'node'} cannot be asked`, nodeErrorOf(failure) ?? messageOf(failure));
     // Sent again with the same fees, it would be refused until it is given up.
-    if (isOfSigner && isHeld()) {
-      mints.defer(queued, patienceMs);
-      nonces.free(nonce);
-    }
+    if (isOfSigner && isHeld()) mints.defer(queued, patienceMs);
     return true;
   }
 }
@@ -147,14 +144,11 @@ async function carryOut(mints: QueuedMints, queued: QueuedMint, refused: Refused
       return carryOut(mints, queued, { ...refused, remedy: 'give up' });
     }
     case 'estimate again':
-      terms.forgetGas();
-      return nonces.free(nonce);
+      return terms.forgetGas();
     case 'wait for funds':
-      nonces.free(nonce);
       return shortOfFunds(mints, queued, cause);
     case 'give up':
       // The mint can fail once its nonce is mined; until then it is tried again and again.
-      nonces.free(nonce);
       return giveUp(mints, queued, error);
   }
 }

@@ -2,7 +2,7 @@ import { Transaction } from 'ethers';
 import type { ChainError } from '../base/errors';
 import type { Refusal } from '../chain/node-errors';
 import type { TransactionFees } from '../chain/transactions';
-import type { Issuance, MinedMint, MintTransaction } from '../journal/issuance';
+import type { Issuance, IssuanceState, MinedMint, MintTransaction, Unfinished } from '../journal/issuance';
 import { decideRejection, type Remedy, type SeenRefusal } from './decide-rejection';
 
 // A mint is one attempt to make one token. A signed mint is a transaction that makes it. A mint holds a nonce
@@ -47,39 +47,33 @@ export interface Held {
 /**
  * The state of a mint:
  *
- * | from      | what happens                                              | to        |
- * | --------- | --------------------------------------------------------- | --------- |
- * | preparing | it was just added, or could not be prepared now           | waiting   |
- * | preparing | it was signed, and its transaction is in the journal      | ready     |
- * | preparing | it cannot be made now: no funds, no registry, a pause     | deferred  |
- * | preparing | it turns out to be on the chain                           | mined     |
- * | preparing | it cannot be made at all                                  | settled   |
- * | waiting   | its turn has come                                         | preparing |
- * | deferred  | its time has come                                         | waiting   |
- * | deferred  | nothing that was sent can make it any more                | settled   |
- * | deferred  | nodes refused it, and nobody has taken its nonce          | ready     |
- * | deferred  | it turns out to be on the chain                           | mined     |
- * | ready     | its bytes are given to a node                             | sending   |
- * | ready     | its nonce is another's, or a lower one is free            | waiting   |
- * | ready     | nodes refuse it: its nonce goes to another mint           | deferred  |
- * | ready     | it was mined while it waited to be sent again             | mined     |
- * | sending   | a node has it, or may have it                             | pending   |
- * | sending   | a node refused it, which may pass                         | ready     |
- * | sending   | its nonce is used at depth, and there is no token         | waiting   |
- * | sending   | it was mined before the node answered                     | mined     |
- * | pending   | nodes lost it, or never acknowledged it                   | ready     |
- * | pending   | its nonce is used at depth, or a lower one is free        | waiting   |
- * | pending   | it was mined                                              | mined     |
- * | pending   | it reverted, which is certain at depth                    | settled   |
- * | pending   | it reverted, and another transaction may still make it    | deferred  |
- * | mined     | its block is final                                       | settled   |
- * | mined     | its block is gone: it is placed anew                      | preparing |
+ * | from    | what happens                                                | to      |
+ * | ------- | ----------------------------------------------------------- | ------- |
+ * | waiting | it was signed, and its transaction is in the journal        | ready   |
+ * | waiting | it cannot be made now: no funds, no registry, a pause       | waiting |
+ * | waiting | it turns out to be on the chain                             | mined   |
+ * | waiting | nothing that was sent can make it any more, or nothing was  | settled |
+ * | ready   | its bytes are given to a node                               | sending |
+ * | ready   | its nonce is another's, or a lower one is free              | waiting |
+ * | ready   | nodes refuse it, or too little gas: its nonce is taken back | waiting |
+ * | ready   | it was mined while it waited to be sent again               | mined   |
+ * | sending | a node has it, or may have it                               | pending |
+ * | sending | a node refused it, which may pass                           | ready   |
+ * | sending | its nonce is used at depth, and there is no token           | waiting |
+ * | sending | it was mined before the node answered                       | mined   |
+ * | pending | nodes lost it, or never acknowledged it                     | ready   |
+ * | pending | its nonce is used at depth, or a lower one is free          | waiting |
+ * | pending | it reverted, and another transaction may still make it      | waiting |
+ * | pending | it was mined                                                | mined   |
+ * | pending | it reverted, which is certain at depth                      | settled |
+ * | mined   | its block is final                                          | settled |
+ * | mined   | its block is gone: it is placed anew                        | waiting |
  *
  * After a deeper reorganisation, a settled mint is added anew.
  */
 export type MintState =
-  | { name: 'preparing' | 'waiting' }
-  | { name: 'deferred'; until: number }
+  /** It needs a nonce. `until`: it is not tried before; 0: at once. */
+  | { name: 'waiting'; until: number }
   | Held
   /** `goneSince`: when its block was first missing from the chain. */
   | { name: 'mined'; mined: MinedMint; goneSince?: number }
@@ -110,22 +104,19 @@ export interface Mint {
   readonly isUnfunded: boolean;
 }
 
-/** A mint that was just added. `recovered`: one of an earlier run, with its block if it is mined. */
-export function newMint(
-  issuance: Issuance,
-  recovered?: { transactions: readonly SignedMint[]; mined: MinedMint | undefined },
-): Mint {
-  const { transactions = [], mined } = recovered ?? {};
-  return {
-    state: mined === undefined ? { name: 'preparing' } : { name: 'mined', mined },
-    issuance,
-    isRecovered: recovered !== undefined,
-    transactions,
-    deferrals: 0,
-    estimates: 0,
-    refusal: undefined,
-    isUnfunded: false,
-  };
+/** It may be tried at once. */
+const NOW = { name: 'waiting', until: 0 } as const;
+const NEW = { deferrals: 0, estimates: 0, refusal: undefined, isUnfunded: false };
+
+/** A mint that was just added. */
+export function newMint(issuance: Issuance): Mint {
+  return { ...NEW, state: NOW, issuance, isRecovered: false, transactions: [] };
+}
+
+/** A mint of an earlier run. */
+export function recoveredMint({ issuance, transactions, mined }: Unfinished): Mint {
+  const state: MintState = mined ? { name: 'mined', mined } : NOW;
+  return { ...NEW, state, issuance, isRecovered: true, transactions: transactions.map(readSignedMint) };
 }
 
 /** A mint's hold on a nonce, if it has one. */
@@ -154,23 +145,16 @@ export function minedIn({ state }: Mint): MinedMint | undefined {
   return 'mined' in state ? state.mined : undefined;
 }
 
-/** What the journal has of a mint. */
-export type JournalChange =
-  | { state: 'submitted' }
-  | { state: 'mined' | 'final'; mined: MinedMint }
-  | { state: 'failed'; error: ChainError };
-
-/** The state of a mint that holds a nonce, or once did, in the journal. */
-export function journalChangeOf({ state }: Mint): JournalChange {
-  if ('error' in state) return { state: 'failed', error: state.error };
-  if (!('mined' in state)) return { state: 'submitted' };
-  return { state: state.name === 'settled' ? 'final' : 'mined', mined: state.mined };
+/** The state that the journal gets for a mint that a node may have had. */
+export function issuanceStateOf({ state }: Mint): IssuanceState {
+  if (state.name !== 'settled') return state.name === 'mined' ? 'mined' : 'submitted';
+  return 'error' in state ? 'failed' : 'final';
 }
 
 /**
  * Reads a transaction of the journal. The journal does not record whether it was sent, so it counts as sent.
  */
-export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
+function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
   const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
   const fees: TransactionFees =
     maxFeePerGas !== null && maxPriorityFeePerGas !== null
@@ -181,10 +165,10 @@ export function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): 
 
 /** What the queue may see of a mint. */
 export type Observation =
-  /** `turn`: it is taken from those that wait. `no nonce`: it has none now, and waits for one. */
-  | { saw: 'turn' | 'no nonce' }
+  /** `no nonce`: it has none, or not this one. `out of gas`: its gas limit was too low. */
+  | { saw: 'no nonce' | 'out of gas' }
   | { saw: 'obstacle'; until: number }
-  | { saw: 'not estimated' | 'no funds' | 'out of gas' }
+  | { saw: 'not estimated' | 'no funds' }
   /** Its refusals count no longer: it is signed anew. */
   | { saw: 'nothing in its way' }
   | { saw: 'signed'; transaction: SignedMint }
@@ -196,16 +180,12 @@ export type Observation =
   | { saw: 'taken'; hash: string }
   /** A node refused this version, or did not answer. `isAttempt`: the refusal does not pass by itself. */
   | { saw: 'rejected'; hash: string; reach: SignedMint['reach']; isAttempt: boolean }
-  /** Its newest version is to be watched: a node may have it. */
-  | { saw: 'open' }
-  /** Its newest version must be sent again. */
-  | { saw: 'unsent' }
   /** The refusal of its newest version, after `rejected`. */
   | ({ saw: 'refused' } & SeenRefusal & Hopeless)
   /** No fees would help. */
   | ({ saw: 'no way' } & Hopeless)
-  /** No node has any of its transactions: the chain is another one. */
-  | { saw: 'another chain' }
+  /** `open`: a node may have it. `unsent`: it must be sent again. `another chain`: no node has it. */
+  | { saw: 'open' | 'unsent' | 'another chain' }
   | { saw: 'token'; mined: MinedMint; isFinal: boolean }
   | { saw: 'block there' | 'block gone' | 'final block' }
   | { saw: 'no block'; at: number }
@@ -224,52 +204,41 @@ export interface Step {
   command?: Remedy | 'record';
 }
 
-const OF_MINED: readonly Observation['saw'][] = [
-  'token',
-  'block there',
-  'no block',
-  'block gone',
-  'final block',
-];
-
 /**
  * The next state of a mint. An observation may come late: one part of the queue may find the token while
  * another waits for an answer about the same mint. A mint that is settled does not change, and one that is
  * mined only by what is seen of its token and its block.
  */
 export function step(mint: Mint, observation: Observation): Step {
-  const { state } = mint;
+  const { state, transactions } = mint;
   if (state.name === 'settled') return { mint };
   if (observation.saw === 'no issuance') return to(mint, { name: 'settled', error: observation.error });
-  if (state.name === 'mined')
-    return OF_MINED.includes(observation.saw) ? stepMined(mint, state, observation) : { mint };
+  if (state.name === 'mined') return stepMined(mint, state, observation);
   switch (observation.saw) {
-    case 'turn':
-      return to(mint, { name: 'preparing' });
     case 'no nonce':
-      return to(mint, { name: 'waiting' });
+      return to(mint, NOW);
     case 'obstacle':
-      return to(mint, { name: 'deferred', until: observation.until });
+      return to(mint, { name: 'waiting', until: observation.until });
     case 'not estimated':
       return to(mint, state, { deferrals: mint.deferrals + 1 });
     case 'no funds':
       return to(mint, state, { isUnfunded: true });
     case 'out of gas':
-      return to(mint, { name: 'waiting' }, { estimates: mint.estimates + 1 });
+      return to(mint, NOW, { estimates: mint.estimates + 1 });
     case 'nothing in its way':
       return to(mint, state, { refusal: undefined, isUnfunded: false });
     case 'signed':
-      return to(mint, state, { transactions: [...mint.transactions, observation.transaction] });
+      return to(mint, state, { transactions: [...transactions, observation.transaction] });
     case 'sendable': {
       const { from, nonce, at: sentAt } = observation;
       return to(mint, { name: 'ready', from, nonce, sentAt, attempts: 0, replacements: 0 });
     }
-    case 'another chain': {
-      const transactions = mint.transactions.map((one) => ({ ...one, reach: 'none' as const }));
-      return to(mint, 'nonce' in state ? { name: 'waiting' } : state, { transactions });
-    }
+    case 'another chain':
+      return to(mint, 'nonce' in state ? NOW : state, {
+        transactions: transactions.map((one) => ({ ...one, reach: 'none' })),
+      });
     case 'token':
-      return made(mint, observation.mined, observation.isFinal);
+      return made(mint, observation);
     case 'failure':
       return { ...to(mint, { name: 'settled', error: observation.error }), command: 'record' };
     default:
@@ -285,9 +254,9 @@ function reaching({ transactions }: Mint, hash: string, reach: SignedMint['reach
   return { transactions: transactions.map((one) => (one.hash === hash ? { ...one, reach } : one)) };
 }
 
-function made(mint: Mint, mined: MinedMint, isFinal: boolean): Step {
+function made(mint: Mint, { mined, isFinal }: Observation & { saw: 'token' }): Step {
   const issuance = { ...mint.issuance, txHash: mined.txHash };
-  const state = isFinal ? { name: 'settled' as const, mined } : { name: 'mined' as const, mined };
+  const state: MintState = isFinal ? { name: 'settled', mined } : { name: 'mined', mined };
   return { ...to(mint, state, { issuance }), command: 'record' };
 }
 
@@ -295,14 +264,13 @@ function stepMined(mint: Mint, state: MintState & { name: 'mined' }, observation
   const { mined } = state;
   switch (observation.saw) {
     case 'token':
-      if (observation.mined.block.hash === mined.block.hash) return { mint };
-      return made(mint, observation.mined, observation.isFinal);
+      return observation.mined.block.hash === mined.block.hash ? { mint } : made(mint, observation);
     case 'block there':
       return to(mint, { name: 'mined', mined });
     case 'no block':
       return to(mint, { goneSince: observation.at, ...state });
     case 'block gone':
-      return { ...to(mint, { name: 'preparing' }), command: 'record' };
+      return { ...to(mint, NOW), command: 'record' };
     case 'final block':
       return to(mint, { name: 'settled', mined });
     default:
@@ -339,7 +307,7 @@ function stepHeld(mint: Mint, held: Held, observation: Observation): Step {
       return afterRefusal(mint, held, observation);
     case 'no way': {
       const { until, error: refusal } = observation;
-      return { ...to(mint, { name: 'deferred', until }, { refusal }), command: 'give up' };
+      return { ...to(mint, { name: 'waiting', until }, { refusal }), command: 'give up' };
     }
     default:
       return { mint };
@@ -364,15 +332,15 @@ function afterRefusal(
     'send again': () => stay('ready'),
     // It may be mined during the pause, so it is watched as pending.
     'send again later': () => stay(versions.at(-1)?.reach === 'possible' ? 'pending' : 'ready'),
-    'sign anew': () => to(mint, { name: 'waiting' }),
+    'sign anew': () => to(mint, NOW),
     watch: () => stay('pending'),
     'send those before again': () => stay('ready'),
     'fill hole': () => stay('ready'),
     'reset nonces': () => stay('ready'),
     'offer more': () => stay('ready'),
-    'estimate again': () => to(mint, { name: 'waiting' }, { estimates: estimates + 1 }),
-    'wait for funds': () => to(mint, { name: 'deferred', until }, { isUnfunded: true }),
-    'give up': () => to(mint, { name: 'deferred', until }, { refusal: error }),
+    'estimate again': () => to(mint, NOW, { estimates: estimates + 1 }),
+    'wait for funds': () => to(mint, { name: 'waiting', until }, { isUnfunded: true }),
+    'give up': () => to(mint, { name: 'waiting', until }, { refusal: error }),
   };
   return { ...steps[remedy](), command: remedy };
 }

@@ -37,39 +37,27 @@ interface Assigned extends Pick<SignedMint, 'nonce' | 'gasLimit' | 'fees'> {
  * @returns milliseconds until a deferred mint is due; 0 when there may be more to prepare.
  */
 export async function prepareMints(mints: QueuedMints): Promise<number> {
-  const { nonces, stopping, options } = mints;
-  const sleepMs = resume(mints);
+  const { nonces, stopping } = mints;
+  const { logger, time } = mints.options;
   fillHole(mints);
+  const waiting = mints.waiting();
   const areNeeded = nonces.lowestFreed() !== undefined || mints.in('ready').length < FEWEST_READY;
-  const batch = areNeeded ? mints.waiting().slice(0, BATCH) : [];
-  if (batch.length === 0) return sleepMs;
-  for (const queued of batch) mints.observe(queued, { saw: 'turn' });
-  const preparing = (): QueuedMint[] => batch.filter(({ mint }) => mint.state.name === 'preparing');
+  const due = waiting.filter(({ dueMs }) => dueMs <= 0).map(({ queued }) => queued);
+  const batch = areNeeded ? due.slice(0, BATCH) : [];
+  if (batch.length === 0)
+    return waiting.reduce((nextMs, { dueMs }) => (dueMs > 0 ? Math.min(nextMs, dueMs) : nextMs), IDLE_MS);
   try {
-    await Promise.all(batch.map((queued) => orDefer(mints, queued, lookUp(mints, queued))));
-    const assigned = await assign(mints, preparing());
-    await commit(mints, assigned, await sign(mints, assigned));
+    const assigned = await assign(mints, batch);
+    // A remote signer is asked for all of them at once.
+    const signed = await Promise.allSettled(assigned.map((one) => mints.terms.sign(one.queued.mint, one)));
+    await commit(mints, assigned, signed);
   } catch (error) {
     const isOfSigner = error instanceof SignerError;
     const whom = isOfSigner ? "the wallet's signer" : 'the node';
-    options.logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
-    await pause(options.time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
+    logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
+    await pause(time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
   }
-  for (const queued of preparing()) mints.observe(queued, { saw: 'no nonce' });
   return 0;
-}
-
-/** Lets the deferred mints wait whose time has come. Returns the time until the next is due. */
-function resume(mints: QueuedMints): number {
-  const now = mints.options.time.elapsed();
-  let nextMs = IDLE_MS;
-  for (const queued of mints.in('deferred')) {
-    const { state } = queued.mint;
-    if (state.name !== 'deferred') continue;
-    if (state.until <= now) mints.observe(queued, { saw: 'no nonce' });
-    else nextMs = Math.min(nextMs, state.until - now);
-  }
-  return nextMs;
 }
 
 /**
@@ -79,7 +67,8 @@ function resume(mints: QueuedMints): number {
 function fillHole(mints: QueuedMints): void {
   const hole = mints.nonces.lowestFreed();
   const last = mints.held('ready', 'pending').at(-1);
-  if (hole === undefined || mints.in('waiting').length > 0 || last === undefined) return;
+  const isFilled = mints.waiting().some(({ dueMs }) => dueMs <= 0);
+  if (hole === undefined || isFilled || last === undefined) return;
   const newest = versionsOf(last.mint).at(-1);
   if (newest === undefined || newest.nonce < hole) return;
   mints.observe(last, { saw: 'no nonce' });
@@ -142,24 +131,43 @@ async function sendRefusedAgain(mints: QueuedMints, queued: QueuedMint): Promise
 async function assign(mints: QueuedMints, batch: readonly QueuedMint[]): Promise<Assigned[]> {
   const { nonces, node, terms } = mints;
   const limits = new Map<QueuedMint, bigint>();
-  const estimates = await Promise.allSettled(batch.map(({ mint }) => terms.gasLimit(mint)));
-  for (const [index, queued] of batch.entries()) {
-    const estimate = estimates[index];
-    if (estimate?.status === 'fulfilled') limits.set(queued, estimate.value);
-    else if ((await orDefer(mints, queued, judgeEstimate(mints, queued, estimate?.reason))) === false)
-      throw estimate?.reason;
-  }
+  const looked = await Promise.allSettled(
+    batch.map(async (queued) => {
+      const gasLimit = await gasLimitOf(mints, queued);
+      if (gasLimit !== undefined) limits.set(queued, gasLimit);
+    }),
+  );
+  const failed = looked.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
   if (limits.size === 0) return [];
   const { address } = mints.options.wallet;
   const [fees, pending] = await Promise.all([terms.fees(), node.count(address, 'pending')]);
   nonces.note(pending);
   const reserved = nonces.reserve(limits.size, pending, mints.highestNonce());
-  return [...limits].map(([queued, gasLimit], index) => ({
+  const able = batch.filter((queued) => limits.has(queued));
+  return able.map((queued, index) => ({
     queued,
     nonce: reserved[index] ?? 0,
-    gasLimit,
+    gasLimit: limits.get(queued) ?? 0n,
     fees,
   }));
+}
+
+/**
+ * The gas limit of a mint; undefined when it is deferred, given up, or turns out to be sent or mined.
+ *
+ * @throws the error of a node that could not be asked, which says nothing about this mint.
+ */
+async function gasLimitOf(mints: QueuedMints, queued: QueuedMint): Promise<bigint | undefined> {
+  const { state } = queued.mint;
+  await orDefer(mints, queued, lookUp(mints, queued));
+  if (queued.mint.state !== state) return undefined;
+  try {
+    return await mints.terms.gasLimit(queued.mint);
+  } catch (cause) {
+    if ((await orDefer(mints, queued, judgeEstimate(mints, queued, cause))) === false) throw cause;
+    return undefined;
+  }
 }
 
 /**
@@ -183,14 +191,6 @@ async function judgeEstimate(mints: QueuedMints, queued: QueuedMint, cause: unkn
 function notSent(cause: unknown): ChainError {
   const message = `Nothing was sent, the mint could not be prepared: ${nodeErrorOf(cause)}`;
   return new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
-}
-
-/** Signs the mints. A remote signer is asked for all of them at once. */
-function sign(
-  { terms }: QueuedMints,
-  assigned: readonly Assigned[],
-): Promise<PromiseSettledResult<SignedMint>[]> {
-  return Promise.allSettled(assigned.map((one) => terms.sign(one.queued.mint, one)));
 }
 
 /** Keeps the transactions in the journal, and lets them be sent. */

@@ -13,12 +13,13 @@ import type { TransactionSigner } from '../keys/transaction-signer';
 import type { Remedy } from './decide-rejection';
 import {
   HELD_STATES,
-  journalChangeOf,
+  heldBy,
+  issuanceStateOf,
   lastSignedBy,
   minedIn,
   newMint,
   nonceOf,
-  readSignedMint,
+  recoveredMint,
   step,
   type HeldState,
   type Mint,
@@ -126,9 +127,12 @@ export class QueuedMints {
     return [...(this.#byState.get(name) ?? [])];
   }
 
-  /** The waiting mints in the queue's order. */
-  waiting(): QueuedMint[] {
-    return this.in('waiting').sort((left, right) => left.order - right.order);
+  /** The waiting mints in the queue's order, and milliseconds until each may be tried, or less than 0. */
+  waiting(): { queued: QueuedMint; dueMs: number }[] {
+    const now = this.options.time.elapsed();
+    return this.in('waiting')
+      .sort((left, right) => left.order - right.order)
+      .map((queued) => ({ queued, dueMs: 'until' in queued.mint.state ? queued.mint.state.until - now : 0 }));
   }
 
   /** Mints that hold a nonce, in the order of their nonces. */
@@ -152,28 +156,28 @@ export class QueuedMints {
 
   /** Adds a mint that the queue does not have yet. It waits for its turn. */
   add(issuance: Issuance): QueuedMint {
-    const queued = this.#add(newMint(issuance));
-    this.observe(queued, { saw: 'no nonce' });
-    return queued;
+    return this.#add(newMint(issuance));
   }
 
   /**
    * Takes up a mint of an earlier run, or one that was final. A transaction that may have been sent is sent
    * again, the same bytes. A mint that was never signed by this wallet waits. A mined one is followed.
    */
-  takeUp({ issuance, transactions, mined }: Unfinished): void {
-    const queued = this.#add(newMint(issuance, { transactions: transactions.map(readSignedMint), mined }));
-    if (mined === undefined) this.placeAnew(queued);
-    else queued.outcome.resolve(mined.txHash);
+  takeUp(unfinished: Unfinished): void {
+    const queued = this.#add(recoveredMint(unfinished));
+    if (unfinished.mined === undefined) this.placeAnew(queued);
+    else queued.outcome.resolve(unfinished.mined.txHash);
   }
 
-  /** Sends a mint's last transaction again, with the same bytes. If there is none, it waits. */
+  /**
+   * Sends a waiting mint's last transaction again, with the same bytes. If there is none, it waits.
+   */
   placeAnew(queued: QueuedMint): void {
     const { wallet, time } = this.options;
     const from = wallet.address;
     const nonce = lastSignedBy(from, queued.mint)?.nonce;
-    if (nonce === undefined || this.holderOf(nonce) !== 'nobody') this.observe(queued, { saw: 'no nonce' });
-    else this.observe(queued, { saw: 'sendable', from, nonce, at: time.elapsed() });
+    if (nonce !== undefined && this.holderOf(nonce) === 'nobody')
+      this.observe(queued, { saw: 'sendable', from, nonce, at: time.elapsed() });
   }
 
   /** Sets a mint aside for `ms` milliseconds; the mints after it go on. */
@@ -195,13 +199,14 @@ export class QueuedMints {
       const holder = this.#holderOf(observation.nonce);
       if (holder !== undefined && holder !== queued) this.observe(holder, { saw: 'no nonce' });
     }
+    // A node must not wait for a nonce that no transaction uses.
+    const isFreed =
+      mint.state.name === 'waiting' && (mint.state.until > 0 || observation.saw === 'out of gas');
+    if (isFreed && heldBy(before)) this.nonces.free(nonceOf(before));
     this.#set(queued, mint);
-    const { name } = mint.state;
-    if (name === 'waiting' || name === 'deferred') this.sleeps.preparing.wake();
-    if (name === 'ready') this.sleeps.sending.wake();
     // Later ones are found by the next poll.
-    const isFirst = name === 'pending' && before.state.name !== name && this.in(name).length === 1;
-    if (isFirst) this.sleeps.following.wake();
+    const isFirst = before.state.name !== 'pending' && this.in('pending').length === 1;
+    if (mint.state.name === 'pending' && isFirst) this.sleeps.following.wake();
     if (command !== 'record') return command;
     this.#record(queued, before);
     return undefined;
@@ -292,6 +297,8 @@ export class QueuedMints {
     queued.mint = mint;
     const { name } = mint.state;
     this.#byState.set(name, (this.#byState.get(name) ?? new Set()).add(queued));
+    if (name === 'waiting') this.sleeps.preparing.wake();
+    if (name === 'ready') this.sleeps.sending.wake();
   }
 
   /** Forgets a settled mint once the journal has its result. */
@@ -307,33 +314,31 @@ export class QueuedMints {
   /** Writes the state of a mint to the journal. */
   #record(queued: QueuedMint, before: Mint): void {
     const { logger, lifecycle } = this.options;
-    const { tokenId } = queued;
-    const change = journalChangeOf(queued.mint);
-    if (change.state === 'submitted') {
+    const { tokenId, mint } = queued;
+    const { state } = mint;
+    const isFinal = issuanceStateOf(mint) === 'final';
+    if (issuanceStateOf(mint) === 'submitted') {
       logger.warn({ tokenId, ...minedIn(before) }, 'mint sent again: the block that it was mined in is gone');
       queued.outcome = newOutcome();
       queued.isNoted = true;
-      return this.#write([queued], (journal) => journal.unmined(tokenId));
     }
     // If the block goes away meanwhile, the mint gets a new outcome.
     const { outcome } = queued;
     this.#write([queued], async (journal) => {
-      if (change.state === 'failed') {
-        const { error } = change;
+      if ('mined' in state) {
+        const { txHash, block } = state.mined;
+        await journal.mined(tokenId, state.mined, isFinal);
+        lifecycle.emit('mined', tokenId, block.number);
+        logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
+        outcome.resolve(txHash);
+      } else if ('error' in state) {
+        const { error } = state;
         await journal.failed(tokenId, this.#failureOf(error));
         logger.error({ tokenId, error }, 'mint failed');
         lifecycle.emit('mint failed', error.code);
         outcome.reject(error);
-      } else {
-        const { mined } = change;
-        const isFinal = change.state === 'final';
-        const { txHash, block } = mined;
-        await journal.mined(tokenId, mined, isFinal);
-        lifecycle.emit('mined', tokenId, block.number);
-        logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
-        outcome.resolve(txHash);
-      }
-      if (change.state !== 'mined') this.#forget(queued);
+      } else await journal.unmined(tokenId);
+      if (state.name === 'settled') this.#forget(queued);
     });
   }
 

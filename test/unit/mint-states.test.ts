@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { systemTime } from '../../service/base/time';
 import { findNetwork } from '../../service/chain/networks';
 import {
-  journalChangeOf,
+  issuanceStateOf,
   newMint,
   step,
   type Mint,
@@ -60,9 +60,7 @@ function seen(...observations: Observation[]): Mint {
 
 /** The observations that bring a new mint to a state. */
 const WAYS: Record<MintState['name'], Observation[]> = {
-  preparing: [],
-  waiting: [{ saw: 'no nonce' }],
-  deferred: [obstacle],
+  waiting: [],
   ready: [sendable],
   sending: [sendable, { saw: 'sent', at: 0 }],
   pending: [sendable, { saw: 'sent', at: 0 }, { saw: 'taken', hash: '0x5' }],
@@ -72,19 +70,13 @@ const WAYS: Record<MintState['name'], Observation[]> = {
 
 /** Every transition, with the observation that makes it. */
 const MOVES: [MintState['name'], MintState['name'], Observation][] = [
-  ['preparing', 'waiting', { saw: 'no nonce' }],
-  ['preparing', 'ready', sendable],
-  ['preparing', 'deferred', obstacle],
-  ['preparing', 'mined', token],
-  ['preparing', 'settled', failure],
-  ['waiting', 'preparing', { saw: 'turn' }],
-  ['deferred', 'waiting', { saw: 'no nonce' }],
-  ['deferred', 'settled', failure],
-  ['deferred', 'ready', sendable],
-  ['deferred', 'mined', token],
+  ['waiting', 'ready', sendable],
+  ['waiting', 'waiting', obstacle],
+  ['waiting', 'mined', token],
+  ['waiting', 'settled', failure],
   ['ready', 'sending', { saw: 'sent', at: 1 }],
   ['ready', 'waiting', { saw: 'no nonce' }],
-  ['ready', 'deferred', { saw: 'no way', error: ERROR, until: 60_000 }],
+  ['ready', 'waiting', { saw: 'no way', error: ERROR, until: 60_000 }],
   ['ready', 'mined', token],
   ['sending', 'pending', { saw: 'open' }],
   ['sending', 'ready', { saw: 'unsent' }],
@@ -92,11 +84,11 @@ const MOVES: [MintState['name'], MintState['name'], Observation][] = [
   ['sending', 'mined', token],
   ['pending', 'ready', { saw: 'unsent' }],
   ['pending', 'waiting', { saw: 'out of gas' }],
+  ['pending', 'waiting', obstacle],
   ['pending', 'mined', token],
   ['pending', 'settled', failure],
-  ['pending', 'deferred', obstacle],
   ['mined', 'settled', { saw: 'final block' }],
-  ['mined', 'preparing', { saw: 'block gone' }],
+  ['mined', 'waiting', { saw: 'block gone' }],
 ];
 
 describe('the state of a mint', () => {
@@ -109,7 +101,7 @@ describe('the state of a mint', () => {
   });
 
   for (const [from, to, observation] of MOVES)
-    it(`changes from ${from} to ${to}`, () => {
+    it(`changes from ${from} to ${to} by "${observation.saw}"`, () => {
       const before = seen(...WAYS[from]);
       expect(before.state.name).to.equal(from);
       expect(step(before, observation).mint.state.name).to.equal(to);
@@ -117,7 +109,6 @@ describe('the state of a mint', () => {
 
   it('does not change once it is settled, and does only with its token and block once it is mined', () => {
     const late: Observation[] = [
-      { saw: 'turn' },
       { saw: 'no nonce' },
       { saw: 'unsent' },
       { saw: 'open' },
@@ -142,14 +133,14 @@ describe('the state of a mint', () => {
   it('is written to the journal when it is mined, its block is gone or another, or it failed', () => {
     const another = { ...token, mined: { ...MINED, block: { number: 9, hash: '0x09' } } };
     for (const [way, observation, change] of [
-      [WAYS.pending, token, { state: 'mined', mined: MINED }],
-      [WAYS.pending, { ...token, isFinal: true }, { state: 'final', mined: MINED }],
-      [WAYS.mined, another, { state: 'mined', mined: another.mined }],
-      [WAYS.mined, { saw: 'block gone' }, { state: 'submitted' }],
-      [WAYS.deferred, failure, { state: 'failed', error: ERROR }],
+      [WAYS.pending, token, 'mined'],
+      [WAYS.pending, { ...token, isFinal: true }, 'final'],
+      [WAYS.mined, another, 'mined'],
+      [WAYS.mined, { saw: 'block gone' }, 'submitted'],
+      [WAYS.pending, failure, 'failed'],
     ] as [Observation[], Observation, unknown][]) {
       const { mint, command } = step(seen(...way), observation);
-      expect([command, journalChangeOf(mint)]).to.deep.equal(['record', change]);
+      expect([command, issuanceStateOf(mint)]).to.deep.equal(['record', change]);
     }
     expect(step(seen(token), token)).to.not.have.property('command');
   });
@@ -185,7 +176,7 @@ describe('the state of a mint', () => {
     expect(step(busy, refused).command).to.equal('send again later');
     const { mint: refusedLast, command } = step(mint, refused);
     expect([refusedLast.state, refusedLast.refusal, command]).to.deep.equal([
-      { name: 'deferred', until: 60_000 },
+      { name: 'waiting', until: 60_000 },
       ERROR,
       'give up',
     ]);
@@ -214,6 +205,8 @@ describe('the mints of a queue', () => {
     return queued;
   };
 
+  const waiting = (): QueuedMint[] => mints.waiting().map(({ queued }) => queued);
+
   beforeEach(() => {
     mints = new QueuedMints(options(), new AbortController().signal);
   });
@@ -223,20 +216,32 @@ describe('the mints of a queue', () => {
     mints.observe(mint, sendable);
     mints.observe(other, sendable);
     expect(mints.held()).to.deep.equal([other]);
-    expect(mints.waiting()).to.deep.equal([mint]);
+    expect(waiting()).to.deep.equal([mint]);
+  });
+
+  it('give back the nonces of those that are set aside or ran out of gas, and no others', () => {
+    const three = [added(5), added(6), added(7)];
+    for (const [index, queued] of three.entries()) mints.observe(queued, { ...sendable, nonce: 5 + index });
+    const [other, short, late] = three;
+    mints.observe(other!, { saw: 'no nonce' });
+    expect(mints.nonces.lowestFreed()).to.equal(undefined);
+    mints.defer(late!, 60_000);
+    expect(mints.nonces.lowestFreed()).to.equal(7);
+    mints.observe(short!, { saw: 'out of gas' });
+    expect(mints.nonces.lowestFreed()).to.equal(6);
   });
 
   it('are ready again if this wallet signed them and no other mint has the nonce, else waiting', () => {
     const [mint, other, third] = [added(5), added(5), added(6, OTHER_WALLET)];
     for (const queued of [mint, other, third]) mints.placeAnew(queued);
     expect(mints.held('ready')).to.deep.equal([mint]);
-    expect(mints.waiting()).to.deep.equal([other, third]);
+    expect(waiting()).to.deep.equal([other, third]);
   });
 
   it('follow the order of adding while waiting, and the order of nonces when they are sent', () => {
     const three = [added(9), added(8), added(7)];
-    for (const queued of [...three].reverse()) mints.observe(queued, { saw: 'no nonce' });
-    expect(mints.waiting()).to.deep.equal(three);
+    for (const queued of [...three].reverse()) mints.defer(queued, 0);
+    expect(waiting()).to.deep.equal(three);
     for (const [index, queued] of three.entries()) mints.observe(queued, { ...sendable, nonce: 9 - index });
     expect(mints.held('ready')).to.deep.equal([...three].reverse());
   });
