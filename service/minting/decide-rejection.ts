@@ -3,6 +3,8 @@ import type { Refusal } from '../chain/node-errors';
 /** A refusal, with what the node and the queue have at its time. */
 export interface SeenRefusal {
   refusal: Refusal;
+  /** Consecutive sends that no node acknowledged, this one included. */
+  attempts: number;
   /** The node's transaction count for the wallet, including transactions in its pool. */
   pending: number;
   /** Nonces below this one are used; the highest value that any node has reported. */
@@ -16,8 +18,6 @@ export interface SeenRefusal {
 /** The facts that decide how a rejected transaction is handled. */
 export interface Rejection extends SeenRefusal {
   nonce: number;
-  /** Consecutive sends that no node acknowledged, this one included. */
-  attempts: number;
   /** Whether some node may have the transaction. */
   mayBeTaken: boolean;
   /** How often it was refused like this without another refusal in between, this time included. */

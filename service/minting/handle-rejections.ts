@@ -14,6 +14,8 @@ export interface NotAcknowledged {
   outcome: Exclude<Broadcast, { state: 'taken' }>;
 }
 
+/** How long transactions are sent one after the other once a node refused one for its order. */
+const NARROW_FOR_MS = 60_000;
 /** Refusals that pass by themselves; they do not count as attempts. */
 const PASSING: readonly Refusal[] = ['busy', 'nonce held'];
 
@@ -45,17 +47,12 @@ async function handleRejection(
   mints: QueuedMints,
   { queued, sent, outcome: { state, cause } }: NotAcknowledged,
 ): Promise<boolean> {
-  const { hash, nonce, reach: before } = sent;
-  const { nonces, node, patienceMs, width } = mints;
+  const { nonce } = sent;
+  const { nonces, node, patienceMs } = mints;
   const { network, wallet, logger, time } = mints.options;
   const refusal = classifyRefusal(cause);
-  // The single node of a local network would say if it had the transaction. On other networks, another node
-  // may have it.
-  const denied = network.local ? 'none' : before === 'possible' ? 'possible' : 'refused';
-  const reach = state === 'refused' && isDefinite(cause) ? denied : 'possible';
   const isAttempt = state === 'open' || !PASSING.includes(refusal);
-  mints.observe(queued, { saw: 'rejected', hash, reach, isAttempt });
-  const attempts = heldBy(queued.mint)?.attempts ?? 0;
+  const attempts = (heldBy(queued.mint)?.attempts ?? 0) + (isAttempt ? 1 : 0);
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
   const log = (remedy: string, why = reason): void =>
     logger.warn({ tokenId: queued.tokenId, nonce, attempts, reason: why }, `mint rejected: ${remedy}`);
@@ -65,6 +62,10 @@ async function handleRejection(
     log('the node did not answer');
     return true;
   }
+  // The single node of a local network would say if it had the transaction. On other networks, another node
+  // may have it.
+  const denied = network.local ? 'none' : sent.reach === 'possible' ? 'possible' : 'refused';
+  const reach = isDefinite(cause) ? denied : 'possible';
   const isHeld = (): boolean => heldBy(queued.mint)?.nonce === nonce;
   const error = notAccepted(reason, cause);
   const until = time.elapsed() + patienceMs;
@@ -73,10 +74,12 @@ async function handleRejection(
     nonces.note(count);
     // It may be mined meanwhile. Then its nonce is used, and must not be freed.
     if (!isHeld()) return false;
-    if (refusal === 'nonce too high') width.refused();
+    if (refusal === 'nonce too high') mints.narrowUntil = time.elapsed() + NARROW_FOR_MS;
     const remedy = mints.observe(queued, {
       saw: 'refused',
       refusal,
+      attempts,
+      reach,
       pending: count,
       floor: nonces.floor,
       isChainShorter: nonces.lowForMs() >= patienceMs,

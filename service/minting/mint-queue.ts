@@ -2,8 +2,9 @@ import { ChainError } from '../base/errors';
 import { newDeferred, pause, type WakeableSleep } from '../base/waiting';
 import type { Issuance } from '../journal/issuance';
 import { createMintFollowing } from './follow-mints';
-import { prepareMints } from './prepare-mints';
-import { type MintQueueOptions, type QueuedMint, QueuedMints } from './queued-mints';
+import type { MintQueueOptions } from './mint';
+import { createMintPreparing } from './prepare-mints';
+import { type QueuedMint, QueuedMints } from './queued-mints';
 import { createMintSending } from './send-mints';
 
 /**
@@ -44,7 +45,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
     await recovered;
     const sending = createMintSending(mints);
     await Promise.all([
-      takeTurns(sleeps.preparing, () => prepareMints(mints)),
+      takeTurns(sleeps.preparing, createMintPreparing(mints)),
       takeTurns(sleeps.sending, sending.turn).then(sending.finish),
       takeTurns(sleeps.following, createMintFollowing(mints), SHORTEST_POLL_MS),
     ]);

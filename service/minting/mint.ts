@@ -1,8 +1,15 @@
 import { Transaction } from 'ethers';
 import type { ChainError } from '../base/errors';
+import type { Lifecycle } from '../base/lifecycle';
+import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
+import type { Chain } from '../chain/chain';
+import type { Confirmations, Network } from '../chain/networks';
 import type { Refusal } from '../chain/node-errors';
 import type { TransactionFees } from '../chain/transactions';
 import type { Issuance, IssuanceState, MinedMint, MintTransaction, Unfinished } from '../journal/issuance';
+import type { MintProgress } from '../journal/mint-progress';
+import type { TransactionSigner } from '../keys/transaction-signer';
 import { decideRejection, type Remedy, type SeenRefusal } from './decide-rejection';
 
 // A mint is one attempt to make one token. A signed mint is a transaction that makes it. A mint holds a nonce
@@ -178,13 +185,13 @@ export type Observation =
   | { saw: 'sent' | 'no token'; at: number }
   /** A node has this version. */
   | { saw: 'taken'; hash: string }
-  /** A node refused this version, or did not answer. `isAttempt`: the refusal does not pass by itself. */
-  | { saw: 'rejected'; hash: string; reach: SignedMint['reach']; isAttempt: boolean }
-  /** The refusal of its newest version, after `rejected`. */
-  | ({ saw: 'refused' } & SeenRefusal & Hopeless)
+  /** Nodes do not have this version. */
+  | { saw: 'denied'; hash: string }
+  /** A node refused its newest version, which has this reach now. */
+  | ({ saw: 'refused'; reach: SignedMint['reach'] } & SeenRefusal & Hopeless)
   /** No fees would help. */
   | ({ saw: 'no way' } & Hopeless)
-  /** `open`: a node may have it. `unsent`: it must be sent again. `another chain`: no node has it. */
+  /** `open`: a node did not answer. `unsent`: it must be sent again. `another chain`: no node has it. */
   | { saw: 'open' | 'unsent' | 'another chain' }
   | { saw: 'token'; mined: MinedMint; isFinal: boolean }
   | { saw: 'block there' | 'block gone' | 'final block' }
@@ -293,18 +300,16 @@ function stepHeld(mint: Mint, held: Held, observation: Observation): Step {
       const taken = { ...held, name: 'pending', attempts: 0, lastRefusal: undefined } as const;
       return to(mint, isSent ? taken : held, { refusal: undefined, isUnfunded: false });
     }
-    case 'rejected': {
-      const attempts = held.attempts + (observation.isAttempt ? 1 : 0);
-      return to(mint, { ...held, attempts }, reaching(mint, observation.hash, observation.reach));
-    }
+    case 'denied':
+      return to(mint, held, reaching(mint, observation.hash, 'refused'));
     case 'open':
-      return to(mint, { ...held, name: 'pending' });
+      return to(mint, { ...held, name: 'pending', attempts: held.attempts + 1 });
     case 'unsent':
       return to(mint, { ...held, name: 'ready' });
     case 'no token':
       return to(mint, { missingSince: observation.at, ...held });
     case 'refused':
-      return afterRefusal(mint, held, observation);
+      return afterRefusal({ ...mint, ...reaching(mint, newest, observation.reach) }, held, observation);
     case 'no way': {
       const { until, error: refusal } = observation;
       return { ...to(mint, { name: 'waiting', until }, { refusal }), command: 'give up' };
@@ -317,21 +322,20 @@ function stepHeld(mint: Mint, held: Held, observation: Observation): Step {
 function afterRefusal(
   mint: Mint,
   held: Held,
-  { until, error, ...seen }: Observation & { saw: 'refused' },
+  { until, error, reach, ...seen }: Observation & { saw: 'refused' },
 ): Step {
-  const { refusal } = seen;
-  const { nonce, attempts, lastRefusal } = held;
+  const { refusal, attempts } = seen;
+  const { nonce, lastRefusal } = held;
   const { estimates } = mint;
   const alike = lastRefusal?.refusal === refusal ? lastRefusal.times + 1 : 1;
-  const versions = versionsOf(mint);
-  const mayBeTaken = versions.some(({ reach }) => reach === 'possible');
-  const remedy = decideRejection({ ...seen, nonce, attempts, alike, estimates, mayBeTaken });
+  const mayBeTaken = versionsOf(mint).some((version) => version.reach === 'possible');
+  const remedy = decideRejection({ ...seen, nonce, alike, estimates, mayBeTaken });
   const stay = (name: 'ready' | 'pending'): Step =>
-    to(mint, { ...held, name, lastRefusal: { refusal, times: alike } });
+    to(mint, { ...held, name, attempts, lastRefusal: { refusal, times: alike } });
   const steps: Record<Remedy, () => Step> = {
     'send again': () => stay('ready'),
     // It may be mined during the pause, so it is watched as pending.
-    'send again later': () => stay(versions.at(-1)?.reach === 'possible' ? 'pending' : 'ready'),
+    'send again later': () => stay(reach === 'possible' ? 'pending' : 'ready'),
     'sign anew': () => to(mint, NOW),
     watch: () => stay('pending'),
     'send those before again': () => stay('ready'),
@@ -343,4 +347,24 @@ function afterRefusal(
     'give up': () => to(mint, { name: 'waiting', until }, { refusal: error }),
   };
   return { ...steps[remedy](), command: remedy };
+}
+
+/** Everything that a queue needs. */
+export interface MintQueueOptions {
+  client: Chain;
+  network: Network;
+  /** When a mint's block is final. */
+  confirmations: Confirmations;
+  wallet: TransactionSigner;
+  registryAddress: string;
+  journal: MintProgress;
+  /** Rejects when the node cannot be asked or belongs to another chain. */
+  checkChain: () => Promise<void>;
+  /** Fees of the next transaction. */
+  readFees: () => Promise<TransactionFees>;
+  logger: Logger;
+  /** Masks secrets in the failure messages that the journal keeps. */
+  mask: (text: string) => string;
+  lifecycle: Lifecycle;
+  time: Time;
 }

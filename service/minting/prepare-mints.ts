@@ -4,7 +4,7 @@ import { classifyRefusal, isReverted, nodeErrorOf } from '../chain/node-errors';
 import { highestGasPrice } from '../chain/transactions';
 import { simulationFailed } from '../registry/simulate-mint';
 import { giveUp, shortOfFunds } from './handle-rejections';
-import { lastSignedBy, type SignedMint, versionsOf } from './mint';
+import { lastSignedBy, nonceOf, type SignedMint, versionsOf } from './mint';
 import type { QueuedMint, QueuedMints } from './queued-mints';
 
 /** How many mints are signed and kept in the journal together. */
@@ -31,206 +31,204 @@ interface Assigned extends Pick<SignedMint, 'nonce' | 'gasLimit' | 'fees'> {
 }
 
 /**
- * Prepares the next batch of waiting mints, while earlier ones are being sent: assigns nonces, signs, and
+ * Prepares waiting mints in batches, while earlier ones are being sent: assigns nonces, signs, and
  * commits the transactions to the journal.
  *
- * @returns milliseconds until a deferred mint is due; 0 when there may be more to prepare.
+ * @returns the turn, which returns milliseconds until a mint is due, or 0 when there may be more to prepare.
  */
-export async function prepareMints(mints: QueuedMints): Promise<number> {
-  const { nonces, stopping } = mints;
-  const { logger, time } = mints.options;
-  fillHole(mints);
-  const waiting = mints.waiting();
-  const areNeeded = nonces.lowestFreed() !== undefined || mints.in('ready').length < FEWEST_READY;
-  const due = waiting.filter(({ dueMs }) => dueMs <= 0).map(({ queued }) => queued);
-  const batch = areNeeded ? due.slice(0, BATCH) : [];
-  if (batch.length === 0)
-    return waiting.reduce((nextMs, { dueMs }) => (dueMs > 0 ? Math.min(nextMs, dueMs) : nextMs), IDLE_MS);
-  try {
-    const assigned = await assign(mints, batch);
-    // A remote signer is asked for all of them at once.
-    const signed = await Promise.allSettled(assigned.map((one) => mints.terms.sign(one.queued.mint, one)));
-    await commit(mints, assigned, signed);
-  } catch (error) {
-    const isOfSigner = error instanceof SignerError;
-    const whom = isOfSigner ? "the wallet's signer" : 'the node';
-    logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
-    await pause(time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
-  }
-  return 0;
-}
-
-/**
- * Fills a nonce that was taken back. If no mint waits for one, the mint with the highest nonce is signed
- * again with it.
- */
-function fillHole(mints: QueuedMints): void {
-  const hole = mints.nonces.lowestFreed();
-  const last = mints.held('ready', 'pending').at(-1);
-  const isFilled = mints.waiting().some(({ dueMs }) => dueMs <= 0);
-  if (hole === undefined || isFilled || last === undefined) return;
-  const newest = versionsOf(last.mint).at(-1);
-  if (newest === undefined || newest.nonce < hole) return;
-  mints.observe(last, { saw: 'no nonce' });
-  if (newest.reach !== 'possible') mints.nonces.free(newest.nonce);
-}
-
-/** Defers a mint if the node cannot answer for it; the others go on. */
-async function orDefer<T>(mints: QueuedMints, queued: QueuedMint, work: Promise<T>): Promise<T | undefined> {
-  return work.catch((error: unknown) => {
-    const { tokenId } = queued;
-    mints.options.logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
-    mints.defer(queued, NODE_PAUSE_MS);
-    return undefined;
-  });
-}
-
-/**
- * Looks up a mint that was signed before. Its transaction may be mined by now, whatever a node said then. A
- * refused mint whose transactions cannot be mined any more has failed.
- */
-async function lookUp(mints: QueuedMints, queued: QueuedMint): Promise<void> {
-  if (queued.mint.transactions.length === 0) return;
-  const mined = await mints.node.findMint(queued.mint);
-  if (mined !== undefined) return mints.found(queued, mined);
-  const { refusal } = queued.mint;
-  if (refusal !== undefined) await giveUp(mints, queued, refusal);
-  if (refusal !== undefined || queued.mint.isUnfunded) await sendRefusedAgain(mints, queued);
-}
-
-/**
- * Sends the same bytes again while their nonce is unused: a mint that is refused for days must not be signed
- * at every attempt. It is signed anew once the nonce is used at depth, and when the wallet could not pay and
- * fees are less than half of what it offers: the wallet may be able to pay now.
- */
-async function sendRefusedAgain(mints: QueuedMints, queued: QueuedMint): Promise<void> {
-  const { nonces, node, patienceMs, terms } = mints;
-  const { wallet, time } = mints.options;
+export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
+  const { node, nonces, patienceMs, stopping, terms } = mints;
+  const { logger, time, wallet } = mints.options;
   const from = wallet.address;
-  const last = lastSignedBy(from, queued.mint);
-  if (last === undefined) return;
-  const { nonce, fees } = last;
-  mints.defer(queued, patienceMs);
-  const areFeesLower =
-    queued.mint.isUnfunded && highestGasPrice(await terms.fees()) * 2n < highestGasPrice(fees);
-  if ((await node.count(from, 'latest')) > nonce) {
-    if ((await node.finalUseOf(from, nonce)) === undefined) return;
-  } else if (mints.holderOf(nonce) !== 'nobody') {
-    return;
-  } else if (areFeesLower) {
-    nonces.free(nonce);
-  } else {
-    nonces.take(nonce);
-    mints.observe(queued, { saw: 'sendable', from, nonce, at: time.elapsed() });
-    return;
+
+  async function turn(): Promise<number> {
+    fillHole();
+    const waiting = mints.waiting();
+    const areNeeded = nonces.lowestFreed() !== undefined || mints.in('ready').length < FEWEST_READY;
+    const due = waiting.filter(({ dueMs }) => dueMs <= 0).map(({ queued }) => queued);
+    const batch = areNeeded ? due.slice(0, BATCH) : [];
+    if (batch.length === 0)
+      return waiting.reduce((nextMs, { dueMs }) => (dueMs > 0 ? Math.min(nextMs, dueMs) : nextMs), IDLE_MS);
+    try {
+      const assigned = await assign(batch);
+      // A remote signer is asked for all of them at once.
+      const signed = await Promise.allSettled(assigned.map((one) => terms.sign(one.queued.mint, one)));
+      await commit(assigned, signed);
+    } catch (error) {
+      const isOfSigner = error instanceof SignerError;
+      const whom = isOfSigner ? "the wallet's signer" : 'the node';
+      logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
+      await pause(time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
+    }
+    return 0;
   }
-  mints.observe(queued, { saw: 'nothing in its way' });
-}
 
-/** Gives nonces to the mints that can be sent now. The others are deferred or given up. */
-async function assign(mints: QueuedMints, batch: readonly QueuedMint[]): Promise<Assigned[]> {
-  const { nonces, node, terms } = mints;
-  const limits = new Map<QueuedMint, bigint>();
-  const looked = await Promise.allSettled(
-    batch.map(async (queued) => {
-      const gasLimit = await gasLimitOf(mints, queued);
-      if (gasLimit !== undefined) limits.set(queued, gasLimit);
-    }),
-  );
-  const failed = looked.find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
-  if (limits.size === 0) return [];
-  const { address } = mints.options.wallet;
-  const [fees, pending] = await Promise.all([terms.fees(), node.count(address, 'pending')]);
-  nonces.note(pending);
-  const reserved = nonces.reserve(limits.size, pending, mints.highestNonce());
-  const able = batch.filter((queued) => limits.has(queued));
-  return able.map((queued, index) => ({
-    queued,
-    nonce: reserved[index] ?? 0,
-    gasLimit: limits.get(queued) ?? 0n,
-    fees,
-  }));
-}
-
-/**
- * The gas limit of a mint; undefined when it is deferred, given up, or turns out to be sent or mined.
- *
- * @throws the error of a node that could not be asked, which says nothing about this mint.
- */
-async function gasLimitOf(mints: QueuedMints, queued: QueuedMint): Promise<bigint | undefined> {
-  const { state } = queued.mint;
-  await orDefer(mints, queued, lookUp(mints, queued));
-  if (queued.mint.state !== state) return undefined;
-  try {
-    return await mints.terms.gasLimit(queued.mint);
-  } catch (cause) {
-    if ((await orDefer(mints, queued, judgeEstimate(mints, queued, cause))) === false) throw cause;
-    return undefined;
+  /**
+   * Fills a nonce that was taken back. If no mint waits for one, the mint with the highest nonce is signed
+   * again with it.
+   */
+  function fillHole(): void {
+    const hole = nonces.lowestFreed();
+    const last = mints.held('ready', 'pending').at(-1);
+    const isFilled = mints.waiting().some(({ dueMs }) => dueMs <= 0);
+    if (hole === undefined || isFilled || last === undefined) return;
+    const newest = versionsOf(last.mint).at(-1);
+    if (newest === undefined || newest.nonce < hole) return;
+    mints.observe(last, { saw: 'no nonce' });
+    if (newest.reach !== 'possible') nonces.free(newest.nonce);
   }
-}
 
-/**
- * Handles a failed gas estimate; false when the node could not be asked, which says nothing about this mint.
- */
-async function judgeEstimate(mints: QueuedMints, queued: QueuedMint, cause: unknown): Promise<boolean> {
-  mints.observe(queued, { saw: 'not estimated' });
-  const { deferrals } = queued.mint;
-  const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
-  // A local chain that was just started gets its registry some seconds later.
-  if (isMissing && deferrals * MISSING_PAUSE_MS <= REGISTRY_MS) mints.defer(queued, MISSING_PAUSE_MS);
-  else if (isMissing) await giveUp(mints, queued, cause);
-  else if (isReverted(cause)) await giveUp(mints, queued, simulationFailed(cause));
-  else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(mints, queued, cause);
-  else if (nodeErrorOf(cause) === undefined) return false;
-  else if (deferrals < MOST_DEFERRALS) mints.defer(queued, REFUSED_PAUSE_MS);
-  else await giveUp(mints, queued, notSent(cause));
-  return true;
+  /** Defers a mint if the node cannot answer for it; the others go on. */
+  async function orDefer<T>(queued: QueuedMint, work: Promise<T>): Promise<T | undefined> {
+    return work.catch((error: unknown) => {
+      const { tokenId } = queued;
+      logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
+      mints.defer(queued, NODE_PAUSE_MS);
+      return undefined;
+    });
+  }
+
+  /**
+   * Looks up a mint that was signed before. Its transaction may be mined by now, whatever a node said then. A
+   * refused mint whose transactions cannot be mined any more has failed.
+   */
+  async function lookUp(queued: QueuedMint): Promise<void> {
+    if (queued.mint.transactions.length === 0) return;
+    const mined = await node.findMint(queued.mint);
+    if (mined !== undefined) return mints.found(queued, mined);
+    const { refusal } = queued.mint;
+    if (refusal !== undefined) await giveUp(mints, queued, refusal);
+    if (refusal !== undefined || queued.mint.isUnfunded) await sendRefusedAgain(queued);
+  }
+
+  /**
+   * Sends the same bytes again while their nonce is unused: a mint that is refused for days must not be
+   * signed at every attempt. It is signed anew once the nonce is used at depth, and when the wallet could not
+   * pay and fees are less than half of what it offers: the wallet may be able to pay now.
+   */
+  async function sendRefusedAgain(queued: QueuedMint): Promise<void> {
+    const last = lastSignedBy(from, queued.mint);
+    if (last === undefined) return;
+    const { nonce, fees } = last;
+    mints.defer(queued, patienceMs);
+    const areFeesLower =
+      queued.mint.isUnfunded && highestGasPrice(await terms.fees()) * 2n < highestGasPrice(fees);
+    if ((await node.count(from, 'latest')) > nonce) {
+      if ((await node.finalUseOf(from, nonce)) === undefined) return;
+    } else if (mints.holderOf(nonce) !== 'nobody') {
+      return;
+    } else if (areFeesLower) {
+      nonces.free(nonce);
+    } else {
+      nonces.take(nonce);
+      mints.observe(queued, { saw: 'sendable', from, nonce, at: time.elapsed() });
+      return;
+    }
+    mints.observe(queued, { saw: 'nothing in its way' });
+  }
+
+  /** Gives nonces to the mints that can be sent now. The others are deferred or given up. */
+  async function assign(batch: readonly QueuedMint[]): Promise<Assigned[]> {
+    const able: Pick<Assigned, 'queued' | 'gasLimit'>[] = [];
+    const limits = await Promise.allSettled(batch.map(gasLimitOf));
+    for (const [index, queued] of batch.entries()) {
+      const limit = limits[index];
+      if (limit?.status === 'rejected') throw limit.reason;
+      if (limit?.value !== undefined) able.push({ queued, gasLimit: limit.value });
+    }
+    if (able.length === 0) return [];
+    const [fees, pending] = await Promise.all([terms.fees(), node.count(from, 'pending')]);
+    nonces.note(pending);
+    const reserved = nonces.reserve(
+      able.length,
+      pending,
+      mints
+        .held()
+        .map(({ mint }) => nonceOf(mint))
+        .at(-1),
+    );
+    return able.map((one, index) => ({ ...one, nonce: reserved[index] ?? 0, fees }));
+  }
+
+  /**
+   * The gas limit of a mint; undefined when it is deferred, given up, or turns out to be sent or mined.
+   *
+   * @throws the error of a node that could not be asked, which says nothing about this mint.
+   */
+  async function gasLimitOf(queued: QueuedMint): Promise<bigint | undefined> {
+    const { state } = queued.mint;
+    await orDefer(queued, lookUp(queued));
+    if (queued.mint.state !== state) return undefined;
+    try {
+      return await terms.gasLimit(queued.mint);
+    } catch (cause) {
+      if ((await orDefer(queued, judgeEstimate(queued, cause))) === false) throw cause;
+      return undefined;
+    }
+  }
+
+  /**
+   * Handles a failed gas estimate; false when the node could not be asked, which says nothing about this
+   * mint.
+   */
+  async function judgeEstimate(queued: QueuedMint, cause: unknown): Promise<boolean> {
+    mints.observe(queued, { saw: 'not estimated' });
+    const { deferrals } = queued.mint;
+    const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
+    // A local chain that was just started gets its registry some seconds later.
+    if (isMissing && deferrals * MISSING_PAUSE_MS <= REGISTRY_MS) mints.defer(queued, MISSING_PAUSE_MS);
+    else if (isMissing) await giveUp(mints, queued, cause);
+    else if (isReverted(cause)) await giveUp(mints, queued, simulationFailed(cause));
+    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(mints, queued, cause);
+    else if (nodeErrorOf(cause) === undefined) return false;
+    else if (deferrals < MOST_DEFERRALS) mints.defer(queued, REFUSED_PAUSE_MS);
+    else await giveUp(mints, queued, notSent(cause));
+    return true;
+  }
+
+  /** Keeps the transactions in the journal, and lets them be sent. */
+  async function commit(
+    assigned: readonly Assigned[],
+    answers: readonly PromiseSettledResult<SignedMint>[],
+  ): Promise<void> {
+    const transactions: SignedMint[] = [];
+    for (const [index, { queued }] of assigned.entries()) {
+      const answer = answers[index];
+      // A later transaction would wait for this nonce. It was never sent, and is forgotten.
+      if (answer?.status !== 'fulfilled') break;
+      mints.observe(queued, { saw: 'signed', transaction: answer.value });
+      transactions.push(answer.value);
+    }
+    const [signed, unsigned] = [assigned.slice(0, transactions.length), assigned.slice(transactions.length)];
+    const isKept = signed.length === 0 || (await mints.keep(transactions));
+    // Otherwise all nonces were forgotten meanwhile, because the chain is another one.
+    if (assigned.every(({ nonce }) => nonces.isReserved(nonce))) {
+      nonces.settle(assigned.map(({ nonce }) => nonce));
+      for (const { nonce } of unsigned) nonces.free(nonce);
+      const at = time.elapsed();
+      for (const { queued, nonce } of isKept ? signed : [])
+        mints.observe(queued, { saw: 'sendable', from, nonce, at });
+      for (const [index, { queued }] of assigned.entries()) {
+        const answer = answers[index];
+        if (answer?.status === 'rejected') deferUnsigned(queued, answer.reason);
+      }
+    }
+  }
+
+  /**
+   * Defers a mint that the signer did not sign; the mints after it go on. It is signed again later, whatever
+   * the signer did with the request: nothing was sent.
+   */
+  function deferUnsigned(queued: QueuedMint, error: unknown): void {
+    if (!(error instanceof SignerError) || error.code === 'SIGNER_UNREACHABLE') throw error;
+    logger.warn({ tokenId: queued.tokenId, error }, 'mint deferred: it was not signed');
+    mints.defer(queued, UNSIGNED_PAUSE_MS);
+  }
+
+  return turn;
 }
 
 function notSent(cause: unknown): ChainError {
   const message = `Nothing was sent, the mint could not be prepared: ${nodeErrorOf(cause)}`;
   return new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
-}
-
-/** Keeps the transactions in the journal, and lets them be sent. */
-async function commit(
-  mints: QueuedMints,
-  assigned: readonly Assigned[],
-  answers: readonly PromiseSettledResult<SignedMint>[],
-): Promise<void> {
-  const { nonces } = mints;
-  const { wallet, time } = mints.options;
-  const transactions: SignedMint[] = [];
-  for (const [index, { queued }] of assigned.entries()) {
-    const answer = answers[index];
-    // A later transaction would wait for this nonce. It was never sent, and is forgotten.
-    if (answer?.status !== 'fulfilled') break;
-    mints.observe(queued, { saw: 'signed', transaction: answer.value });
-    transactions.push(answer.value);
-  }
-  const [signed, unsigned] = [assigned.slice(0, transactions.length), assigned.slice(transactions.length)];
-  const isKept = signed.length === 0 || (await mints.keep(transactions));
-  // Otherwise all nonces were forgotten meanwhile, because the chain is another one.
-  if (assigned.every(({ nonce }) => nonces.isReserved(nonce))) {
-    nonces.settle(assigned.map(({ nonce }) => nonce));
-    for (const { nonce } of unsigned) nonces.free(nonce);
-    const at = time.elapsed();
-    for (const { queued, nonce } of isKept ? signed : [])
-      mints.observe(queued, { saw: 'sendable', from: wallet.address, nonce, at });
-    for (const [index, { queued }] of assigned.entries()) {
-      const answer = answers[index];
-      if (answer?.status === 'rejected') deferUnsigned(mints, queued, answer.reason);
-    }
-  }
-}
-
-/**
- * Defers a mint that the signer did not sign; the mints after it go on. It is signed again later, whatever
- * the signer did with the request: nothing was sent.
- */
-function deferUnsigned(mints: QueuedMints, queued: QueuedMint, error: unknown): void {
-  if (!(error instanceof SignerError) || error.code === 'SIGNER_UNREACHABLE') throw error;
-  mints.options.logger.warn({ tokenId: queued.tokenId, error }, 'mint deferred: it was not signed');
-  mints.defer(queued, UNSIGNED_PAUSE_MS);
 }

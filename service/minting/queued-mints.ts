@@ -1,15 +1,8 @@
-import type { Lifecycle } from '../base/lifecycle';
-import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
 import { type ChainError, codeOf, messageOf } from '../base/errors';
 import { createWakeableSleep, type Deferred, newDeferred, pause, type WakeableSleep } from '../base/waiting';
-import type { Chain } from '../chain/chain';
 import { createFinalBlockReading } from '../chain/finality';
-import type { Confirmations, Network } from '../chain/networks';
-import type { TransactionFees } from '../chain/transactions';
 import type { Failure, Issuance, MinedMint, Unfinished } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
-import type { TransactionSigner } from '../keys/transaction-signer';
 import type { Remedy } from './decide-rejection';
 import {
   HELD_STATES,
@@ -23,32 +16,13 @@ import {
   step,
   type HeldState,
   type Mint,
+  type MintQueueOptions,
   type MintState,
   type Observation,
   type SignedMint,
 } from './mint';
 import { MintNode } from './node';
-import { BroadcastWidth, Nonces, TransactionTerms } from './transaction-terms';
-
-/** Everything that a queue needs. */
-export interface MintQueueOptions {
-  client: Chain;
-  network: Network;
-  /** When a mint's block is final. */
-  confirmations: Confirmations;
-  wallet: TransactionSigner;
-  registryAddress: string;
-  journal: MintProgress;
-  /** Rejects when the node cannot be asked or belongs to another chain. */
-  checkChain: () => Promise<void>;
-  /** Fees of the next transaction. */
-  readFees: () => Promise<TransactionFees>;
-  logger: Logger;
-  /** Masks secrets in the failure messages that the journal keeps. */
-  mask: (text: string) => string;
-  lifecycle: Lifecycle;
-  time: Time;
-}
+import { Nonces, TransactionTerms } from './transaction-terms';
 
 /** A mint in the queue, whose state changes. */
 export interface QueuedMint {
@@ -76,7 +50,10 @@ export class QueuedMints {
   readonly nonces: Nonces;
   readonly node: MintNode;
   readonly terms: TransactionTerms;
-  readonly width: BroadcastWidth;
+  /** Whether the node mines each transaction on arrival, as far as is known. */
+  minesAtOnce: boolean;
+  /** Until then, by `elapsed`, transactions are sent one after the other: one was refused for its order. */
+  narrowUntil = -Infinity;
   /** Each turn of the queue sleeps until it has work. */
   readonly sleeps: Record<'preparing' | 'sending' | 'following', WakeableSleep>;
   /** How long a contradicting answer is attributed to a node that is behind. A local node never is. */
@@ -101,7 +78,7 @@ export class QueuedMints {
       createFinalBlockReading(client, network, confirmations),
     );
     this.terms = new TransactionTerms(options);
-    this.width = new BroadcastWidth(network.local, time);
+    this.minesAtOnce = network.local;
     this.patienceMs = network.local ? 1_000 : Math.max(3 * network.blockTimeMs, 15_000);
     this.sleeps = {
       preparing: createWakeableSleep(time),
@@ -140,11 +117,6 @@ export class QueuedMints {
     return (names.length === 0 ? HELD_STATES : names)
       .flatMap((name) => this.in(name))
       .sort((left, right) => nonceOf(left.mint) - nonceOf(right.mint));
-  }
-
-  highestNonce(): number | undefined {
-    const highest = this.held().at(-1);
-    return highest && nonceOf(highest.mint);
   }
 
   /** Whether the queue holds a nonce, and how far its transaction is. */
@@ -212,14 +184,11 @@ export class QueuedMints {
     return undefined;
   }
 
-  /** Writes `submitted` for mints that a node may have, except those mined meanwhile. */
+  /** Writes `submitted` for mints that a node may have. */
   recordSubmitted(): void {
     const pending = this.held('pending').filter(({ isNoted }) => !isNoted);
     for (const queued of pending) queued.isNoted = true;
-    this.#write(pending, async (journal) => {
-      const open = pending.filter(({ mint }) => mint.state.name !== 'mined' && mint.state.name !== 'settled');
-      if (open.length > 0) await journal.submitted(open.map(({ tokenId }) => tokenId));
-    });
+    this.#write(pending, (journal) => journal.submitted(pending.map(({ tokenId }) => tokenId)));
   }
 
   /** The blocks of these mints are final. */

@@ -6,8 +6,15 @@ import type { QueuedMint, QueuedMints } from './queued-mints';
 
 const IDLE_MS = 60_000;
 /** Before a transaction that was not acknowledged is sent again; doubled each time. */
-export const FIRST_PAUSE_MS = 100;
+const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
+/**
+ * How many transactions may be on their way to the node before it acknowledges the first. Most nodes accept
+ * transactions in any order; they work on a few requests at a time. A local node that mines at once refuses
+ * one that arrives too early. There, and for a while after any node refuses one for that reason, transactions
+ * are sent one after the other.
+ */
+const WIDEST = 16;
 
 /**
  * Sends ready transactions in the order of their nonces, several at a time if the node allows it. After one
@@ -17,7 +24,7 @@ const LONGEST_PAUSE_MS = 2_000;
  *   which resolves when all in flight are answered.
  */
 export function createMintSending(mints: QueuedMints) {
-  const { sleeps, stopping, width } = mints;
+  const { sleeps, stopping } = mints;
   const { client, logger, time } = mints.options;
   const underWay = new Set<Promise<void>>();
   const rejected: NotAcknowledged[] = [];
@@ -30,7 +37,8 @@ export function createMintSending(mints: QueuedMints) {
       return 0;
     }
     const [next] = mints.held('ready');
-    if (next === undefined || rejected.length > 0 || underWay.size >= width.now()) return IDLE_MS;
+    const isNarrow = mints.minesAtOnce || time.elapsed() < mints.narrowUntil;
+    if (next === undefined || rejected.length > 0 || underWay.size >= (isNarrow ? 1 : WIDEST)) return IDLE_MS;
     const sending = send(next).finally(() => {
       underWay.delete(sending);
       sleeps.sending.wake();
@@ -54,7 +62,7 @@ export function createMintSending(mints: QueuedMints) {
     if (queued.mint.state.name !== 'pending') return;
     const { tokenId, nonce, hash: txHash } = sent;
     logger.debug({ tokenId, nonce, txHash }, 'mint submitted');
-    if (width.minesAtOnce) sleeps.following.wake();
+    if (mints.minesAtOnce) sleeps.following.wake();
   }
 
   return { turn, finish: () => Promise.all(underWay) };

@@ -3,8 +3,7 @@ import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '.
 import type { Time } from '../base/time';
 import type { Issuance } from '../journal/issuance';
 import { estimateMint, mintData } from '../registry/simulate-mint';
-import type { Mint, SignedMint } from './mint';
-import type { MintQueueOptions } from './queued-mints';
+import type { Mint, MintQueueOptions, SignedMint } from './mint';
 
 /**
  * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
@@ -99,35 +98,6 @@ export class Nonces {
     this.roseAt = this.time.elapsed();
     this.#freed.clear();
     this.#reserved.clear();
-  }
-}
-
-/** A larger number gains nothing: a node works on a few requests at a time. */
-const WIDEST = 16;
-/** How long transactions are sent one after the other once a node refused one for its order. */
-const NARROW_FOR_MS = 60_000;
-
-/**
- * How many transactions may be on their way to the node before it acknowledges the first. Most nodes accept
- * transactions in any order. A local node that mines at once refuses one that arrives too early. There, and
- * for a while after any node refuses one for that reason, transactions are sent one after the other.
- */
-export class BroadcastWidth {
-  #narrowUntil = -Infinity;
-
-  /** @param minesAtOnce whether the node mines each transaction on arrival, as far as is known. */
-  constructor(
-    public minesAtOnce: boolean,
-    private readonly time: Time,
-  ) {}
-
-  now(): number {
-    return this.minesAtOnce || this.time.elapsed() < this.#narrowUntil ? 1 : WIDEST;
-  }
-
-  /** The node refused a transaction because the one before it had not arrived. */
-  refused(): void {
-    this.#narrowUntil = this.time.elapsed() + NARROW_FOR_MS;
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type FeeReading,
   type TransactionFees,
 } from '../../service/chain/transactions';
-import type { MintQueueOptions } from '../../service/minting/queued-mints';
+import type { MintQueueOptions } from '../../service/minting/mint';
 import { TransactionTerms } from '../../service/minting/transaction-terms';
 import { chainOf } from '../helpers/chain/fake-nodes';
 import { errorOf } from '../helpers/error-of';

@@ -8,7 +8,6 @@ import { decideRejection, type Rejection, type Remedy } from '../../service/mint
 import type { Mint, SignedMint } from '../../service/minting/mint';
 import { judgeReceipts, MintNode, mintTopics, type MintReceipt } from '../../service/minting/node';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
-import { BroadcastWidth } from '../../service/minting/transaction-terms';
 
 describe('the decisions of the mint queue', () => {
   describe('the choice of nonces', () => {
@@ -302,14 +301,5 @@ describe('the decisions of the mint queue', () => {
         await chain.findMint({ tokenId, transactions: [], issuance: { tokenId } } as unknown as Mint),
       ).to.deep.equal(mined);
     });
-  });
-
-  it('send 16 together, but one at a time if the node mines at once or has refused one', () => {
-    const width = new BroadcastWidth(true, systemTime);
-    expect(width.now()).to.equal(1);
-    width.minesAtOnce = false;
-    expect(width.now()).to.equal(16);
-    width.refused();
-    expect(width.now()).to.equal(1);
   });
 });

@@ -10,11 +10,14 @@ import {
   newMint,
   step,
   type Mint,
+  type MintQueueOptions,
   type MintState,
   type Observation,
   type SignedMint,
 } from '../../service/minting/mint';
-import { QueuedMints, type MintQueueOptions, type QueuedMint } from '../../service/minting/queued-mints';
+import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
+import { createMintSending } from '../../service/minting/send-mints';
+import { chainOf } from '../helpers/chain/fake-nodes';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
@@ -43,6 +46,8 @@ const obstacle = { saw: 'obstacle', until: 60_000 } as const;
 const refused = {
   saw: 'refused',
   refusal: 'other',
+  attempts: 1,
+  reach: 'refused',
   pending: 5,
   floor: 5,
   isChainShorter: false,
@@ -156,12 +161,19 @@ describe('the state of a mint', () => {
   it('counts a transaction as possible from when it is sent, and its attempts until a node has it', () => {
     const [sent] = seen(...WAYS.sending).transactions;
     expect(sent?.reach).to.equal('possible');
-    const denied = { saw: 'rejected', hash: '0x5', reach: 'refused', isAttempt: true } as const;
-    const rejected = seen(...WAYS.sending, denied, { saw: 'unsent' }, denied);
-    expect(rejected.transactions[0]?.reach).to.equal('refused');
-    expect(rejected.state).to.have.property('attempts', 2);
-    const taken = seen(...WAYS.sending, denied, { saw: 'taken', hash: '0x5' });
-    expect(taken.state).to.include({ name: 'pending', attempts: 0 });
+    expect(seen(...WAYS.sending, { saw: 'denied', hash: '0x5' }).transactions[0]?.reach).to.equal('refused');
+    const rejected = seen(...WAYS.sending, { saw: 'unsent' }, refused);
+    expect([rejected.transactions[0]?.reach, rejected.state.name]).to.deep.equal(['refused', 'ready']);
+    expect(rejected.state).to.have.property('attempts', 1);
+    const mayHaveIt = seen(...WAYS.sending, { saw: 'unsent' }, { ...refused, reach: 'possible' });
+    expect(mayHaveIt.state.name).to.equal('pending');
+    const open = seen(...WAYS.sending, { saw: 'open' }, { saw: 'open' });
+    expect(open.state).to.include({ name: 'pending', attempts: 2 });
+    const taken = seen(...WAYS.sending, { saw: 'open' }, { saw: 'unsent' }, { saw: 'sent', at: 1 });
+    expect(step(taken, { saw: 'taken', hash: '0x5' }).mint.state).to.include({
+      name: 'pending',
+      attempts: 0,
+    });
     expect(seen(...WAYS.sending, { saw: 'taken', hash: '0x4' }).state.name).to.equal('sending');
   });
 
@@ -245,6 +257,21 @@ describe('the mints of a queue', () => {
     for (const [index, queued] of three.entries()) mints.observe(queued, { ...sendable, nonce: 9 - index });
     expect(mints.held('ready')).to.deep.equal([...three].reverse());
   });
+
+  for (const [what, atOnce, change] of [
+    ['one after the other if the node mines at once', 1, {}],
+    ['16 together elsewhere', 16, { minesAtOnce: false }],
+    ['one after the other after a refusal for the order', 1, { minesAtOnce: false, narrowUntil: Infinity }],
+  ] as const)
+    it(`are sent ${what}`, async () => {
+      let sent = 0;
+      const client = chainOf(() => new Promise(() => void sent++));
+      mints = Object.assign(new QueuedMints({ ...options(), client }, new AbortController().signal), change);
+      for (let nonce = 0; nonce < 20; nonce++) mints.observe(added(nonce), { ...sendable, nonce });
+      const sending = createMintSending(mints);
+      while ((await sending.turn()) === 0);
+      expect([sent, mints.in('sending').length]).to.deep.equal([atOnce, atOnce]);
+    });
 
   it('lead to an outcome, also once they are forgotten, and a new one if their block is gone', async () => {
     const unfinished = { issuance: newIssuance(), transactions: [], mined: MINED };

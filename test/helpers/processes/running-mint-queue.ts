@@ -11,7 +11,7 @@ import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { openWallet } from '../../../service/keys/wallet';
 import { mintTopics } from '../../../service/minting/node';
-import type { MintQueueOptions } from '../../../service/minting/queued-mints';
+import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
 import { tellOfRequests, VirtualTime } from '../virtual-time';
