@@ -42,13 +42,15 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
   const from = wallet.address;
 
   async function turn(): Promise<number> {
-    fillHole();
+    const hole = nonces.lowestFreed();
+    if (hole === undefined && mints.in('ready').length >= FEWEST_READY) return IDLE_MS;
     const waiting = mints.waiting();
-    const areNeeded = nonces.lowestFreed() !== undefined || mints.in('ready').length < FEWEST_READY;
-    const due = waiting.filter(({ dueMs }) => dueMs <= 0).map(({ queued }) => queued);
-    const batch = areNeeded ? due.slice(0, BATCH) : [];
-    if (batch.length === 0)
-      return waiting.reduce((nextMs, { dueMs }) => (dueMs > 0 ? Math.min(nextMs, dueMs) : nextMs), IDLE_MS);
+    const due = waiting.filter(({ dueMs }) => dueMs <= 0);
+    if (due.length === 0) {
+      if (hole !== undefined) fill(hole);
+      return Math.min(IDLE_MS, ...waiting.map(({ dueMs }) => dueMs));
+    }
+    const batch = due.slice(0, BATCH).map(({ queued }) => queued);
     try {
       const assigned = await assign(batch);
       // A remote signer is asked for all of them at once.
@@ -63,17 +65,11 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
     return 0;
   }
 
-  /**
-   * Fills a nonce that was taken back. If no mint waits for one, the mint with the highest nonce is signed
-   * again with it.
-   */
-  function fillHole(): void {
-    const hole = nonces.lowestFreed();
+  /** Signs the mint with the highest nonce again with one that was taken back: no mint waits for it. */
+  function fill(hole: number): void {
     const last = mints.held('ready', 'pending').at(-1);
-    const isFilled = mints.waiting().some(({ dueMs }) => dueMs <= 0);
-    if (hole === undefined || isFilled || last === undefined) return;
-    const newest = versionsOf(last.mint).at(-1);
-    if (newest === undefined || newest.nonce < hole) return;
+    const newest = last && versionsOf(last.mint).at(-1);
+    if (last === undefined || newest === undefined || newest.nonce < hole) return;
     mints.observe(last, { saw: 'no nonce' });
     if (newest.reach !== 'possible') nonces.free(newest.nonce);
   }
