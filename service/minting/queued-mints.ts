@@ -172,9 +172,9 @@ export class QueuedMints {
       if (holder !== undefined && holder !== queued) this.observe(holder, { saw: 'no nonce' });
     }
     // A node must not wait for a nonce that no transaction uses.
-    const isFreed =
-      mint.state.name === 'waiting' && (mint.state.until > 0 || observation.saw === 'out of gas');
-    if (isFreed && heldBy(before)) this.nonces.free(nonceOf(before));
+    const needsGas = observation.saw === 'out of gas' || command === 'estimate again';
+    const isSetAside = mint.state.name === 'waiting' && mint.state.until > 0;
+    if (heldBy(before) && (needsGas || isSetAside)) this.nonces.free(nonceOf(before));
     this.#set(queued, mint);
     // Later ones are found by the next poll.
     const isFirst = before.state.name !== 'pending' && this.in('pending').length === 1;

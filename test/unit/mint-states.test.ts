@@ -232,15 +232,17 @@ describe('the mints of a queue', () => {
   });
 
   it('give back the nonces of those that are set aside or ran out of gas, and no others', () => {
-    const three = [added(5), added(6), added(7)];
-    for (const [index, queued] of three.entries()) mints.observe(queued, { ...sendable, nonce: 5 + index });
-    const [other, short, late] = three;
-    mints.observe(other!, { saw: 'no nonce' });
+    const [other, low, short, late] = [added(4), added(5), added(6), added(7)];
+    for (const [index, queued] of [other, low, short, late].entries())
+      mints.observe(queued, { ...sendable, nonce: 4 + index });
+    mints.observe(other, { saw: 'no nonce' });
     expect(mints.nonces.lowestFreed()).to.equal(undefined);
-    mints.defer(late!, 60_000);
+    mints.defer(late, 60_000);
     expect(mints.nonces.lowestFreed()).to.equal(7);
-    mints.observe(short!, { saw: 'out of gas' });
+    mints.observe(short, { saw: 'out of gas' });
     expect(mints.nonces.lowestFreed()).to.equal(6);
+    expect(mints.observe(low, { ...refused, refusal: 'gas' })).to.equal('estimate again');
+    expect(mints.nonces.lowestFreed()).to.equal(5);
   });
 
   it('are ready again if this wallet signed them and no other mint has the nonce, else waiting', () => {
