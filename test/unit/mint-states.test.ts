@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { keccak256, Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { systemTime } from '../../service/base/time';
@@ -18,6 +19,7 @@ import {
 import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
 import { createMintSending } from '../../service/minting/send-mints';
 import { chainOf } from '../helpers/chain/fake-nodes';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
@@ -250,6 +252,18 @@ describe('the mints of a queue', () => {
     for (const queued of [mint, other, third]) mints.placeAnew(queued);
     expect(mints.held('ready')).to.deep.equal([mint]);
     expect(waiting()).to.deep.equal([other, third]);
+  });
+
+  it('of an earlier run are sent again as they are, and a node may have them', async () => {
+    const fields = { to: WALLET, nonce: 5, gasLimit: 21_000, gasPrice: 1, chainId: 1, type: 0 };
+    const raw = await new Wallet(DEPLOYER_KEY).signTransaction(fields);
+    const issuance = newIssuance();
+    const { tokenId } = issuance;
+    const transactions = [{ tokenId, hash: keccak256(raw), nonce: 5, raw }];
+    mints.takeUp({ issuance, transactions, mined: undefined });
+    const [ready] = mints.held('ready');
+    expect(ready?.mint).to.deep.include({ isRecovered: true });
+    expect(ready?.mint.transactions.map((one) => [one.raw, one.reach])).to.deep.equal([[raw, 'possible']]);
   });
 
   it('follow the order of adding while waiting, and the order of nonces when they are sent', () => {
