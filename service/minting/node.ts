@@ -46,7 +46,7 @@ const FROM_NOBODY = zeroPadValue(ZeroAddress, 32);
  * Reads the mints of one registry from the chain, also at a depth that no reorganisation is expected to
  * reach.
  */
-export class MintChain {
+export class MintNode {
   constructor(
     private readonly client: Chain,
     private readonly registry: string,
@@ -54,8 +54,8 @@ export class MintChain {
   ) {}
 
   /** The same chain. A reading counts only if all nodes agree that are not away. */
-  ofAllNodes(): MintChain {
-    return new MintChain(this.client.unanimous, this.registry, this.readFinalBlock);
+  ofAllNodes(): MintNode {
+    return new MintNode(this.client.unanimous, this.registry, this.readFinalBlock);
   }
 
   head(): Promise<number> {
@@ -65,6 +65,12 @@ export class MintChain {
   /** Number of the highest final block; negative if there is none. */
   async finalBlock(): Promise<number> {
     return this.readFinalBlock(await this.head());
+  }
+
+  /** The highest final block if this nonce of the wallet is used in it or below. */
+  async finalUseOf(wallet: string, nonce: number): Promise<number | undefined> {
+    const finalBlock = await this.finalBlock();
+    return finalBlock >= 0 && (await this.count(wallet, finalBlock)) > nonce ? finalBlock : undefined;
   }
 
   /** Undefined when the node does not have the block. */
@@ -121,7 +127,7 @@ export class MintChain {
    *   log, as a node that is behind; also any error of the node.
    */
   async findMint(mint: Mint): Promise<MinedMint | undefined> {
-    const { tokenId } = mint;
+    const { tokenId } = mint.issuance;
     const verdict = await this.verdictOn(mint, mint.transactions);
     if (verdict.state === 'mined') return verdict.mined;
     if (!(await this.existsAt(tokenId, 'latest'))) return undefined;
