@@ -22,6 +22,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY cli/ cli/
 RUN npm ci --omit=dev && npm cache clean --force
 COPY contexts/ contexts/
+COPY evidence/evidence-page.html evidence/
 COPY --from=build /app/dist/ dist/
 RUN mkdir /data && chown node:node /data
 USER node

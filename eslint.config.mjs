@@ -17,6 +17,10 @@ const OPENS_KEYS = [
 ].map((one) => ({ ...one, message: 'Only service/keys/ has private keys: ask its signers.' }));
 /** The folder of the registry's contracts, except for some leaves. */
 const registryBut = (...leaves) => ['**/registry/**', ...leaves.map((leaf) => `!**/registry/${leaf}`)];
+/** The check of evidence stands above the service. */
+const ABOVE_EVIDENCE = ['check-*', 'evidence', 'evidence-page', 'statements'].map(
+  (name) => `**/evidence/${name}`,
+);
 const COMPOSITION = ['**/composition/**', '**/service/main'];
 /** The folders above: they start or observe the others. */
 const ABOVE = [...COMPOSITION, '**/observability/**'];
@@ -90,7 +94,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['service/**/*.ts', 'test/**/*.ts'],
+    files: ['evidence/**/*.ts', 'service/**/*.ts', 'test/**/*.ts'],
     ignores: ['service/base/time.ts', 'service/main.ts', 'test/{soak,screenshots}/**'],
     rules: { 'no-restricted-syntax': ['error', ...EVERYWHERE, ...REAL_TIME] },
   },
@@ -223,19 +227,23 @@ export default tseslint.config(
   ),
   direction(
     ['service/evidence/**'],
+    [...BESIDE_READING, ...ABOVE_EVIDENCE],
+    'It collects proofs of the chain: of the lines it knows issuance only, for what a credential is.',
+  ),
+  direction(
+    ['evidence/**'],
     BESIDE_READING,
     'Reading what others published: of the lines it knows issuance only, for what a credential is.',
   ),
   direction(
-    ['service/evidence/check-*', 'service/evidence/{block-encoding,proven-state,statements,tries}.ts'],
-    [...BESIDE_READING, 'node:*', '**/chain/**', '**/collect-*', '**/evidence', '**/fetch-json', 'undici'],
-    'A check needs the file alone: whatever asks others is in collect- files and in evidence.ts.',
+    ['evidence/{check-*,statements.ts}', 'service/evidence/{block-encoding,proven-state,tries}.ts'],
+    [...BESIDE_READING, 'node:*', '**/chain/**', '**/collect-*', './evidence', '**/fetch-json', 'undici'],
+    'A check needs the file alone: whatever asks others is in collect-evidence.ts and evidence.ts.',
   ),
   direction(
     ['service/answers/**'],
-    // The libraries of verification, which evidence.ts loads, take a fifth of the service's start.
     [
-      '**/evidence/evidence',
+      ...ABOVE_EVIDENCE,
       '**/http/**',
       '**/minting/**',
       '**/watcher/follow-*',
@@ -246,7 +254,7 @@ export default tseslint.config(
   ),
   direction(
     ['service/console/**'],
-    ['**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...COMPOSITION],
+    [...ABOVE_EVIDENCE, '**/http/**', '**/delivery/worker', '**/watcher/follow-*', ...COMPOSITION],
     'The console reads what both lines have, and knows nothing of HTTP.',
   ),
   direction(
@@ -299,7 +307,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['service/**/*.ts', 'cli/**/*.ts', 'deploy/**/*.ts'],
+    files: ['service/**/*.ts', 'cli/**/*.ts', 'deploy/**/*.ts', 'evidence/**/*.ts'],
     ignores: ['service/{keys,types}/**', 'service/config/settings.ts'],
     rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: OPENS_KEYS }] },
   },

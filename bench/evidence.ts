@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toQuantity } from 'ethers';
-import { check } from '../service/evidence/evidence';
+import { check } from '../evidence/evidence';
 import { TitleEscrow__factory } from '../typechain-types';
 import { mintDirectly } from '../test/helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../test/helpers/chain/local-setup';

@@ -14,7 +14,6 @@ import { openFeed, setHeld, type OpenFeed } from '../service/outbox/feeds';
 import { recordRange } from '../service/outbox/record-range';
 import type { RegistryEvent } from '../service/registry/registry-event';
 import { targetOf } from '../service/subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../service/subscriptions/secrets';
 import { subscriptionOf } from '../service/subscriptions/stored-subscriptions';
 import { ENGINES, newState, openState, type Engine } from '../test/helpers/database/engines';
 import { eventIn, SAMPLE_REGISTRY } from '../test/helpers/database/sample-feed';
@@ -94,7 +93,6 @@ export function deliver(database: Database, connections = 1_000): FeedDelivery {
   const destination = pino.destination({ dest: '/dev/null', sync: true });
   const mask = secretMasker(['not-a-secret', 'nor-this']);
   const logger = createLogger({ level: 'info', mask, destination });
-  const cipher = createSecretsCipher(undefined);
   const signingKeys = { key: signingKeyOf(generateKeyPairSync('ed25519').privateKey), next: undefined };
   const delivery = createFeedDelivery({
     database,
@@ -104,7 +102,7 @@ export function deliver(database: Database, connections = 1_000): FeedDelivery {
     deliverers: createDeliverers(database, { id: randomUUID(), time: systemTime, logger }),
     targetOf({ subscription, definition, secrets, state }) {
       if (definition === null) return undefined;
-      const stored = subscriptionOf({ name: subscription, definition, secrets, state }, cipher);
+      const stored = subscriptionOf({ name: subscription, definition, secrets, state }, undefined);
       return targetOf(stored, signingKeys, { rules: { allowPrivate: true, allowLoopback: true }, lookup });
     },
     restorePurged: async () => undefined,

@@ -3,7 +3,7 @@ import { systemTime } from '../service/base/time';
 import { chainOfOne, type Chain } from '../service/chain/chain';
 import { nothingLearned, type Node } from '../service/chain/node';
 import { RangeTooWideError } from '../service/chain/node-errors';
-import { createBlockSpan, existingBlock } from '../service/chain/read-chain';
+import { BlockSpan, existingBlock } from '../service/chain/read-chain';
 import { factoryInterface, titleEscrowAddress } from '../service/registry/registry-contracts';
 import { KnownEscrows } from '../service/watcher/known-escrows';
 import { readRange } from '../service/watcher/read-range';
@@ -56,7 +56,7 @@ export async function reading(size: Size): Promise<void> {
 async function countCalls(tokens: number, allows: Allows): Promise<string[]> {
   const { client, calls } = createNode(tokens, allows);
   const escrows = new KnownEscrows({ contracts: CONTRACTS, genesisBlock: GENESIS }, FINALITY_DEPTH);
-  const span = createBlockSpan(2_000);
+  const span = new BlockSpan(2_000);
   let next = HEAD - 100_000;
   const readTo = async (end: number): Promise<number> => {
     const [before, first] = [calls(), next];

@@ -13,6 +13,7 @@ const SOURCES = [
   'deploy/compile.ts',
   'deploy/published-contracts.ts',
   'devnet',
+  'evidence',
   'hardhat.config.ts',
   'receiver',
   'service',

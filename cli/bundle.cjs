@@ -44,7 +44,7 @@ exports.ENTRY_POINTS = [
   'devnet/start-devnet.ts',
   'receiver/main.ts',
   'service/answers/checking-process.ts',
-  'service/evidence/evidence.ts',
+  'evidence/evidence.ts',
   'service/issuance/signing-worker.ts',
   'service/keys/pkcs11-thread.ts',
   'service/main.ts',
@@ -78,7 +78,7 @@ const PAGE = {
 };
 
 /** With `--unbundled`: reports of coverage cannot tell the sources of a bundle apart. */
-const FOLDERS = ['cli', 'client', 'deploy', 'devnet', 'receiver', 'service', 'typechain-types'];
+const FOLDERS = ['cli', 'client', 'deploy', 'devnet', 'evidence', 'receiver', 'service', 'typechain-types'];
 
 const UNBUNDLED = {
   ...PROGRAMS,

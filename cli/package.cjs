@@ -22,7 +22,9 @@ const FILES = [
   'contexts',
   'devnet/end-with-parent.cjs',
   'devnet/node.config.cjs',
+  'dist/api',
   'docs',
+  'evidence/evidence-page.html',
   ...ENTRY_POINTS.map((name) => join('dist', name.replace(/\.ts$/, '.js'))),
 ];
 // The second is the page that a browser loads.

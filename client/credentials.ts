@@ -1,6 +1,6 @@
 import { knownContexts, verificationSources } from '../cli/credentials/sources';
 import { systemTime } from '../service/base/time';
-import { fetchJson } from '../service/did/fetch-json';
+import { createFetching } from '../service/did/fetch-json';
 import type { JsonObject } from '../service/issuance/credential';
 import { createContextSource } from '../service/verification/contexts';
 import { deriveCredential as derive } from '../service/verification/derive-credential';
@@ -32,6 +32,6 @@ export function verifyCredential(credential: unknown, options?: VerificationOpti
  * @throws Error with a `code` (docs/verification.md), such as POINTER_MATCHES_NOTHING.
  */
 export function deriveCredential(credential: unknown, pointers: readonly string[]): Promise<JsonObject> {
-  const contexts = createContextSource(knownContexts(), (url) => fetchJson(systemTime, url));
+  const contexts = createContextSource(knownContexts(), createFetching(systemTime));
   return derive(credentialIn(credential), pointers, contexts.load);
 }

@@ -247,6 +247,11 @@ export function operationalMembersOf(suffix: OperationSuffix): readonly string[]
   return OPERATIONS[suffix].flatMap((members) => Object.keys(members));
 }
 
+/** The names of the members of `data.payload` of a chain event. */
+export function payloadMembersOf(suffix: ChainEventSuffix): readonly string[] {
+  return Object.keys({ ...TOKEN_PAYLOADS, ...REGISTRY_PAYLOADS }[suffix]);
+}
+
 const RETRACTION = cloudEvent('retracted', REGISTRY_SOURCE, {
   subject: TOKEN_ID,
   data: object(
@@ -402,31 +407,45 @@ function isOfToken(event: ChainEvent): event is TokenEvent {
   return 'tokenIdHex' in event.data;
 }
 
-/** The state after an event. Events that repeat the content of others change nothing. */
-function after(token: TokenState, { type, data }: TokenEvent): TokenState {
-  switch (type) {
-    case 'com.service.etr.escrow_created':
-      return { ...token, escrow: data.payload.escrowAddress };
-    case 'com.service.etr.minted':
-    case 'com.service.etr.restored':
-      return { ...token, state: 'in escrow' };
-    case 'com.service.etr.surrendered':
-      return { ...token, state: 'returned to issuer' };
-    case 'com.service.etr.burned':
-      return { ...token, state: 'shredded' };
-    case 'com.service.etr.beneficiary_transfer':
-      return { ...token, beneficiary: someone(data.payload.toBeneficiary) };
-    case 'com.service.etr.holder_transfer':
-      return { ...token, holder: someone(data.payload.toHolder) };
-    case 'com.service.etr.nomination':
-      return { ...token, nominee: someone(data.payload.nominee) };
-    default:
-      return token;
-  }
+/** The states of a token that events move it from and to. */
+export const MOVES: Partial<Record<ChainEventSuffix, Record<'from' | 'to', TokenState['state']>>> = {
+  minted: { from: 'not minted', to: 'in escrow' },
+  surrendered: { from: 'in escrow', to: 'returned to issuer' },
+  restored: { from: 'returned to issuer', to: 'in escrow' },
+  burned: { from: 'returned to issuer', to: 'shredded' },
+};
+
+type Role = 'beneficiary' | 'holder' | 'nominee';
+
+/** The roles that events change, and the members of their payloads with the parties before and after. */
+export const ROLE_CHANGES: Partial<Record<ChainEventSuffix, { role: Role; from: string; to: string }>> = {
+  nomination: { role: 'nominee', from: 'prevNominee', to: 'nominee' },
+  beneficiary_transfer: { role: 'beneficiary', from: 'fromBeneficiary', to: 'toBeneficiary' },
+  holder_transfer: { role: 'holder', from: 'fromHolder', to: 'toHolder' },
+};
+
+/**
+ * The state after an event. Events that repeat the content of others change nothing.
+ *
+ * @param partyOf the party with an address of the payload; the zero address is nobody.
+ */
+export function afterEvent<Party, Token extends Pick<TokenState, 'state'> & Record<Role, Party>>(
+  token: Token,
+  { type, payload }: { type: ChainEventSuffix; payload: object },
+  partyOf: (address: string) => Party,
+): Token {
+  const move = MOVES[type];
+  if (move) return { ...token, state: move.to };
+  const change = ROLE_CHANGES[type];
+  if (change === undefined) return token;
+  return { ...token, [change.role]: partyOf((payload as Record<string, string>)[change.to] ?? NOBODY) };
 }
 
-function someone(address: string): string | null {
-  return address === NOBODY ? null : address;
+function after(token: TokenState, { type, data }: TokenEvent): TokenState {
+  const { payload } = data;
+  if (type === 'com.service.etr.escrow_created') return { ...token, escrow: data.payload.escrowAddress };
+  const suffix = type.slice('com.service.etr.'.length) as ChainEventSuffix;
+  return afterEvent(token, { type: suffix, payload }, (address) => (address === NOBODY ? null : address));
 }
 
 /** The state of a token, or of a registry itself. */

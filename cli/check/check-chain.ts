@@ -20,7 +20,7 @@ import { balanceOf, codeAt, runnerOf, transactionCountOf } from '../../service/c
 import type { Settings } from '../../service/config/settings';
 import { maskedCodeHash, PUBLISHED_CODE } from '../../service/evidence/published-contracts';
 import { openWallet } from '../../service/keys/wallet';
-import { createGasReading } from '../../service/observability/issuing-report';
+import { readFunds } from '../../service/observability/issuing-report';
 import { createRegistryFinder, type RegistryOnChain } from '../../service/registry/registry-contracts';
 import { createMintSimulation, estimateMint, trialMint } from '../../service/registry/simulate-mint';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
@@ -40,7 +40,7 @@ import {
 } from './check-node';
 
 /** Fewer mints than this are a warning. */
-const FEW_MINTS = 100n;
+const FEW_MINTS = 100;
 
 /** Checks the nodes of a chain side by side, then the registries and the wallet through those that answer. */
 export async function checkChain(
@@ -292,21 +292,20 @@ async function checkFunds(
   settings: Settings,
 ): Promise<Statements[number]> {
   const minter = { registryAddress, walletAddress: address };
-  const [fees, gas] = await Promise.all([
-    readNetworkFees(client.time, network, settings, () => estimateFees(client)),
-    createGasReading(() => estimateMint(client, minter, trialMint(address)))(),
-  ]);
-  const cost = gas.gasOfMint * highestGasPrice(fees);
-  if (cost === 0n) return ok('needs no balance: gas is free');
-  const balance = await balanceOf(client, address);
-  const mints = balance / cost;
-  const source = gas.isGasEstimated ? 'as the node estimates' : 'as documented: it cannot be estimated now';
+  const { costWei, funds } = await readFunds({
+    readBalance: () => balanceOf(client, address),
+    readFees: () => readNetworkFees(client.time, network, settings, () => estimateFees(client)),
+    estimateGas: () => estimateMint(client, minter, trialMint(address)),
+  });
+  const { balanceWei, mintsAffordable, gasOfMint, isGasEstimated } = funds;
+  if (mintsAffordable === undefined) return ok('needs no balance: gas is free');
+  const source = isGasEstimated ? 'as the node estimates' : 'as documented: it cannot be estimated now';
   const statement =
-    `has ${amount(balance, network)}, enough for ${mints} mints at the fees of now, ` +
-    `with ${gas.gasOfMint.toLocaleString('en')} gas each, ${source}`;
-  if (mints >= FEW_MINTS) return ok(statement);
-  const remedy = `Send ${network.currency} to it: a mint needs ${amount(cost, network)}.`;
-  return { status: mints === 0n ? 'fault' : 'warning', statement, remedy };
+    `has ${amount(balanceWei, network)}, enough for ${mintsAffordable} mints at the fees of now, ` +
+    `with ${gasOfMint.toLocaleString('en')} gas each, ${source}`;
+  if (mintsAffordable >= FEW_MINTS) return ok(statement);
+  const remedy = `Send ${network.currency} to it: a mint needs ${amount(costWei, network)}.`;
+  return { status: mintsAffordable === 0 ? 'fault' : 'warning', statement, remedy };
 }
 
 /**

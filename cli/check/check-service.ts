@@ -11,8 +11,8 @@ import {
   readContextFile,
 } from '../../service/base/published-files';
 import { printableUrl } from '../../service/base/mask-secrets';
-import { loadConfig, readSettings, type Config } from '../../service/config/config';
-import { missingForIssuing, otherFormsOf } from '../../service/config/warnings';
+import { loadConfig, missingForIssuing, readSettings, type Config } from '../../service/config/config';
+import { otherFormsOf } from '../../service/config/warnings';
 import type { Settings } from '../../service/config/settings';
 import { openDatabaseBesideService } from '../../service/database/open-database';
 import { unusable } from '../../service/database/open-sqlite';

@@ -17,7 +17,7 @@ import { OPERATIONS } from '../../service/events/conditions';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
 import { redeliver, type Selection } from '../../service/outbox/redeliver';
-import { listOrphans, type Orphan } from '../../service/outbox/rewind-feed';
+import { listOrphans, type ListedOrphan } from '../../service/outbox/rewind-feed';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
 import { storedRegistryOf, tokenIdOf, unknownSubscription, withDatabase } from './with-database';
@@ -101,7 +101,14 @@ function withParsedBody(entry: object): object {
   return { ...rest, ...(body !== undefined && { body: JSON.parse(body) as unknown }) };
 }
 
-function orphanLine({ orphanedAt, eventId, outcome, blockNumber, minedAgainIn, registry }: Orphan): string {
+function orphanLine({
+  orphanedAt,
+  eventId,
+  outcome,
+  blockNumber,
+  minedAgainIn,
+  registry,
+}: ListedOrphan): string {
   const since = minedAgainIn === null ? 'not mined again' : `mined again in block ${minedAgainIn}`;
   return `${timeOf(orphanedAt)}  ${eventId}  ${outcome} from block ${blockNumber}, ${since}  ${registry}`;
 }

@@ -3,11 +3,7 @@ import { RequestError } from '../../service/base/errors';
 import { registryName } from '../../service/base/registry-name';
 import { type Confirmations, readConfirmations } from '../../service/chain/networks';
 import { parseRegistry } from '../../service/followed-registries/parse-registry';
-import {
-  createRegistries,
-  type ListedRegistry,
-  type Registries,
-} from '../../service/followed-registries/registries';
+import { Registries, type ListedRegistry } from '../../service/followed-registries/registries';
 import type { Answer } from '../answer';
 import { Refusal } from '../errors';
 import { registryOf } from '../token/find-token';
@@ -91,7 +87,7 @@ async function withRegistries<T>(work: (registries: Registries) => Promise<T>): 
   return withDatabase(async (database, settings) => {
     const onChange = async (): Promise<void> => undefined;
     const parts = { database, settings, time: systemTime, statusOf: () => undefined, onChange };
-    return work(createRegistries(parts)).catch((cause: unknown) => {
+    return work(new Registries(parts)).catch((cause: unknown) => {
       if (!(cause instanceof RequestError)) throw cause;
       throw new Refusal(cause.code, cause.message, { cause });
     });

@@ -9,8 +9,8 @@ import {
   evidencePage,
   type EvidenceFile,
   type EvidenceReport,
-} from '../../service/evidence/evidence';
-import { TOPICS, type Statement, type Status } from '../../service/evidence/statements';
+} from '../../evidence/evidence';
+import { TOPICS, type Statement, type Status } from '../../evidence/statements';
 import { listEvents } from '../../service/outbox/deliveries';
 import { parseTokenId } from '../../service/registry/token-id-forms';
 import type { TokenLocation } from '../../service/token/token-location';

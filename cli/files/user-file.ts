@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { codeOf, ConfigurationError, messageOf } from '../../service/base/errors';
-import { parseJson } from '../../service/base/json';
-import { scanJson } from '../../service/base/scan-json';
+import { parseJson, scanJson } from '../../service/base/json';
 
 /** Stands for standard input in place of a file name. */
 const STANDARD_INPUT = '-';

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { systemTime } from '../../service/base/time';
-import { pathsOf, readSettings } from '../../service/config/config';
+import { readSettings } from '../../service/config/config';
+import { pathsOf } from '../../service/config/tenant';
 import { didWebUrl } from '../../service/did/resolve-did-web';
-import { fetchJson } from '../../service/did/fetch-json';
+import { createFetching } from '../../service/did/fetch-json';
 import { keyNumberOf, parseDidKeyPair, type DidKeyPair } from '../../service/base/did-key-pair';
 import { cut, messageOf, SignerError } from '../../service/base/errors';
 import { pointerStep } from '../../service/base/json';
@@ -156,7 +157,7 @@ async function checkServed(did: string, expectedFor: (served: unknown) => unknow
   const url = didWebUrl(did);
   if (url === undefined)
     return { name: did, differences: ['is not a did:web identifier that can be resolved'] };
-  const fetched = await fetchJson(systemTime, url);
+  const fetched = await createFetching(systemTime)(url);
   const name = fetched.url;
   if (fetched.kind !== 'json') {
     const isUnknown = fetched.kind === 'unavailable';

@@ -2,7 +2,8 @@ import { rmSync } from 'node:fs';
 import { systemTime } from '../../service/base/time';
 import { messageOf, ServiceError } from '../../service/base/errors';
 import { printableUrl } from '../../service/base/mask-secrets';
-import { pathsOf, readSettings } from '../../service/config/config';
+import { readSettings } from '../../service/config/config';
+import { pathsOf } from '../../service/config/tenant';
 import { wrong } from '../../service/config/setting-types';
 import {
   issuerKeyOf,

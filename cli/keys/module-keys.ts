@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { systemTime } from '../../service/base/time';
 import { keyIdOf, keyNumberOf, nextKeyIdOf, p256Multibase } from '../../service/base/did-key-pair';
 import { ConfigurationError } from '../../service/base/errors';
-import { pathsOf, readSettings } from '../../service/config/config';
+import { readSettings } from '../../service/config/config';
 import { wrong } from '../../service/config/setting-types';
 import {
   issuerKeyOf,
@@ -11,7 +11,7 @@ import {
   type ModuleSettings,
 } from '../../service/config/key-settings';
 import { settingOf, type Settings } from '../../service/config/settings';
-import { tenantOf } from '../../service/config/tenant';
+import { tenantOf, pathsOf } from '../../service/config/tenant';
 import { openModule } from '../../service/keys/pkcs11';
 import { addressOf } from '../../service/keys/transaction-signer';
 import type { Answer, Say } from '../answer';

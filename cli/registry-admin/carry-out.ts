@@ -1,6 +1,5 @@
 import { dataLength, getAddress, keccak256, type Interface } from 'ethers';
-import type { Time } from '../../service/base/time';
-import { pause } from '../../service/base/waiting';
+import { type Time, pause } from '../../service/base/time';
 import { ChainError, ConfigurationError, cut, messageOf } from '../../service/base/errors';
 import { broadcast, notAccepted, type TransactionFees, estimateFees } from '../../service/chain/transactions';
 import { isReverted, nodeErrorOf, classifyRefusal } from '../../service/chain/node-errors';

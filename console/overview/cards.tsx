@@ -14,9 +14,9 @@ const TONES: Record<RegistryView['state'], Tone> = {
 
 /** The feed of a registry. */
 export function RegistryCard({ registry }: { registry: RegistryView }) {
-  const { network, chainId, state, since, headBlock, finalBlock, readUpTo, lagBlocks } = registry;
+  const { network, chainId, state, since, headBlock, finalBlock, nextBlock, lagBlocks } = registry;
   const { reason, catchUp } = registry;
-  const isBehind = state === 'following' && catchUp !== null;
+  const isBehind = state === 'following' && catchUp !== undefined;
   return (
     <article class="card registry" aria-label={`Registry on ${network}`}>
       <header>
@@ -28,7 +28,7 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
         )}
       </header>
       <Figure value={lagBlocks} noun="block" after="behind the head" />
-      {reason !== null && (
+      {reason !== undefined && (
         <p>
           <ShownText text={reason} />
         </p>
@@ -40,7 +40,7 @@ export function RegistryCard({ registry }: { registry: RegistryView }) {
           ['Address', <Hex value={registry.registry} what="address of the registry" />],
           ['Newest block', <Count value={headBlock} />],
           ['Final block', <Count value={finalBlock} />],
-          ['Read up to', <Count value={readUpTo} />],
+          ['Read up to', <Count value={nextBlock && nextBlock - 1} />],
           ['Read', catchUp && `${speedOf(catchUp.blocksPerSecond)} now`],
           ['The chain makes', catchUp && speedOf(catchUp.chainBlocksPerSecond)],
           ['Time left', catchUp && timeLeft(catchUp)],
@@ -62,14 +62,18 @@ function timeLeft({ secondsLeft, isEndless }: NonNullable<RegistryView['catchUp'
   return secondsLeft === undefined ? 'not known now' : durationOf(secondsLeft);
 }
 
-function Count({ value }: { value: number | null }) {
-  return value === null ? <span class="dim">not known now</span> : <span>{value.toLocaleString('en')}</span>;
+function Count({ value }: { value: number | undefined }) {
+  return value === undefined ? (
+    <span class="dim">not known now</span>
+  ) : (
+    <span>{value.toLocaleString('en')}</span>
+  );
 }
 
 /** Deliveries of all registries, and subscriptions by state. */
 export function SubscriptionCards({ overview: { registries, subscriptions } }: { overview: Overview }) {
   const dead = sumOf(registries, 'deadLetters');
-  const unknown = registries.filter(({ waiting }) => waiting === null).length;
+  const unknown = registries.filter(({ waiting }) => waiting === undefined).length;
   return (
     <>
       <Card
@@ -109,10 +113,10 @@ export function SubscriptionCards({ overview: { registries, subscriptions } }: {
   );
 }
 
-/** The sum over the registries whose figure is known. Null if none is. */
-function sumOf(registries: readonly RegistryView[], member: 'waiting' | 'deadLetters'): number | null {
+/** The sum over the registries whose figure is known. Undefined if none is. */
+function sumOf(registries: readonly RegistryView[], member: 'waiting' | 'deadLetters'): number | undefined {
   const known = registries.flatMap((registry) => registry[member] ?? []);
-  if (known.length === 0 && registries.length > 0) return null;
+  if (known.length === 0 && registries.length > 0) return undefined;
   return known.reduce((sum, value) => sum + value, 0);
 }
 
@@ -126,7 +130,7 @@ export function IssuingCards({ issuing }: Pick<Overview, 'issuing'>) {
       </article>
     );
   const { mints, signing, wallet } = issuing;
-  const oldest = mints?.oldestSeconds ?? null;
+  const oldest = mints?.oldestSeconds;
   return (
     <>
       <Card
@@ -134,19 +138,19 @@ export function IssuingCards({ issuing }: Pick<Overview, 'issuing'>) {
         rows={[
           ['Sent, not mined', mints?.inFlight.toLocaleString('en') ?? '–'],
           ['Mined, not final', mints?.mined.toLocaleString('en') ?? '–'],
-          ['Oldest', mints === null ? '–' : oldest === null ? 'none' : durationOf(oldest)],
+          ['Oldest', mints === undefined ? '–' : oldest === undefined ? 'none' : durationOf(oldest)],
           ['Not signed yet', signing.waiting.toLocaleString('en')],
           ['Signing now', `${signing.busy} of ${countOf(signing.threads, 'thread')}`],
         ]}
       >
-        <Figure value={mints?.waiting ?? null} noun="mint" after="waiting" />
+        <Figure value={mints?.waiting} noun="mint" after="waiting" />
       </Card>
       <Card
         title="Wallet"
         rows={[
           [
             'Balance',
-            wallet === null ? (
+            wallet === undefined ? (
               'not known now'
             ) : (
               <span title={wallet.balance}>
@@ -154,14 +158,17 @@ export function IssuingCards({ issuing }: Pick<Overview, 'issuing'>) {
               </span>
             ),
           ],
-          ['Address', wallet === null ? '–' : <Hex value={wallet.address} what="address of the wallet" />],
+          [
+            'Address',
+            wallet === undefined ? '–' : <Hex value={wallet.address} what="address of the wallet" />,
+          ],
         ]}
       >
-        {wallet && wallet.mintsAffordable === null ? (
+        {wallet && wallet.mintsAffordable === undefined ? (
           <p class="figure">Gas is free on this network.</p>
         ) : (
           <Figure
-            value={wallet?.mintsAffordable ?? null}
+            value={wallet?.mintsAffordable}
             noun="mint"
             after={wallet?.isGasEstimated === false ? 'affordable at the documented gas' : 'affordable now'}
           />
@@ -188,8 +195,8 @@ function Card({ title, rows, children }: CardProps) {
 }
 
 interface FigureProps {
-  /** Null: not known now. */
-  value: number | null;
+  /** Undefined: not known now. */
+  value: number | undefined;
   noun: string;
   after: string;
   href?: string;
@@ -198,7 +205,7 @@ interface FigureProps {
 /** The number that a card is about. Millions are shortened: their last digits tell nothing, and move. */
 function Figure({ value, noun, after, href }: FigureProps) {
   const content =
-    value === null ? (
+    value === undefined ? (
       <>
         <span class="value">–</span> {noun}s: not known now
       </>

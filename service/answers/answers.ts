@@ -1,17 +1,16 @@
 import { getAddress } from 'ethers';
 import type { Kysely } from 'kysely';
-import { type Time, timeAt } from '../base/time';
+import { type Time, timeAt, untilAborted } from '../base/time';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
-import { untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf, issuancesIn } from '../journal/read-issuances';
-import { listDeliveries, listEvents, type DeliveriesWanted } from '../outbox/deliveries';
+import { listDeliveries, listEvents, type DeliveriesPage, type DeliveriesWanted } from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
@@ -21,7 +20,7 @@ import type { FollowedFeed } from '../watcher/feed-status';
 import type { CheckingPool, JsonParts } from './checking-pool';
 import { deliveryView, eventDetails, eventsByOperation, namesOf, type TargetOf } from './delivery-views';
 import { tokenView } from './token-view';
-import type { IssuingProgress, KnownToken } from './views';
+import type { DeliveryView, EventDetails, EventNames, IssuingProgress, KnownToken } from './views';
 
 /** The parts of the service that the answers come from. */
 export interface AnswersParts {
@@ -36,28 +35,50 @@ export interface AnswersParts {
 }
 
 /** A token. By default it is in the registry in which documents are issued. */
-export interface TokenQuestion {
+interface TokenPlace {
   tokenId: bigint;
   registry?: string | undefined;
   /** By default the chain of NET. */
   chainId?: number | undefined;
+}
+
+interface TokenQuestion extends TokenPlace {
   /** Decrypts the remarks. */
   credentialId?: string | undefined;
   /** Whether the caller may see the deliveries of its events. */
   seesDeliveries: boolean;
 }
 
-/** The answers to what programs and the console ask. Undefined: there is no such thing. */
-export type Answers = ReturnType<typeof createAnswers>;
+/**
+ * The answers to what programs and the console ask. Undefined: there is no such thing. `left` aborts when the
+ * caller has gone away: what waits for its turn is given up. `bytes`: a body as JSON.
+ */
+export interface Answers {
+  /** @param tokenId 64 lower-case hexadecimal digits. */
+  progress(this: void, tokenId: string): Promise<IssuingProgress | undefined>;
+  /** The evidence of a token, without its document, as JSON. Undefined: it was not minted. */
+  evidence(question: TokenPlace, left: AbortSignal): Promise<JsonParts | undefined>;
+  token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined>;
+  deliveries(
+    wanted: DeliveriesWanted,
+  ): Promise<{ deliveries: (EventNames & DeliveryView)[]; next: DeliveriesPage['next'] }>;
+  events(wanted: {
+    tokenId: string | undefined;
+    from: number | undefined;
+    limit: number;
+  }): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
+  event(eventId: string): Promise<EventDetails | undefined>;
+  verify(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
+  derive(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
+}
 
 /** Histories that are read at once: each may take a node many requests. */
 const READING = { permits: 4, waiting: 20, waitMs: 30_000 };
 
-export function createAnswers(parts: AnswersParts) {
+export function createAnswers(parts: AnswersParts): Answers {
   const { config, db, feedOf, targetOf, scope, checking, time } = parts;
   const { hold: inTurn } = createSemaphore(time, READING, 'Too many tokens at once: try it again later.');
 
-  /** @param tokenId 64 lower-case hexadecimal digits. */
   async function progress(tokenId: string): Promise<IssuingProgress | undefined> {
     if (scope === undefined) return undefined;
     const feed = feedOf(registryName(scope.chainId, scope.registryAddress));
@@ -66,11 +87,7 @@ export function createAnswers(parts: AnswersParts) {
 
   return {
     progress,
-    /** The evidence of a token, without its document, as JSON. Undefined: it was not minted. */
-    async evidence(
-      question: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
-      left: AbortSignal,
-    ): Promise<JsonParts | undefined> {
+    async evidence(question, left) {
       const location = locationOf(question, config);
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
@@ -80,8 +97,7 @@ export function createAnswers(parts: AnswersParts) {
       }
     },
 
-    /** `left` aborts when the caller has gone away: what waits for its turn is given up. */
-    async token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined> {
+    async token(question, left) {
       const location = locationOf(question, config);
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
@@ -117,7 +133,7 @@ export function createAnswers(parts: AnswersParts) {
       };
     },
 
-    async deliveries(wanted: DeliveriesWanted) {
+    async deliveries(wanted) {
       const { deliveries, next } = await listDeliveries(db, wanted);
       const shown = deliveries.map(({ event, delivery }) => ({
         ...namesOf(event),
@@ -126,7 +142,7 @@ export function createAnswers(parts: AnswersParts) {
       return { deliveries: shown, next };
     },
 
-    async events(wanted: { tokenId: string | undefined; from: number | undefined; limit: number }) {
+    async events(wanted) {
       const { events, next } = await listEvents(db, wanted);
       const shown = events.map((event) => ({
         ...namesOf(event),
@@ -135,10 +151,9 @@ export function createAnswers(parts: AnswersParts) {
       return { events: shown, next };
     },
 
-    event: (eventId: string) => eventDetails(db, targetOf, eventId, time.now()),
+    event: (eventId) => eventDetails(db, targetOf, eventId, time.now()),
 
-    /** @param bytes the body as JSON. */
-    verify: (bytes: Uint8Array, left: AbortSignal) =>
+    verify: (bytes, left) =>
       checking.verify(bytes, left, async (location, lookedUp) => {
         const node = nodeOf(config, location);
         lookedUp.push(...node.urls.map(printableUrl));
@@ -147,7 +162,6 @@ export function createAnswers(parts: AnswersParts) {
         );
       }),
 
-    /** @param bytes the body as JSON. */
     derive: checking.derive,
   };
 }
@@ -156,7 +170,7 @@ type Nodes = AnswersParts['config'];
 
 /** @throws RequestError QUERY_INVALID. */
 function locationOf(
-  { tokenId, registry, chainId }: Pick<TokenQuestion, 'tokenId' | 'registry' | 'chainId'>,
+  { tokenId, registry, chainId }: TokenPlace,
   { network, registries, tokenRegistryAddress }: Nodes,
 ): TokenLocation {
   const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);

@@ -1,17 +1,17 @@
+import { lookup } from 'node:dns';
+import { Agent, fetch } from 'undici';
 import { ServiceError } from '../base/errors';
 import type { SinkRules } from '../base/sink-rules';
-import type { Time } from '../base/time';
-import { outcomeOf } from '../base/transferred-error';
-import { untilAborted, within } from '../base/waiting';
-import { piecesOf } from '../base/worker-tasks';
+import { type Time, untilAborted, within } from '../base/time';
+import { piecesOf, outcomeOf, type Outcome } from '../base/worker-tasks';
 import { createWorkers, openProcess, type Workers } from '../base/workers';
 import { inheritedEnvironment } from '../config/config';
-import { LONGEST_FETCHING_MS } from '../did/fetch-json';
+import { ForbiddenAddressError, guardedConnector } from '../delivery/guarded-connector';
+import { createFetchingBytes, LONGEST_FETCHING_MS, type Get } from '../did/fetch-json';
+import type { FetchedBytes } from '../did/fetched-json';
 import type { TokenState } from '../registry/read-token-state';
 import type { NetworkNode } from '../registry/registry-contracts';
 import type { TokenLocation } from '../token/token-location';
-import { askHosts } from './ask-hosts';
-import type { CheckingTask, Found, Wanted } from './checking-task';
 
 /** JSON in UTF-8, as it is sent. */
 export type JsonParts = Uint8Array[];
@@ -37,6 +37,38 @@ export interface CheckingPool {
   /** The result is an EvidenceFile. */
   evidence(this: void, node: NetworkNode, location: TokenLocation, left: AbortSignal): Promise<JsonParts>;
   stop(): Promise<void>;
+}
+
+/** The work of a process. What a stranger sent is never read in a process that knows URLs of nodes. */
+export interface CheckingTask {
+  kind: 'validate' | 'verify' | 'derive' | 'evidence';
+  /** URL of the own context of Bills of Lading. It is never fetched. */
+  contextUrl: string;
+  found: Omit<Found, 'fetched'>;
+  /** Where evidence is read. */
+  source?: { node: NetworkNode; location: TokenLocation };
+}
+
+/** `mayComeLater`: there is no answer now. */
+type HostAnswer = FetchedBytes & { mayComeLater: boolean };
+
+/** Parts that come before a task: the bytes to check, in pieces, and the answers of hosts with their URLs. */
+export type CheckingPart = Uint8Array | [url: string, answer: HostAnswer];
+
+/** The answers of others, as far as they are known. */
+export interface Found {
+  /** By their URLs. */
+  fetched: Map<string, HostAnswer>;
+  token?: Outcome<TokenState>;
+  /** Addresses that were asked. */
+  lookedUp: string[];
+}
+
+/** The questions that a check cannot go on without. */
+export interface Wanted {
+  /** URLs of contexts and of a DID document. */
+  urls: string[];
+  token?: TokenLocation;
 }
 
 /** The settings of checks. */
@@ -156,4 +188,54 @@ function isOfStart(cause: unknown): boolean {
 
 function ended(reason: string, cause?: unknown): ServiceError {
   return new ServiceError('CHECK_ENDED', `The check ended early: ${reason}.`, { cause, remedy: REMEDY });
+}
+
+const CONNECT_WITHIN_MS = 5_000;
+
+/** The one who chose the address of a context is not the one who may allow it. */
+const FORBIDDEN = 'this service does not connect to addresses of its kind';
+
+/**
+ * Fetches from allowed addresses only, and adds the answers to what was found. They are not read here: a
+ * stranger chose them, and they would hold up all others.
+ *
+ * @param withinMs for all that a check fetches. `restMs`: what is left of it.
+ * @param left aborts when nobody waits for the answers any more.
+ */
+async function askHosts(
+  urls: readonly string[],
+  { fetched, lookedUp }: Found,
+  { time, rules, withinMs, restMs }: { time: Time; rules: SinkRules; withinMs: number; restMs: number },
+  left: AbortSignal,
+): Promise<void> {
+  const agents = new Map(
+    ['https:', 'http:'].map((protocol) => {
+      const connect = guardedConnector({ rules, lookup }, protocol, CONNECT_WITHIN_MS);
+      return [protocol, new Agent({ connect })];
+    }),
+  );
+  const forbidden = new Set<string>();
+  const get: Get = (url, options) => {
+    lookedUp.push(url.href);
+    const dispatcher = agents.get(url.protocol);
+    const signal = AbortSignal.any([options.signal, left]);
+    return fetch(url, { ...options, signal, ...(dispatcher && { dispatcher }) }).catch((thrown: unknown) => {
+      if (!((thrown as Error).cause instanceof ForbiddenAddressError)) throw thrown;
+      forbidden.add(url.href);
+      throw new Error(FORBIDDEN);
+    });
+  };
+  const fetchOne = createFetchingBytes(time, withinMs, get, restMs);
+  try {
+    await Promise.all(
+      urls.map(async (href) => {
+        const answer = await fetchOne(new URL(href));
+        const mayComeLater = answer.kind === 'unavailable' && !forbidden.has(answer.url);
+        fetched.set(href, { ...answer, mayComeLater });
+      }),
+    );
+  } finally {
+    for (const agent of agents.values()) await agent.destroy();
+  }
+  left.throwIfAborted();
 }

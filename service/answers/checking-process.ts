@@ -1,10 +1,8 @@
-import { systemTime } from '../base/time';
+import { systemTime, newDeferred } from '../base/time';
 import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
-import { resultOf } from '../base/transferred-error';
-import { newDeferred } from '../base/waiting';
-import { piecesOf, send, serveTasks } from '../base/worker-tasks';
+import { piecesOf, send, serveTasks, resultOf } from '../base/worker-tasks';
 import { validateRequest } from '../validation/validate-request';
 import { collectEvidence } from '../evidence/collect-evidence';
 import type { EvidenceFile } from '../evidence/evidence-file';
@@ -20,7 +18,7 @@ import { deriveCredential } from '../verification/derive-credential';
 import { contextsOf, credentialIn } from '../verification/presented-credential';
 import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
 import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
-import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-task';
+import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-pool';
 import type { VerifiedView } from './views';
 
 reachDistantHosts();

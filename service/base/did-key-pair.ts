@@ -1,4 +1,4 @@
-import { createECDH, ECDH } from 'node:crypto';
+import { createECDH, createPublicKey, ECDH, type KeyObject } from 'node:crypto';
 import { encodeBase58 } from 'ethers';
 import * as z from 'zod';
 
@@ -94,14 +94,22 @@ export const P256_BYTES = 32;
 /** The multicodec prefix of a public key in a Multikey (https://www.w3.org/TR/controller-document/#Multikey). */
 export const P256_PUBLIC_PREFIX = Buffer.from([0x80, 0x24]);
 
-/**
- * The public key as a Multikey has it.
- *
- * @param point in any form of SEC 1.
- */
+/** @param point in any form of SEC 1. */
+function compressed(point: Uint8Array): Buffer {
+  return ECDH.convertKey(Buffer.from(point), 'prime256v1', undefined, undefined, 'compressed') as Buffer;
+}
+
+/** The public key as a Multikey has it. `point`: in any form of SEC 1. */
 export function p256Multibase(point: Uint8Array): string {
-  const compressed = ECDH.convertKey(Buffer.from(point), 'prime256v1', undefined, undefined, 'compressed');
-  return `z${encodeBase58(Buffer.concat([P256_PUBLIC_PREFIX, compressed as Buffer]))}`;
+  return `z${encodeBase58(Buffer.concat([P256_PUBLIC_PREFIX, compressed(point)]))}`;
+}
+
+/** The DER of a P-256 key before its compressed point (RFC 5480). */
+const P256_SPKI = Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex');
+
+/** The public key for node:crypto. `point`: in any form of SEC 1. */
+export function p256PublicKey(point: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.concat([P256_SPKI, compressed(point)]), format: 'der', type: 'spki' });
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { Time } from './time';
-import { newDeferred } from './waiting';
+import { type Time, newDeferred } from './time';
 
 /** The final status of an answer, and its headers. */
 export interface Answered {

@@ -1,5 +1,4 @@
-import type { Time } from './time';
-import { newDeferred } from './waiting';
+import { type Time, newDeferred } from './time';
 
 /** How often a question is asked, and how long its last answer is given again. Durations in milliseconds. */
 export interface Sharing {

@@ -1,63 +1,48 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4, type IPVersion } from 'node:net';
 import { RequestError } from './errors';
 import { isWellFormed } from './json';
 
-/** IANA's special-purpose address registries (RFC 6890), and the metadata services of clouds. */
-const IPV4 = [
-  ["of a cloud's metadata service", '169.254.169.254', 32],
-  // Azure's, although the address is a public one.
-  ["of a cloud's metadata service", '168.63.129.16', 32],
-  ['loopback', '127.0.0.0', 8],
-  ['private', '10.0.0.0', 8],
-  ['private', '172.16.0.0', 12],
-  ['private', '192.168.0.0', 16],
-  ['link-local', '169.254.0.0', 16],
-  ['shared by a provider (CGNAT)', '100.64.0.0', 10],
-  ['unspecified', '0.0.0.0', 8],
-  ['for documentation', '192.0.2.0', 24],
-  ['for documentation', '198.51.100.0', 24],
-  ['for documentation', '203.0.113.0', 24],
-  ['for benchmarking', '198.18.0.0', 15],
-  ['multicast', '224.0.0.0', 4],
-  ['reserved', '192.0.0.0', 24],
-  ['reserved', '192.88.99.0', 24],
-  ['reserved', '240.0.0.0', 4],
-] as const;
+/** Networks by their kind, which is that of the first one that has an address. */
+type Networks = Readonly<Record<string, readonly string[]>>;
 
-const IPV6 = [
-  ["of a cloud's metadata service", 'fd00:ec2::254', 128],
-  ['loopback', '::1', 128],
-  ['unspecified', '::', 128],
-  ['link-local', 'fe80::', 10],
-  ['unique-local', 'fc00::', 7],
-  ['multicast', 'ff00::', 8],
+/** IANA's special-purpose address registries (RFC 6890), and the metadata services of clouds. */
+const IPV4 = {
+  // The second one is Azure's, although the address is a public one.
+  "of a cloud's metadata service": ['169.254.169.254/32', '168.63.129.16/32'],
+  loopback: ['127.0.0.0/8'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  'link-local': ['169.254.0.0/16'],
+  'shared by a provider (CGNAT)': ['100.64.0.0/10'],
+  unspecified: ['0.0.0.0/8'],
+  'for documentation': ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+  'for benchmarking': ['198.18.0.0/15'],
+  multicast: ['224.0.0.0/4'],
+  reserved: ['192.0.0.0/24', '192.88.99.0/24', '240.0.0.0/4'],
+} satisfies Networks;
+
+const IPV6 = {
+  "of a cloud's metadata service": ['fd00:ec2::254/128'],
+  loopback: ['::1/128'],
+  unspecified: ['::/128'],
+  'link-local': ['fe80::/10'],
+  'unique-local': ['fc00::/7'],
+  multicast: ['ff00::/8'],
   // Site-local addresses, and NAT64 within a site.
-  ['private', 'fec0::', 10],
-  ['private', '64:ff9b:1::', 48],
-  ['for documentation', '2001:db8::', 32],
-  ['for documentation', '3fff::', 20],
-  ['for benchmarking', '2001:2::', 48],
+  private: ['fec0::/10', '64:ff9b:1::/48'],
+  'for documentation': ['2001:db8::/32', '3fff::/20'],
+  'for benchmarking': ['2001:2::/48'],
   // Teredo, ORCHID and other assignments that are no hosts.
-  ['reserved', '2001::', 23],
-] as const;
+  reserved: ['2001::/23'],
+} satisfies Networks;
 
 /** The kinds of addresses that are no host of the public internet, as a message names them. */
-export type AddressKind = (typeof IPV4 | typeof IPV6)[number][0];
+export type AddressKind = keyof typeof IPV4 | keyof typeof IPV6;
 
 /** IPv6 is public in this block only, and where it stands for an IPv4 address. */
-const IPV6_PUBLIC: readonly (readonly [network: string, prefix: number])[] = [
-  ['2000::', 3],
-  ['::ffff:0.0.0.0', 96],
-  ['::ffff:0:0.0.0.0', 96],
-  ['64:ff9b::', 96],
-];
+const IPV6_PUBLIC = ['2000::/3', '::ffff:0.0.0.0/96', '::ffff:0:0.0.0.0/96', '64:ff9b::/96'];
 
-const RULES = [
-  ...IPV4.map(([kind, network, prefix]) => rule(kind, [[network, prefix]], 'ipv4')),
-  ...IPV6.map(([kind, network, prefix]) => rule(kind, [[network, prefix]], 'ipv6')),
-  ...IPV4.map(([kind, network, prefix]) => rule(kind, standingFor(network, prefix), 'ipv6')),
-];
-const PUBLIC = rule('reserved', IPV6_PUBLIC, 'ipv6').addresses;
+const RULES = [...rulesOf(IPV4, 'ipv4'), ...rulesOf(IPV6, 'ipv6'), ...rulesOf(IPV4, 'ipv6', standingFor)];
+const PUBLIC = blockList(IPV6_PUBLIC, 'ipv6');
 
 /**
  * The kind of an IP address; undefined for an address of the public internet. An IPv6 address that stands for
@@ -76,25 +61,30 @@ export function addressKindOf(address: string): AddressKind | undefined {
 }
 
 /** The IPv6 networks that stand for an IPv4 network: mapped, translated (SIIT), NAT64 and 6to4. */
-function standingFor(network: string, prefix: number): [network: string, prefix: number][] {
+function standingFor(range: string): string[] {
+  const [network = '', length] = range.split('/');
   const [a = 0, b = 0, c = 0, d = 0] = network.split('.').map(Number);
   const groups = [(a << 8) | b, (c << 8) | d].map((group) => group.toString(16)).join(':');
+  const bits = 96 + Number(length);
   return [
-    [`::ffff:${network}`, 96 + prefix],
-    [`::ffff:0:${network}`, 96 + prefix],
-    [`64:ff9b::${network}`, 96 + prefix],
-    [`2002:${groups}::`, 16 + prefix],
+    `::ffff:${network}/${bits}`,
+    `::ffff:0:${network}/${bits}`,
+    `64:ff9b::${network}/${bits}`,
+    `2002:${groups}::/${bits - 80}`,
   ];
 }
 
-function rule(
-  kind: AddressKind,
-  networks: readonly (readonly [network: string, prefix: number])[],
-  family: 'ipv4' | 'ipv6',
-) {
+function rulesOf(networks: Networks, family: IPVersion, seenAs = (range: string) => [range]) {
+  return Object.entries(networks).map(([kind, ranges]) => {
+    return { kind: kind as AddressKind, family, addresses: blockList(ranges.flatMap(seenAs), family) };
+  });
+}
+
+function blockList(ranges: readonly string[], family: IPVersion): BlockList {
   const addresses = new BlockList();
-  for (const [network, prefix] of networks) addresses.addSubnet(network, prefix, family);
-  return { kind, family, addresses };
+  for (const [network = '', length] of ranges.map((range) => range.split('/')))
+    addresses.addSubnet(network, Number(length), family);
+  return addresses;
 }
 
 /** Whether a URL's host name can only be this machine. */

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { Worker, type TransferListItem, type WorkerOptions } from 'node:worker_threads';
 import { PROJECT_ROOT } from './project-root';
 import { createSemaphore, type SemaphoreOptions } from './semaphore';
-import type { Time } from './time';
-import { outcomeOf, resultOf, type Outcome } from './transferred-error';
-import { newDeferred, untilAborted } from './waiting';
-import { sendTo, type FromWorker, type ToWorker } from './worker-tasks';
+import { type Time, newDeferred, untilAborted } from './time';
+import { sendTo, type FromWorker, type ToWorker, outcomeOf, resultOf, type Outcome } from './worker-tasks';
 
 /** A thread or a process, as it was started. */
 interface OpenWorker {

@@ -1,12 +1,11 @@
 import { toQuantity } from 'ethers';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
 import { differing, isDeepAlike, isNone } from './compare-answers';
 import { askOne, enough, gather, GRACE_MS, PAUSE_MS, READINGS, valueOf } from './gather-votes';
-import type { Node, Params } from './node';
-import { isBlockAbsent, isParameterRefused } from './node-errors';
+import type { Node } from './node';
+import { malformed, isBlockAbsent, isParameterRefused } from './node-errors';
 import { MOST_BEHIND, type NodeStates, type Vote } from './node-states';
 import { blockOf, GET_BLOCK, type ChainBlock } from './read-chain';
-import { malformed } from './transport';
 
 // The block that several nodes have under a tag. Each node may be ahead of the others, or on another branch.
 
@@ -38,10 +37,10 @@ export async function agreeOnTag(
 ): Promise<BlockAnswer | undefined> {
   for (let reading = 1; ; reading++) {
     const nodes = await states.usable();
-    const params: Params = [tag, false];
+    const question = { method: GET_BLOCK, params: [tag, false] };
     // After the first difference, a slow node is waited for too: it may decide, or have a higher block.
     const wanted = enough(reading === 1 ? 2 : nodes.length);
-    const votes = await gather(states, nodes, GET_BLOCK, params, { wanted, graceMs: GRACE_MS });
+    const votes = await gather(states, nodes, question, { wanted, graceMs: GRACE_MS });
     const heads = votes.flatMap((vote) => headIn(vote) ?? []);
     const common = heads.length < 2 ? undefined : await highestOfTwo(states, heads);
     const isComplete = votes.length === nodes.length || reading > 1;
@@ -60,7 +59,7 @@ export async function agreeOnTag(
       if (answers.length === 0) valueOf(votes.at(-1), GET_BLOCK);
       const areAlike = new Set(answers.map(isTagRefused)).size === 1;
       if (areAlike && answers.every(({ kind }) => kind === 'refusal')) valueOf(answers[0], GET_BLOCK);
-      throw answers.length > 1 ? differing(GET_BLOCK, params, answers) : malformed(GET_BLOCK);
+      throw answers.length > 1 ? differing(question, answers) : malformed(GET_BLOCK);
     }
     if (isComplete && answers.length > 1) await pause(states.time, PAUSE_MS);
   }
@@ -91,7 +90,7 @@ async function highestOfTwo(states: NodeStates, heads: readonly Head[]): Promise
 }
 
 async function blockAt(states: NodeStates, node: Node, number: number): Promise<BlockAnswer | undefined> {
-  const vote = await askOne(states, node, GET_BLOCK, [toQuantity(number), false]);
+  const vote = await askOne(states, node, { method: GET_BLOCK, params: [toQuantity(number), false] });
   const head = vote && headIn(vote);
   return head?.block.number === number ? head : undefined;
 }

@@ -1,14 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ChainError } from '../base/errors';
 import type { Time } from '../base/time';
 import type { Network } from './networks';
 import { createNode, type Node, type Params, type Rpc, type Use } from './node';
 
-/** The result of a reading of several calls. Readings of the same content count as the same. */
+/** The result of a reading of several calls. Readings of the same logs count as the same. */
 export interface Reading<T> {
   value: T;
-  content: string;
-  /** A few words about it, for the message about a difference. */
-  inShort: string;
+  /** Of its logs (`nameLogs`). */
+  names: readonly string[];
 }
 
 /**
@@ -68,7 +68,7 @@ const READINGS = 3;
 async function readTwice<T>(node: Node, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
   for (let reading = 1; reading <= READINGS; reading++) {
     const [one, other] = await Promise.all([read(node), read(node)]);
-    if (one.content === other.content) return one.value;
+    if (isDeepStrictEqual(one.names, other.names)) return one.value;
   }
   const message = 'The node gives different logs each time it is asked for the same blocks.';
   throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });

@@ -1,7 +1,7 @@
 import { ChainError, cut, messageOf } from '../base/errors';
-import { classifyRefusal, isRangeRefused, isReverted } from './node-errors';
+import { malformed, classifyRefusal, isRangeRefused, isReverted } from './node-errors';
 import type { Reading } from './chain';
-import type { Params } from './node';
+import type { Node, Params } from './node';
 import type { Vote } from './node-states';
 import {
   blockOf,
@@ -13,7 +13,6 @@ import {
   type TransactionInBlock,
 } from './read-chain';
 import { GET_BLOCK_RECEIPTS, logsOfReceipt } from './read-receipts';
-import { malformed } from './transport';
 
 // The common part of several nodes' answers, and the words for a difference.
 
@@ -22,6 +21,14 @@ export const GET_TRANSACTION = 'eth_getTransactionByHash';
 export const GET_RECEIPT = 'eth_getTransactionReceipt';
 /** A question of several calls, which each node is asked in its own way. Its answer is a `Reading`. */
 export const READ = 'logs';
+
+/** What nodes are asked. */
+export interface Question {
+  method: string;
+  params: Params;
+  /** Asks a node, if the question is not one call. */
+  ask?: ((node: Node) => Promise<unknown>) | undefined;
+}
 
 /** A vote whose content can be read. An answer that cannot is a refusal. */
 export function checked(method: string, vote: Vote): Vote {
@@ -61,7 +68,7 @@ export function contentOf(method: string, vote: Vote): string {
     case GET_BLOCK:
       return headerOf(value);
     case READ:
-      return (value as Reading<unknown>).content;
+      return lower((value as Reading<unknown>).names);
     case 'eth_getBlockByHash':
       return `${headerOf(value)} ${lower(hashesOf(fields.transactions))}`;
     case 'eth_getProof':
@@ -119,7 +126,7 @@ export function commonRefusal(refusals: readonly Vote[]): Vote | undefined {
 }
 
 /** The error for nodes of which no two give the same answer. */
-export function differing(method: string, params: Params, votes: readonly Vote[]): ChainError {
+export function differing({ method, params }: Question, votes: readonly Vote[]): ChainError {
   const block = blockIn(params);
   const about = block === undefined ? '' : ` about block ${block}`;
   const answers = votes.map((vote) => `${vote.node.name}: ${inShort(method, vote)}`).join('; ');
@@ -137,7 +144,7 @@ function inShort(method: string, vote: Vote): string {
   if (vote.kind !== 'value') return `refuses (${cut(messageOf(vote.error))})`;
   const { value } = vote;
   if (value === null) return 'has none';
-  if (method === READ) return (value as Reading<unknown>).inShort;
+  if (method === READ) return `${(value as Reading<unknown>).names.length} logs`;
   if (Array.isArray(value)) return `${value.length} ${method === GET_LOGS ? 'logs' : 'receipts'}`;
   const block = method.startsWith('eth_getBlock') ? blockOf(value) : undefined;
   return block ? `block ${block.number} ${block.hash.slice(0, 10)}` : cut(lower(value));

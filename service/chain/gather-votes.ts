@@ -1,5 +1,5 @@
 import { ChainError } from '../base/errors';
-import { checked, GET_LOGS, READ } from './compare-answers';
+import { checked, GET_LOGS, type Question } from './compare-answers';
 import type { Node, Params } from './node';
 import type { NodeStates, Vote } from './node-states';
 import { blockReceiptsOf, GET_BLOCK_RECEIPTS } from './read-receipts';
@@ -23,51 +23,13 @@ interface Gathering {
   earlier?: readonly Vote[];
   /** How long to wait for more after enough answers came in. All nodes are then asked at once. */
   graceMs?: number;
-  /** Whether the answer may take longer than others. */
+  /** Whether the answer may take longer than others. By default that of a question about many logs. */
   isLong?: boolean;
-  /** Asks a node, if the question is not one call. */
-  ask?: (node: Node) => Promise<unknown>;
-}
-
-interface Asking extends Omit<Gathering, 'ask'> {
-  isLong: boolean;
-  /** Whether nodes that come back meanwhile are asked too. */
-  mayJoin: boolean;
-  method?: string;
-}
-
-/** The answers of nodes to one question. */
-export function gather(
-  states: NodeStates,
-  nodes: readonly Node[],
-  method: string,
-  params: Params,
-  { isLong, ...gathering }: Gathering,
-): Promise<Vote[]> {
-  const isReading = [READ, GET_LOGS, GET_BLOCK_RECEIPTS].includes(method);
-  const ask = (node: Node): Promise<unknown> =>
-    method === GET_BLOCK_RECEIPTS
-      ? blockReceiptsOf(node, String(params[0]), (receipts) => receipts)
-      : node.send(method, params);
-  const mayJoin = isReading && nodes.length > 1;
-  return gatherWith(states, nodes, gathering.ask ?? ask, {
-    ...gathering,
-    isLong: isLong ?? isReading,
-    mayJoin,
-    method,
-  });
 }
 
 /** The answer of one node. */
-export async function askOne(
-  states: NodeStates,
-  node: Node,
-  method: string,
-  params: Params,
-  ask?: (node: Node) => Promise<unknown>,
-): Promise<Vote | undefined> {
-  const wanted: Wanted = (votes) => 1 - votes.length;
-  return (await gather(states, [node], method, params, { wanted, ...(ask && { ask }) })).at(0);
+export async function askOne(states: NodeStates, node: Node, question: Question): Promise<Vote | undefined> {
+  return (await gather(states, [node], question, { wanted: (votes) => 1 - votes.length })).at(0);
 }
 
 /**
@@ -82,8 +44,7 @@ export async function gatherTogether(
 ): Promise<ReadonlyMap<Node, readonly unknown[]>> {
   const ask = (node: Node): Promise<unknown> => node.sendBatch(method, questionsOf(node));
   const isLong = nodes.some((node) => questionsOf(node).length > 1);
-  const mayJoin = nodes.length > 1;
-  const votes = await gatherWith(states, nodes, ask, { isLong, mayJoin, wanted: enough(2) });
+  const votes = await gather(states, nodes, { method: '', params: [], ask }, { isLong, wanted: enough(2) });
   return new Map(
     votes.flatMap(({ node, ...vote }) => ('value' in vote ? [[node, vote.value as unknown[]]] : [])),
   );
@@ -91,18 +52,23 @@ export async function gatherTogether(
 
 /**
  * Asks nodes one after the other until there are enough answers, or none is left. As many are asked at the
- * same time as answers are wanted. A node that is late is waited for, but another one is asked too, also one
- * that comes back meanwhile: a question to a node that was away unnoticed is answered only by its time-out.
+ * same time as answers are wanted. A node that is late is waited for, but another one is asked too, for logs
+ * also one that comes back meanwhile: a question to a node that was away unnoticed is answered only by its
+ * time-out.
  */
-function gatherWith(
+export function gather(
   states: NodeStates,
   nodes: readonly Node[],
-  ask: (node: Node) => Promise<unknown>,
-  { wanted, isLong, mayJoin, earlier: earlierVotes = [], graceMs = 0, method = '' }: Asking,
+  { method, params, ask }: Question,
+  gathering: Gathering,
 ): Promise<Vote[]> {
+  const isReading = ask !== undefined || [GET_LOGS, GET_BLOCK_RECEIPTS].includes(method);
+  const { wanted, isLong = isReading, earlier = [], graceMs = 0 } = gathering;
+  const mayJoin = isReading && nodes.length > 1;
+  const askNode = ask ?? ((node) => answerOf(node, method, params));
   return new Promise((resolve) => {
-    const votes = [...earlierVotes];
-    const askedNodes = new Set(earlierVotes.map(({ node }) => node));
+    const votes = [...earlier];
+    const askedNodes = new Set(earlier.map(({ node }) => node));
     const nextNode = (): Node | undefined =>
       [...nodes, ...(mayJoin ? states.up() : [])].find((node) => !askedNodes.has(node));
     const open = new Set<Node>();
@@ -131,7 +97,7 @@ function gatherWith(
     const start = (node: Node): void => {
       askedNodes.add(node);
       open.add(node);
-      states.ask(node, () => ask(node), {
+      states.ask(node, () => askNode(node), {
         isLong,
         onVote: (vote) => {
           if (!open.delete(node)) return;
@@ -151,6 +117,11 @@ function gatherWith(
     };
     look();
   });
+}
+
+function answerOf(node: Node, method: string, params: Params): Promise<unknown> {
+  if (method !== GET_BLOCK_RECEIPTS) return node.send(method, params);
+  return blockReceiptsOf(node, String(params[0]), (receipts) => receipts);
 }
 
 /** As many answers as there are nodes, but this many are enough after a moment. */

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../base/errors';
+import rows from './known-networks.json';
 
 /** The block tags of JSON-RPC by which a chain says what is final. */
 export const FINALITY_TAGS = ['finalized', 'safe'] as const;
@@ -70,56 +71,11 @@ export type ExplorerApi = 'etherscan' | 'blockscout';
 /** Settings that hold the key of an RPC provider. */
 export type RpcKeySetting = 'PROVIDER_API_KEY' | 'NETWORK_A_API_KEY' | 'NETWORK_A_TESTNET_API_KEY';
 
-const LOCAL_RPC_URL = 'http://127.0.0.1:8545';
-
 /**
- * Every network of the registry's v5 contracts. A new network needs only a row here. docs/networks.md has the
- * sources of the figures.
+ * Every network of the registry's v5 contracts. A new network needs only an entry in known-networks.json.
+ * docs/networks.md has the sources of the figures.
  */
-export const NETWORKS: readonly Network[] = [
-  local(31337, 'localhost', 'hardhat'),
-  local(1337, 'local', 'local'),
-  infura(1, 'mainnet', 'ethereum', 'mainnet', 'https://etherscan.io'),
-  infura(11155111, 'sepolia', 'ethereum-sepolia', 'sepolia', 'https://sepolia.etherscan.io'),
-  {
-    ...infura(137, 'polygon', 'polygon', 'polygon-mainnet', 'https://polygonscan.com'),
-    ...polygon('v2'),
-  },
-  {
-    ...infura(80002, 'amoy', 'polygon-amoy', 'polygon-amoy', 'https://amoy.polygonscan.com'),
-    ...polygon('amoy'),
-  },
-  {
-    ...keyless(50, 'xdc', 'XDC', 'https://erpc.xinfin.network', 'https://xdcscan.com'),
-    explorerApi: 'etherscan',
-    addressPrefix: 'xdc',
-  },
-  {
-    ...keyless(51, 'xdcapothem', 'XDC', 'https://rpc.apothem.network', 'https://testnet.xdcscan.com'),
-    explorerApi: 'etherscan',
-    addressPrefix: 'xdc',
-  },
-  {
-    ...keyless(101010, 'stability', 'FREE', stabilityRpc(''), 'https://stability.blockscout.com'),
-    rpcKey: 'NETWORK_A_API_KEY',
-    explorerApi: 'blockscout',
-    gasPricing: 'free',
-  },
-  {
-    ...keyless(
-      20180427,
-      'stabilitytestnet',
-      'FREE',
-      stabilityRpc('testnet.'),
-      'https://stability-testnet.blockscout.com',
-    ),
-    rpcKey: 'NETWORK_A_TESTNET_API_KEY',
-    explorerApi: 'blockscout',
-    gasPricing: 'free',
-  },
-  astron(1338, 'astron', '', 'rpc'),
-  astron(21002, 'astrontestnet', 'dev-', 'query'),
-];
+export const NETWORKS = rows as readonly Network[];
 
 /** The pause between two looks for what the next block may bring. */
 export function pollingMsOf({ blockTimeMs }: Network): number {
@@ -153,78 +109,4 @@ export function networkOfChain(chainId: number): Network {
 /** All names and ids, for messages: "amoy (80002), …". */
 export function knownNetworks(): string {
   return NETWORKS.map(({ name, chainId }) => `${name} (${chainId})`).join(', ');
-}
-
-function local(chainId: number, name: string, chainKey: string): Network {
-  return {
-    chainId,
-    name,
-    chainKey,
-    currency: 'ETH',
-    rpcUrl: LOCAL_RPC_URL,
-    gasPricing: 'eip-1559',
-    blockTimeMs: 0,
-    confirmations: 0,
-    local: true,
-  };
-}
-
-/** A chain whose RPC URL needs Infura's key, with the values of Ethereum. */
-function infura(chainId: number, name: string, chainKey: string, host: string, explorerUrl: string): Network {
-  return {
-    chainId,
-    name,
-    chainKey,
-    currency: 'ETH',
-    rpcUrl: `https://${host}.infura.io/v3/{key}`,
-    rpcKey: 'PROVIDER_API_KEY',
-    explorerUrl,
-    explorerApi: 'etherscan',
-    gasPricing: 'eip-1559',
-    blockTimeMs: 12_000,
-    confirmations: 12,
-    local: false,
-  };
-}
-
-/** The values of Polygon's chains that differ from Ethereum's. */
-function polygon(station: string) {
-  const gasStationUrl = `https://gasstation.polygon.technology/${station}`;
-  return { currency: 'POL', gasStationUrl, leastPriorityFeeGwei: 25, blockTimeMs: 2_000, confirmations: 32 };
-}
-
-/** A chain with blocks about every two seconds and public nodes. */
-function keyless(
-  chainId: number,
-  name: string,
-  currency: string,
-  rpcUrl: string,
-  explorerUrl: string,
-): Network {
-  return {
-    chainId,
-    name,
-    chainKey: name,
-    currency,
-    rpcUrl,
-    explorerUrl,
-    gasPricing: 'legacy',
-    blockTimeMs: 2_000,
-    confirmations: 12,
-    local: false,
-  };
-}
-
-function astron(chainId: number, name: string, prefix: string, path: string): Network {
-  const explorerUrl = `https://${prefix}astronscanl2.bitfactory.cn`;
-  return {
-    ...keyless(chainId, name, 'ASTRON', `https://${prefix}astronlayer2.bitfactory.cn/${path}/`, explorerUrl),
-    gasStationUrl: `${explorerUrl}/gas-station`,
-    gasPricing: 'eip-1559',
-  };
-}
-
-/** Stability's endpoint that accepts transactions with a gas price of 0. */
-function stabilityRpc(subdomain: string): string {
-  return `https://rpc.${subdomain}stabilityprotocol.com/zgt/{key}`;
 }

@@ -1,8 +1,88 @@
 import { inspect } from 'node:util';
-import { isError, isHexString, type CallExceptionError } from 'ethers';
-import { ChainError, codeOf, orUndefined, ServiceError } from '../base/errors';
-import { retryAfterMsOf } from '../base/waiting';
-import { AnswerTooLargeError, ConnectionError, isOfEthers, quoted } from './transport';
+import { FetchResponse, isError, isHexString, makeError, type CallExceptionError } from 'ethers';
+import {
+  ChainError,
+  codeOf,
+  cut,
+  LONGEST_MESSAGE,
+  messageOf,
+  orUndefined,
+  ServiceError,
+} from '../base/errors';
+import type { Answered } from '../base/exchange';
+import { MASK, printableUrl } from '../base/mask-secrets';
+import { printable } from '../base/printable';
+import { retryAfterMsOf } from '../base/time';
+
+/**
+ * Maximum bytes of an answer, after decoding. The largest answer that cannot be requested in parts is the
+ * receipt of a transaction that fills its block with logs. A log costs 765 gas at least, and is then about
+ * 400 bytes of JSON: a block of 60 million gas gives 32 MB. Parsing logs of 64 MB takes 230 MB of memory.
+ */
+export const LARGEST_ANSWER_BYTES = 64_000_000;
+
+/** The answer is too large to be read. A range of blocks is read in parts then. */
+export class AnswerTooLargeError extends ChainError {
+  constructor() {
+    const remedy = 'If this goes on, point RPC_URL at another node.';
+    const problem = `The node's answer is larger than ${LARGEST_ANSWER_BYTES / 1e6} MB`;
+    super('RPC_UNREACHABLE', `${problem}, or has more than a million arrays and objects. ${remedy}`, {
+      retryable: true,
+      remedy,
+    });
+  }
+}
+
+/** The connection to a node failed, or could not be made. It has the code of its cause. */
+export class ConnectionError extends Error {
+  readonly code: string | undefined;
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'ConnectionError';
+    this.code = codeOf(cause);
+  }
+}
+
+/** Whether an error was made by ethers, or by this file in its form. */
+export function isOfEthers(cause: unknown): boolean {
+  return cause instanceof Error && 'shortMessage' in cause;
+}
+
+/** An answer that a node should not give. `said`: the text of its error. `cause` has it as a clause. */
+export function malformed(method: string, said = ''): ChainError {
+  const cause = quoted(said);
+  const message = `The node's answer to ${method} is not valid JSON-RPC${cause}.`;
+  return new ChainError('ANSWER_MALFORMED', message, { retryable: true, cause });
+}
+
+/**
+ * Builds an error like ethers' own, without the URL, which may contain a key. `responseBody` is masked before
+ * it is cut, so that no part of a secret remains.
+ */
+export function serverError({ status, headers }: Answered, url: string, responseBody = ''): Error {
+  const retryAfter = { 'retry-after': [headers['retry-after']].flat()[0] ?? '' };
+  const response = new FetchResponse(status, '', retryAfter, Buffer.from(responseBody));
+  const { location: to = '' } = headers;
+  const location = to && URL.canParse(to, url) && printableUrl(new URL(to, url).href);
+  const info = { responseBody: cut(responseBody, LONGEST_MESSAGE), location };
+  return makeError(`server response ${status}`, 'SERVER_ERROR', { request: '', response, info });
+}
+
+/** A node's error that does not decide a request: it can be repeated. */
+export function noAnswer(what: string, error: { message?: unknown }, status?: number): Error {
+  const response = status && { response: new FetchResponse(status, '', {}, null) };
+  const about = { request: '', ...response, info: { error } };
+  return makeError(`${what}: ${cut(String(error.message))}`, 'SERVER_ERROR', about);
+}
+
+/** Words that are more likely a key, or a customer's id, than words: the setting may have another part. */
+const KEY_LIKE = /\b(?!0x)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,}/gi;
+
+/** A node's own words, for a line that anybody may read. */
+export function quoted(words: string): string {
+  return words && `: ${cut(printable(words.replace(KEY_LIKE, MASK)))}`;
+}
 
 /** Codes of providers that are asked too often: Alchemy, QuickNode, Infura, proxyd and others. */
 const RATE_CODES = [429, -32005, -32007, -32011, -32016, -32029, -32090, -32097];

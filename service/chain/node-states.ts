@@ -1,7 +1,6 @@
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import { ChainError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { untilAborted, within } from '../base/waiting';
 import type { Network } from './networks';
 import type { Node } from './node';
 import { isFailure, LATE_MS, NO_ANSWER, reasonOf, wrongChain } from './reach-node';

@@ -2,13 +2,11 @@ import { isError, JsonRpcApiProvider, makeError, type JsonRpcPayload } from 'eth
 import pMap from 'p-map';
 import { codeOf } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import type { Network } from './networks';
-import { isRangeRefused, isThrottled } from './node-errors';
-import { createPacing, createPatience, RateSuspicion, type Throttling } from './throttling';
+import { AnswerTooLargeError, isRangeRefused, isThrottled } from './node-errors';
+import { createPatience, Pacing, RateSuspicion, type Throttling } from './throttling';
 import {
-  AnswerTooLargeError,
   createHttpTransport,
   createSocketTransport,
   type Answer,
@@ -85,7 +83,7 @@ export function createNode(
   const transport = isSocket
     ? createSocketTransport(url, network, time, timeoutMs)
     : createHttpTransport(url, network, time, timeoutMs, isBulk ? CONNECTIONS : null);
-  const throttling = isBulk ? createPacing(time) : createPatience(time);
+  const throttling = isBulk ? new Pacing(time) : createPatience(time);
   const learned = nothingLearned(isBulk ? undefined : false);
   return new RpcNode(printableUrl(url), time, transport, throttling, learned);
 }

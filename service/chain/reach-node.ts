@@ -3,8 +3,14 @@ import { ChainError, ConfigurationError, ServiceError } from '../base/errors';
 import { printableUrl, secretMasker, secretPartsOf } from '../base/mask-secrets';
 import { NETWORKS, type Network } from './networks';
 import type { Rpc } from './node';
-import { isKeyRefused, isRangeRefused, isThrottled, nodeErrorOf, problemOf } from './node-errors';
-import { AnswerTooLargeError } from './transport';
+import {
+  AnswerTooLargeError,
+  isKeyRefused,
+  isRangeRefused,
+  isThrottled,
+  nodeErrorOf,
+  problemOf,
+} from './node-errors';
 
 /**
  * Creates a check of the node's chain id. A correct answer is remembered.

@@ -1,11 +1,16 @@
 import { isError, toQuantity, ZeroAddress } from 'ethers';
 import { ChainError, codeOf, orUndefined } from '../base/errors';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
-import { isBlockAbsent, isParameterRefused, isRefusal, isThrottled, nodeErrorOf } from './node-errors';
+import { type Time, pause } from '../base/time';
+import {
+  malformed,
+  isBlockAbsent,
+  isParameterRefused,
+  isRefusal,
+  isThrottled,
+  nodeErrorOf,
+} from './node-errors';
 import type { Chain } from './chain';
 import type { Rpc } from './node';
-import { malformed } from './transport';
 
 /** The fields of a block header that reading logs needs. */
 export interface ChainBlock {
@@ -262,12 +267,12 @@ export function nameLogs(logs: readonly ChainLog[]): { log: ChainLog; name: stri
   });
 }
 
-/** The hashes of a block's transactions. */
-export async function transactionsOf(client: Rpc, blockHash: string): Promise<string[]> {
+/** The transactions of a block, in its order. */
+export async function transactionsOf(client: Rpc, blockHash: string): Promise<TransactionInBlock[]> {
   const method = 'eth_getBlockByHash';
   const block = (await client.send(method, [blockHash, false])) as { transactions?: unknown } | null;
   if (!Array.isArray(block?.transactions)) throw malformed(method);
-  return block.transactions.map((hash) => textOf(method, hash));
+  return block.transactions.map((hash) => ({ transactionHash: textOf(method, hash), blockHash }));
 }
 
 function logOf(answer: unknown, method: string): ChainLog {
@@ -296,32 +301,32 @@ function numberOf(method: string, value: unknown): number {
   throw malformed(method);
 }
 
-/** The number of blocks to read at once, adapted to the provider's limits. */
-export interface BlockSpan {
-  blocks(): number;
+/** The number of blocks to read at once, adapted to the provider's limits. It never exceeds `most`. */
+export class BlockSpan {
+  #blocks: number;
+
+  constructor(private readonly most: number) {
+    this.#blocks = most;
+  }
+
+  blocks(): number {
+    return this.#blocks;
+  }
+
   /**
    * Halves the span after the provider refused, or when the answer was too large to hold at once. Returns
    * false when it is already one block.
    */
-  shrink(): boolean;
-  /** Widens the span after a successful read. */
-  grow(): void;
-}
+  shrink(): boolean {
+    if (this.#blocks === 1) return false;
+    this.#blocks = Math.floor(this.#blocks / 2);
+    return true;
+  }
 
-/** Starts with `most` blocks and never exceeds that. */
-export function createBlockSpan(most: number): BlockSpan {
-  let blocks = most;
-  return {
-    blocks: () => blocks,
-    shrink() {
-      if (blocks === 1) return false;
-      blocks = Math.floor(blocks / 2);
-      return true;
-    },
-    grow() {
-      blocks = Math.min(most, Math.ceil(blocks * 1.25));
-    },
-  };
+  /** Widens the span after a successful read. */
+  grow(): void {
+    this.#blocks = Math.min(this.most, Math.ceil(this.#blocks * 1.25));
+  }
 }
 
 /** The blocks to read. `onProgress` is called after each query with the lowest block that was read. */
@@ -350,12 +355,15 @@ export async function readBackwards<T>(
   read: (first: number, last: number) => Promise<T>,
   take: (result: T) => boolean,
 ): Promise<boolean> {
-  const span = createBlockSpan(Math.max(1, toBlock - fromBlock + 1));
+  const span = new BlockSpan(Math.max(1, toBlock - fromBlock + 1));
   for (let last = toBlock; last >= fromBlock;) {
     const first = Math.max(fromBlock, last - span.blocks() + 1);
-    const answer = await readOrShrink(span, () => read(first, last));
-    if (answer === undefined) continue;
-    if (take(answer.read)) return true;
+    try {
+      if (take(await read(first, last))) return true;
+    } catch (error) {
+      narrow(span, error);
+      continue;
+    }
     span.grow();
     last = first - 1;
     onProgress?.(first);
@@ -363,13 +371,8 @@ export async function readBackwards<T>(
   return false;
 }
 
-/** Undefined when the provider refused; the span is narrower then. */
-async function readOrShrink<T>(span: BlockSpan, read: () => Promise<T>): Promise<{ read: T } | undefined> {
-  try {
-    return { read: await read() };
-  } catch (error) {
-    if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
-    if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
-    return undefined;
-  }
+/** Narrows the span after a refusal. @throws any other error, and one about a single block. */
+function narrow(span: BlockSpan, error: unknown): void {
+  if (!(isRefusal(error) || isThrottled(error)) || !span.shrink()) throw error;
+  if (isError(error, 'TIMEOUT')) for (let more = 1; more < HALVINGS_AFTER_TIMEOUT; more++) span.shrink();
 }

@@ -1,7 +1,7 @@
 import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import { isBlockAbsent, isThrottled } from './node-errors';
+import { malformed, isBlockAbsent, isThrottled } from './node-errors';
 import type { Rpc } from './node';
 import {
   logsOf,
@@ -11,7 +11,6 @@ import {
   type ChainLog,
   type TransactionInBlock,
 } from './read-chain';
-import { malformed } from './transport';
 
 /** Names a transaction in a block. */
 export function transactionIn({ transactionHash, blockHash }: TransactionInBlock): string {
@@ -53,6 +52,27 @@ export async function receiptLogsOf(
     .map(({ blockHash }) => blockHash);
   await pMap(new Set(unknown), read, { concurrency: CONCURRENT_BLOCKS });
   return byTransaction;
+}
+
+/** All logs of blocks, from their receipts: a node has a receipt completely or not at all. */
+export async function logsOfBlocks(client: Rpc, hashes: readonly string[]): Promise<ChainLog[]> {
+  const transactions = await pMap(hashes, (hash) => transactionsOf(client, hash), {
+    concurrency: CONCURRENT_BLOCKS,
+  });
+  const all = transactions.flat();
+  const receipts = await receiptLogsOf(client, all);
+  return all.flatMap(
+    (transaction) => receipts.get(transactionIn(transaction)) ?? receiptMissing(transaction),
+  );
+}
+
+/** @throws ChainError RECEIPT_MISSING (retryable). */
+export function receiptMissing({ transactionHash }: TransactionInBlock): never {
+  const message =
+    `The node does not have the receipt of transaction ${transactionHash}, ` +
+    'and does not give all logs of its block. If the block is old, ' +
+    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
+  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
 }
 
 type Receipt = Record<string, unknown>;
@@ -129,8 +149,8 @@ export async function blockReceiptsOf<T>(
 
 /** Whether the node has the receipts of a block with logs, or these logs. */
 export async function hasReceipts(client: Rpc, blockHash: string): Promise<boolean> {
-  const [first = ''] = await transactionsOf(client, blockHash);
-  if ((await client.send('eth_getTransactionReceipt', [first])) !== null) return true;
+  const [first] = await transactionsOf(client, blockHash);
+  if ((await client.send('eth_getTransactionReceipt', [first?.transactionHash])) !== null) return true;
   // Nodes find by hash only the transactions of about the last year.
   if (await blockReceiptsOf(client, blockHash, ({ length }) => length)) return true;
   return (await logsOf(client, { blockHash })).length > 0;
@@ -152,7 +172,8 @@ export async function senderOf(client: Rpc, transactionHash: string, blockHash: 
 }
 
 async function transactionInBlock(client: Rpc, transactionHash: string, blockHash: string): Promise<unknown> {
-  const index = (await transactionsOf(client, blockHash)).indexOf(transactionHash);
+  const all = await transactionsOf(client, blockHash);
+  const index = all.findIndex((other) => other.transactionHash === transactionHash);
   return index < 0
     ? undefined
     : client.send('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(index)]);

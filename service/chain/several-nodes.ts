@@ -1,8 +1,7 @@
 import { toQuantity } from 'ethers';
 import pMap from 'p-map';
 import { ChainError } from '../base/errors';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import { agreeOnTag, hasNoBlock, type BlockAnswer, type Head } from './agree-on-tag';
 import type { Chain, Reading } from './chain';
 import {
@@ -18,6 +17,7 @@ import {
   isNumber,
   largestGroup,
   READ,
+  type Question,
 } from './compare-answers';
 import {
   askOne,
@@ -91,13 +91,14 @@ export class SeveralNodes implements Chain {
       return this.#agreeOnTag(String(first)).then((found) => found?.raw ?? null);
     if (method === 'eth_getTransactionCount' && !isNumber(second)) return this.#count(params);
     if (ESTIMATES.includes(method))
-      return this.#firstVote(method, params).then((vote) => valueOf(vote, method));
-    return this.#agreeOn(method, params);
+      return this.#firstVote({ method, params }).then((vote) => valueOf(vote, method));
+    return this.#agreeOn({ method, params });
   }
 
   async sendBatch(method: string, params: readonly Params[]): Promise<unknown[]> {
     const nodes = await this.states.usable();
-    const votesByCall = params.map((call) => this.#takeUnconfirmed(method, call, nodes));
+    const questions = params.map((call) => ({ method, params: call }));
+    const votesByCall = questions.map((question) => this.#takeUnconfirmed(question, nodes));
     const earlierNodes = votesByCall.map(([vote]) => vote?.node);
     const [first, second] = nodes;
     // Each call goes to two nodes. One that another node answered before goes to one.
@@ -111,22 +112,23 @@ export class SeveralNodes implements Chain {
     for (const [node, values] of answers)
       for (const [place, index] of callsTo(node).entries())
         votesByCall[index]?.push({ node, kind: 'value', value: values[place] });
-    return pMap(params, (call, index) => this.#agreeOn(method, call, votesByCall[index]), {
+    return pMap(questions, (question, index) => this.#agreeOn(question, votesByCall[index]), {
       concurrency: CONCURRENT_CALLS,
     });
   }
 
   async sendUnconfirmed(method: string, params: Params): Promise<unknown> {
-    const vote = await this.#firstVote(method, params);
+    const question = { method, params };
+    const vote = await this.#firstVote(question);
     const now = this.time.elapsed();
     for (const [key, { at }] of this.#unconfirmed)
       if (now - at >= UNCONFIRMED_MS) this.#unconfirmed.delete(key);
-    if (vote?.kind === 'value') this.#unconfirmed.set(keyOf(method, params), { vote, at: now });
+    if (vote?.kind === 'value') this.#unconfirmed.set(keyOf(question), { vote, at: now });
     return valueOf(vote, method);
   }
 
   async agree<T>(blocks: object, read: (node: Rpc) => Promise<Reading<T>>): Promise<T> {
-    return ((await this.#agreeOn(READ, [blocks], [], read)) as Reading<T>).value;
+    return ((await this.#agreeOn({ method: READ, params: [blocks], ask: read })) as Reading<T>).value;
   }
 
   /** Calls the listener also when a node goes away or comes back. */
@@ -144,34 +146,27 @@ export class SeveralNodes implements Chain {
   }
 
   /** The answer that two nodes give, or all that are not away. */
-  async #agreeOn(
-    method: string,
-    params: Params,
-    earlier: readonly Vote[] = [],
-    ask?: (node: Node) => Promise<unknown>,
-  ): Promise<unknown> {
-    const linked = method === GET_BLOCK && earlier.length === 0 ? this.#linkedTo(method, params) : undefined;
+  async #agreeOn(question: Question, earlier: readonly Vote[] = []): Promise<unknown> {
+    const { method } = question;
+    const linked = method === GET_BLOCK && earlier.length === 0 ? this.#linkedTo(question) : undefined;
     if (linked !== undefined) return linked;
     let problem: Error | undefined;
     let earlierVotes = earlier;
     for (let reading = 1; reading <= READINGS; reading++) {
       const nodes = await this.states.usable();
-      if (earlierVotes.length === 0) earlierVotes = this.#takeUnconfirmed(method, params, nodes);
+      if (earlierVotes.length === 0) earlierVotes = this.#takeUnconfirmed(question, nodes);
       const [only] = nodes;
       if (only !== undefined && nodes.length === 1) {
-        const vote = await this.#askTheOnlyOne(only, method, params, ask);
+        const vote = await this.#askTheOnlyOne(only, question);
         // It went away meanwhile, and another one may be back.
         if (!this.states.isUp(only) && reading < READINGS) continue;
         return valueOf(vote, method);
       }
-      const votes = await gather(this.states, nodes, method, params, {
-        wanted: this.#wanted(method, nodes.length),
-        earlier: earlierVotes,
-        ...(ask && { ask }),
-      });
+      const wanted = this.#wanted(method, nodes.length);
+      const votes = await gather(this.states, nodes, question, { wanted, earlier: earlierVotes });
       const alike = this.#alike(method, votes, nodes.length);
       if (alike !== undefined) {
-        this.#noteOddOnes(method, params, alike, votes);
+        this.#noteOddOnes(question, alike, votes);
         return this.#remember(method, valueOf(alike[0], method));
       }
       earlierVotes = [];
@@ -181,7 +176,7 @@ export class SeveralNodes implements Chain {
       const refused = answers.find((vote) => vote.kind === 'refusal' && isRangeRefused(vote.error));
       if (refused !== undefined && [READ, GET_LOGS].includes(method)) return valueOf(refused, method);
       if (MAY_BE_NEW.includes(method) && answers.some(hasNoBlock)) return null;
-      problem = differing(method, params, answers);
+      problem = differing(question, answers);
       if (reading < READINGS) await pause(this.time, PAUSE_MS);
     }
     throw problem ?? new ChainError('RPC_UNREACHABLE', 'The nodes come and go.', { retryable: true });
@@ -202,20 +197,16 @@ export class SeveralNodes implements Chain {
   }
 
   /** One node is left. It is asked for logs twice, as with one URL. */
-  async #askTheOnlyOne(
-    node: Node,
-    method: string,
-    params: Params,
-    ask?: (node: Node) => Promise<unknown>,
-  ): Promise<Vote | undefined> {
-    const vote = await askOne(this.states, node, method, params, ask);
+  async #askTheOnlyOne(node: Node, question: Question): Promise<Vote | undefined> {
+    const { method } = question;
+    const vote = await askOne(this.states, node, question);
     if (![READ, GET_LOGS].includes(method) || vote?.kind !== 'value') return vote;
-    const again = await askOne(this.states, node, method, params, ask);
+    const again = await askOne(this.states, node, question);
     if (again?.kind !== 'value' || contentOf(method, vote) === contentOf(method, again)) return again;
-    throw differing(method, params, [vote, again]);
+    throw differing(question, [vote, again]);
   }
 
-  #noteOddOnes(method: string, params: Params, alike: readonly Vote[], votes: readonly Vote[]): void {
+  #noteOddOnes({ method, params }: Question, alike: readonly Vote[], votes: readonly Vote[]): void {
     const [right] = alike;
     for (const vote of votes) {
       // A node that is a block behind does not know the block.
@@ -256,10 +247,8 @@ export class SeveralNodes implements Chain {
     const method = 'eth_getTransactionCount';
     for (let reading = 1; ; reading++) {
       const nodes = await this.states.usable();
-      const votes = await gather(this.states, nodes, method, params, {
-        wanted: enough(2),
-        graceMs: GRACE_MS,
-      });
+      const wanted = enough(2);
+      const votes = await gather(this.states, nodes, { method, params }, { wanted, graceMs: GRACE_MS });
       const counts = votes
         .flatMap((vote) => (vote.kind === 'value' ? Number(vote.value) : []))
         .sort((one, other) => other - one);
@@ -271,9 +260,9 @@ export class SeveralNodes implements Chain {
   }
 
   /** The first answer, from the most trustworthy node that gives one. */
-  async #firstVote(method: string, params: Params): Promise<Vote | undefined> {
+  async #firstVote(question: Question): Promise<Vote | undefined> {
     for (let reading = 1; ; reading++) {
-      const votes = await gather(this.states, await this.states.usable(), method, params, {
+      const votes = await gather(this.states, await this.states.usable(), question, {
         wanted: (all) => (all.some(({ kind }) => kind === 'value') ? 0 : 1),
       });
       const answer =
@@ -294,7 +283,8 @@ export class SeveralNodes implements Chain {
       node.send(method, [raw]).catch(() => undefined);
     const isDone = (votes: readonly Vote[]): boolean => votes.some(({ kind }) => kind === 'value');
     const wanted = (all: readonly Vote[]): number => (isDone(all) ? 0 : nodes.length);
-    const votes = await gather(this.states, nodes, method, [raw], { wanted, isLong: true });
+    const question = { method, params: [raw] };
+    const votes = await gather(this.states, nodes, question, { wanted, isLong: true });
     const accepted = votes.find(({ kind }) => kind === 'value');
     const unknown = nodes.find((node) => votes.every((vote) => vote.node !== node));
     if (accepted === undefined && unknown !== undefined)
@@ -306,8 +296,9 @@ export class SeveralNodes implements Chain {
   }
 
   /** The block with this number, if its descendants up to the agreed head are known. */
-  #linkedTo(method: string, [number]: Params): unknown {
-    if (this.quorum === 'all' || !isNumber(number) || this.#unconfirmed.has(keyOf(method, [number, false])))
+  #linkedTo(question: Question): unknown {
+    const [number] = question.params;
+    if (this.quorum === 'all' || !isNumber(number) || this.#unconfirmed.has(keyOf(question)))
       return undefined;
     if (this.#head === undefined || this.time.elapsed() - this.#head.at >= HEAD_MS) return undefined;
     let header = this.#headers.get(this.#head.block.hash);
@@ -331,8 +322,8 @@ export class SeveralNodes implements Chain {
   }
 
   /** The answer that one of the nodes gave before, unless it is alone now. */
-  #takeUnconfirmed(method: string, params: Params, nodes: readonly Node[]): Vote[] {
-    const key = keyOf(method, params);
+  #takeUnconfirmed(question: Question, nodes: readonly Node[]): Vote[] {
+    const key = keyOf(question);
     const { vote, at } = this.#unconfirmed.get(key) ?? { vote: undefined, at: 0 };
     this.#unconfirmed.delete(key);
     const isUsable = vote !== undefined && this.time.elapsed() - at < UNCONFIRMED_MS;
@@ -340,6 +331,6 @@ export class SeveralNodes implements Chain {
   }
 }
 
-function keyOf(method: string, params: Params): string {
+function keyOf({ method, params }: Question): string {
   return `${method} ${JSON.stringify(params)}`;
 }

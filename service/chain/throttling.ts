@@ -1,8 +1,7 @@
 import type { JsonRpcPayload } from 'ethers';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
-import { wantedPauseMs, isThrottled, isUnknown, nodeErrorOf } from './node-errors';
-import { noAnswer, type Answer, type Request } from './transport';
+import { type Time, pause } from '../base/time';
+import { wantedPauseMs, isThrottled, isUnknown, noAnswer, nodeErrorOf } from './node-errors';
+import type { Answer, Request } from './transport';
 
 // How "too many requests" is recognised, and how long a node is left alone after it.
 
@@ -45,43 +44,6 @@ export function createPatience(time: Time): Throttling {
 
 /** Attempts of a request that the provider throttles. */
 const PACED_ATTEMPTS = 5;
-
-/**
- * All requests get a slower pace: for reading ranges of logs. A throttled range is sent once more, after
- * which the caller asks for fewer blocks.
- */
-export function createPacing(time: Time): Throttling {
-  const pace = createRequestPace(time);
-  /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
-  let refusesWidth = false;
-  return {
-    turn: () => pace.turn(),
-    answered: () => pace.answered(),
-    // The next turn comes after the pause.
-    async again({ request, cause, times, turn }) {
-      // The cause is the pace or the daily quota, and it may have been the cause of an earlier refusal of a
-      // range.
-      if (!isRange(request)) refusesWidth = false;
-      if (isRange(request) && (times > 1 || refusesWidth)) {
-        // A range that is refused at a slow pace too is too wide, so the caller must ask for fewer blocks.
-        refusesWidth = true;
-        pace.forget();
-        return false;
-      }
-      pace.refused(turn, wantedPauseMs(cause, time.now()));
-      return times < PACED_ATTEMPTS;
-    },
-  };
-}
-
-/** Whether a request asks for the logs of more than one block. */
-function isRange(request: Request): boolean {
-  return [request].flat().some(({ method, params }) => {
-    const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
-    return method === 'eth_getLogs' && filter?.fromBlock !== filter?.toBlock;
-  });
-}
-
 /** The pause between two requests after a refusal, long enough for free plans. */
 const SLOW_INTERVAL_MS = 1_000;
 /** Each answer multiplies the pause by this. */
@@ -90,41 +52,64 @@ const RECOVERY = 0.8;
 const SHORTEST_INTERVAL_MS = 50;
 
 /**
- * Providers limit requests per second, each in its own unit (credits, compute units, requests), and do not
- * declare the limit; a free plan may allow two log queries per second. The pace is therefore found: a
- * refusal slows it down, and answers speed it up again.
+ * All requests get a slower pace: for reading ranges of logs. Providers limit requests per second, each in
+ * its own unit (credits, compute units, requests), and do not declare the limit; a free plan may allow two
+ * log queries per second. The pace is therefore found: a refusal slows it down, and answers speed it up
+ * again. A throttled range is sent once more, after which the caller asks for fewer blocks.
  */
-export function createRequestPace(time: Time) {
-  let intervalMs = 0;
-  let pace = 0;
-  let nextAt = 0;
-  return {
-    /** Resolves when the next request may be sent, with the number of the current pace. */
-    async turn(): Promise<number> {
-      while (intervalMs > 0) {
-        const now = time.elapsed();
-        if (now >= nextAt) break;
-        await pause(time, nextAt - now);
-      }
-      nextAt = time.elapsed() + intervalMs;
-      return pace;
-    },
-    /** The provider throttled a request. `sentAt`: the number that `turn` gave for it. */
-    refused(sentAt: number, wantedMs = 0): void {
-      // Refusals of requests that were sent at the same pace count as one.
-      if (sentAt !== pace) return;
-      pace++;
-      intervalMs = SLOW_INTERVAL_MS;
-      nextAt = time.elapsed() + Math.max(intervalMs, wantedMs);
-    },
-    answered(): void {
-      intervalMs = intervalMs * RECOVERY < SHORTEST_INTERVAL_MS ? 0 : intervalMs * RECOVERY;
-    },
-    /** Removes the pause, because the refusal had another cause than the pace. */
-    forget(): void {
-      intervalMs = 0;
-    },
-  };
+export class Pacing implements Throttling {
+  #intervalMs = 0;
+  /** The number of the current pace. */
+  #pace = 0;
+  #nextAt = 0;
+  /** Whether the provider was seen to answer "too many requests" to a range that is too wide. */
+  #refusesWidth = false;
+
+  constructor(private readonly time: Time) {}
+
+  async turn(): Promise<number> {
+    while (this.#intervalMs > 0) {
+      const now = this.time.elapsed();
+      if (now >= this.#nextAt) break;
+      await pause(this.time, this.#nextAt - now);
+    }
+    this.#nextAt = this.time.elapsed() + this.#intervalMs;
+    return this.#pace;
+  }
+
+  answered(): void {
+    const intervalMs = this.#intervalMs * RECOVERY;
+    this.#intervalMs = intervalMs < SHORTEST_INTERVAL_MS ? 0 : intervalMs;
+  }
+
+  /** The next turn comes after the pause. */
+  async again({ request, cause, times, turn }: Throttled): Promise<boolean> {
+    if (isRange(request) && (times > 1 || this.#refusesWidth)) {
+      // A range that is refused at a slow pace too is too wide, so the caller must ask for fewer blocks.
+      this.#refusesWidth = true;
+      this.#intervalMs = 0;
+      return false;
+    }
+    // The cause is the pace or the daily quota, and it may have been the cause of an earlier refusal of a
+    // range.
+    if (!isRange(request)) this.#refusesWidth = false;
+    // Refusals of requests that were sent at the same pace count as one.
+    if (turn === this.#pace) {
+      this.#pace++;
+      this.#intervalMs = SLOW_INTERVAL_MS;
+      const pauseMs = Math.max(SLOW_INTERVAL_MS, wantedPauseMs(cause, this.time.now()));
+      this.#nextAt = this.time.elapsed() + pauseMs;
+    }
+    return times < PACED_ATTEMPTS;
+  }
+}
+
+/** Whether a request asks for the logs of more than one block. */
+function isRange(request: Request): boolean {
+  return [request].flat().some(({ method, params }) => {
+    const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
+    return method === 'eth_getLogs' && filter?.fromBlock !== filter?.toBlock;
+  });
 }
 
 /** How long answers count as given at the same time. */

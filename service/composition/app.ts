@@ -1,32 +1,30 @@
 import { randomUUID } from 'node:crypto';
+import { lookup as lookUpName } from 'node:dns';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
 import { v7 as uuidV7 } from 'uuid';
 import { createLifecycle, type Lifecycle } from '../base/lifecycle';
-import { systemTime, type Time } from '../base/time';
+import { systemTime, type Time, repeat, toldIfSlow } from '../base/time';
 import { ChainError, messageOf, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
-import { repeat, toldIfSlow } from '../base/waiting';
+import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import { createFinalBlockReading } from '../chain/finality';
-import { connectNodes } from '../chain/connect-nodes';
-import type { Config } from '../config/config';
+import { type Config, missingForIssuing } from '../config/config';
 import { openIssuingWarning, otherFormsOf } from '../config/warnings';
 import { openDatabase } from '../database/open-database';
 import { createDeliverySlots } from '../delivery/delivery-slots';
-import { startEventDelivery } from './event-delivery';
-import { createRegistries } from '../followed-registries/registries';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
-import { createAcceptDocument } from '../issuance/issue-document';
-import { confirmationsOf, startIssuing } from './issuing';
+import { createIssuing } from '../issuance/issue-document';
 import { createMetrics } from '../observability/metrics';
-import { createMintOutcomes } from '../observability/issuing-report';
+import type { Core } from './core';
+import { startEventDelivery } from './event-delivery';
+import { startIssuing } from './issuing';
+import { startKeyedApi } from './keyed-api';
 import { startObserving } from './observing';
-import { createAnswering, startConsole } from './operator-console';
-import { createSubscribing } from './subscribing';
 
 /** Parts that tests replace. `lookup` finds the addresses of sinks, `load` the tunnel's library. */
 export interface ReplacedParts {
@@ -34,6 +32,13 @@ export interface ReplacedParts {
   lifecycle?: Lifecycle;
   lookup?: LookupFunction;
   load?: TunnelOptions['load'];
+}
+
+/** The running service. */
+export interface App {
+  url: string;
+  /** Finishes requests and deliveries in flight and closes everything. */
+  stop(): Promise<void>;
 }
 
 /**
@@ -46,108 +51,54 @@ export interface ReplacedParts {
 export async function startApp(
   config: Config,
   logger: Logger,
-  { time = systemTime, lifecycle = createLifecycle(), lookup, load }: ReplacedParts = {},
-) {
-  const { client, checkChain, report } = connectNodes(config.rpcUrls, config.network, time, 'single', logger);
-  const waitFor = <T>(what: string, work: Promise<T>): Promise<T> =>
-    toldIfSlow(time, work, () => logger.warn(`still starting: waiting for ${what}`));
-  const node = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
-  const readFinalBlock = createFinalBlockReading(client, config.network, confirmationsOf(config));
-  // Parts are closed in reverse order, at a stop and when the start fails.
-  const open: (() => unknown)[] = [() => client.close()];
-  const close = async (): Promise<void> => {
-    for (const one of open.splice(0).reverse()) await one();
+  { time = systemTime, lifecycle = createLifecycle(), lookup = lookUpName, load }: ReplacedParts = {},
+): Promise<App> {
+  /** What is to be stopped, in the order of the starts. */
+  const started: { stop(): unknown }[] = [];
+  const stop = async (): Promise<void> => {
+    for (const part of started.splice(0).reverse()) await part.stop();
   };
+  const add = <Part extends { stop(): unknown }>(part: Part): Part => {
+    started.push(part);
+    return part;
+  };
+  const inTime = <T>(what: string, start: Promise<T>): Promise<T> =>
+    toldIfSlow(time, start, () => logger.warn(`still starting: waiting for ${what}`));
   try {
-    await waitFor(
-      node,
-      checkChain().then(() => readFinalBlock(0)),
-    ).catch((error: unknown) => {
-      if (!(error instanceof ChainError)) throw error;
-      logger.warn({ error }, error.message);
-    });
-    const database = await waitFor('the database', openDatabase(time, config, logger));
-    open.push(() => database.close());
+    const nodes = connectNodes(config.rpcUrls, config.network, time, 'single', logger);
+    add({ stop: () => nodes.client.close() });
+    const ofNode = `the node at ${config.rpcUrls.map(printableUrl).join(', ')} to report its chain id`;
+    await inTime(ofNode, expectNode(config, nodes, logger));
+    const database = await inTime('the database', openDatabase(time, config, logger));
+    add({ stop: () => database.close() });
+    const core: Core = { config, database, time, lifecycle, logger, lookup };
     const metrics = createMetrics(lifecycle);
-    const outcomes = createMintOutcomes(lifecycle, time);
-    const issuing = await waitFor(
-      'the threads that sign',
-      startIssuing(config, {
-        client,
-        checkChain,
-        nodes: report,
-        database,
-        outcomes,
-        time,
-        lifecycle,
-        logger,
-      }),
-    );
-    open.push(() => issuing.stop());
-
-    const subscribing = createSubscribing(config, { database, time, logger, lookup });
-    const stored = await readRegistries(database.db);
-    const registries = config.registries.length + stored.length;
+    const issuing = await inTime('the threads that sign', startIssuing(core, nodes));
+    if (issuing) add(issuing);
+    const registries = config.registries.length + (await readRegistries(database.db)).length;
     const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
-    const eventDelivery = await startEventDelivery(config, {
-      database,
-      slots: createDeliverySlots({ most: connections, time, logger }),
-      targetOf: subscribing.targetOf,
-      time,
-      lifecycle,
-      logger,
-    });
-    open.push(() => eventDelivery.stop());
-
-    const { issuer, journal } = issuing;
-    const documents = journal && {
-      what: 'issued documents',
-      purge: (before: number, signal: AbortSignal) => journal.purge(before, signal),
-      days: config.documentRetentionDays,
-    };
-    const events = { what: 'old events', purge: eventDelivery.purge, days: config.eventRetentionDays };
-    for (const removed of [documents, events]) {
-      const retention = removed && startRetention({ ...removed, time, logger });
-      open.push(() => retention?.stop());
-    }
-
-    const lines = { database, issuing, eventDelivery };
-    const observing = startObserving(config, { ...lines, time, metrics, outcomes, lifecycle, logger });
-    open.push(() => observing.stop());
-    const answering = createAnswering(config, { ...lines, time });
-    open.push(() => answering?.checking.stop());
-    const console = startConsole(config, { ...lines, client, observing, answering, time, lifecycle });
-    open.push(() => console?.stop());
-
-    if ('missing' in issuer) {
-      const { missing } = issuer;
+    const slots = createDeliverySlots({ most: connections, time, logger });
+    const eventDelivery = add(await startEventDelivery(core, slots));
+    if (issuing) add(startRetention(core, 'issued documents', issuing.journal, config.documentRetentionDays));
+    add(startRetention(core, 'old events', eventDelivery, config.eventRetentionDays));
+    const lines = { issuing, eventDelivery };
+    const observing = add(startObserving(core, metrics, lines));
+    const keyedApi = add(startKeyedApi(core, lines, observing.sources, nodes.client));
+    const missing = missingForIssuing(config);
+    if (missing.length > 0) {
       const problem = `documents cannot be issued: ${missing.join(', ')} not configured.`;
       logger.warn({ missing }, `${problem}${otherFormsOf(missing)}`);
     }
     const app = createHttpApp({
-      acceptDocument: createAcceptDocument(issuer, uuidV7),
-      didDocumentPath: config.didDocumentPath,
-      domain: config.domain,
-      signingKeys: config.signingKeys,
-      apiKey: config.apiKey,
-      adminApiKey: config.adminApiKey,
-      registries: createRegistries({
-        database,
-        settings: config,
-        time,
-        statusOf: (name) => eventDelivery.feedOf(name)?.status,
-        onChange: eventDelivery.refresh,
-      }),
-      development: config.development,
+      ...config,
+      ...keyedApi,
+      issuing: createIssuing(issuing?.issuer ?? { missing }, uuidV7),
       logger,
       mask: secretMasker(config.secrets),
       newId: randomUUID,
       health: observing.health,
       metrics: observing.metrics,
-      issuedDocuments: journal,
-      subscriptions: subscribing.routes(eventDelivery),
-      answers: answering?.answers,
-      console,
+      issuedDocuments: issuing?.journal,
       time,
       isDatabaseRemoved: () => database.isRemoved(),
       callersAtOnce: creatingAtOnce(connections),
@@ -160,7 +111,7 @@ export async function startApp(
       config.port,
       { time, connections: { most: connections, logger } },
     );
-    const warning = 'missing' in issuer ? undefined : openIssuingWarning(config, server.url);
+    const warning = issuing && openIssuingWarning(config, server.url);
     if (warning) logger[warning.level](warning.message);
     const { domain, tunnelAuthtoken: authtoken } = config;
     const tunnel =
@@ -169,17 +120,31 @@ export async function startApp(
         : openTunnel({ localUrl: server.url, domain, authtoken, time, logger, load });
     return {
       url: server.url,
-      /** Finishes requests and deliveries in flight and closes everything. */
-      async stop(): Promise<void> {
+      async stop() {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         const closed = server.close().finally(() => tunnel?.close());
-        await Promise.all([closed, eventDelivery.stop(), answering?.checking.stop()]);
-        await close();
+        await Promise.all([closed, eventDelivery.stop(), keyedApi.endChecks()]);
+        await stop();
       },
     };
   } catch (cause) {
-    await close();
+    await stop();
     throw cause;
+  }
+}
+
+/** Warns of a node that cannot be asked now. @throws ConfigurationError */
+async function expectNode(
+  config: Config,
+  { client, checkChain }: ConnectedNodes,
+  logger: Logger,
+): Promise<void> {
+  try {
+    await checkChain();
+    await createFinalBlockReading(client, config.network, config.mintConfirmations)(0);
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error;
+    logger.warn({ error }, error.message);
   }
 }
 
@@ -233,34 +198,34 @@ function readOpenFilesLimit(): number {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Describes the records to remove, and their retention. */
-export interface RetentionOptions {
-  /** Name of the records in the log, such as "issued documents". */
-  what: string;
+/** Records that are removed when they are old. */
+export interface Retained {
   /**
    * Removes records that ended before a time (epoch milliseconds) and resolves to their number. It may end
    * early when the signal aborts.
    */
-  purge: (before: number, signal: AbortSignal) => Promise<number>;
-  /** Days after which records are removed; undefined to keep them forever. */
-  days: number | undefined;
-  time: Time;
-  logger: Logger;
+  purge(before: number, signal: AbortSignal): Promise<number>;
 }
 
 /**
  * Removes old records now and every hour. A failed run is repeated an hour later.
  *
+ * @param what names the records in the log, such as "issued documents".
+ * @param days after which records are removed; undefined to keep them forever.
  * @returns `stop`, which resolves after a current run has ended.
  */
-export function startRetention(options: RetentionOptions): { stop(): Promise<void> } {
-  const { what, purge, days, time, logger } = options;
+export function startRetention(
+  { time, logger }: Pick<Core, 'time' | 'logger'>,
+  what: string,
+  records: Retained,
+  days: number | undefined,
+): { stop(): Promise<void> } {
   return repeat(
     time,
     async (signal) => {
       try {
         // Nothing ended before 0. The purge removes the leftovers of a crash, with or without a retention.
-        const removed = await purge(days === undefined ? 0 : time.now() - days * DAY_MS, signal);
+        const removed = await records.purge(days === undefined ? 0 : time.now() - days * DAY_MS, signal);
         if (removed > 0) logger.info({ removed, days }, `${what} removed`);
       } catch (error) {
         logger.warn({ error }, `${what} could not be removed: ${messageOf(error)}`);

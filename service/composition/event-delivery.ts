@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
 import { ConfigurationError, messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createFinalBlockReading } from '../chain/finality';
 import { connectNodes } from '../chain/connect-nodes';
-import type { Config } from '../config/config';
-import type { FollowedRegistry } from '../config/followed-registries';
-import type { Database } from '../database/database';
+import type { FollowedRegistry, Webhook } from '../config/followed-registries';
 import { createDeliverers, type Deliverers } from '../delivery/deliverers';
 import type { DeliverySlots } from '../delivery/delivery-slots';
 import type { WebhookTarget } from '../delivery/attempt-delivery';
-import { createFeedDelivery, type FeedDeliveryOptions } from '../delivery/feed-delivery';
+import { createFeedDelivery, type FeedDelivery } from '../delivery/feed-delivery';
 import {
   followedRegistryOf,
   readRegistries,
@@ -23,39 +18,69 @@ import { OPERATIONS } from '../events/conditions';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
-import { outboxFiguresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf, type OutboxFigures } from '../outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../outbox/purge-events';
-import { newFeedStatus, setState } from '../watcher/feed-status';
-import { RegistryFollower } from '../watcher/follow-registry';
-import { restorePurged } from '../watcher/restore-purged';
+import { sinkRulesOf, targetOf } from '../subscriptions/manage-subscriptions';
+import { subscriptionOf } from '../subscriptions/stored-subscriptions';
+import { definedBySettings } from '../subscriptions/subscription';
+import { newFeedStatus, setState, type FollowedFeed } from '../watcher/feed-status';
+import { RegistryFollower, restorePurged } from '../watcher/follow-registry';
+import type { Core } from './core';
 
 /** The event delivery of one registry. */
-export type DeliveredFeed = ReturnType<typeof startFeed>;
+export interface DeliveredFeed extends FollowedFeed {
+  /** The feed's name, once it is known. */
+  readonly opened?: string | undefined;
+  /** The sink of the subscription `default`, if the settings have one for the registry. */
+  readonly webhook?: Webhook | undefined;
+  /** The parts that read and deliver. Undefined: the settings do not allow to follow the registry. */
+  readonly running?: {
+    readonly follower: RegistryFollower;
+    readonly delivery: FeedDelivery;
+    stop(this: void): Promise<void>;
+  };
+}
 
 /** Event delivery, from the chain to the subscribers. */
-export type EventDelivery = Awaited<ReturnType<typeof startEventDelivery>>;
+export interface EventDelivery {
+  /** The feeds that this process reads and delivers now. */
+  readonly feeds: readonly DeliveredFeed[];
+  /** The feed of a registry, if it runs. */
+  feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
+  /** The sink of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
+  targetOf(this: void, feed: string, channel: Channel): WebhookTarget | undefined;
+  /**
+   * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
+   * notice the change by themselves.
+   */
+  refresh(this: void): Promise<void>;
+  /** Figures of the outboxes, for registries whose feeds are known by now. */
+  figures(this: void): Promise<OutboxFigures[]>;
+  /**
+   * Removes events of the followed registries, and operational events, that were recorded and last sent
+   * before a time (epoch milliseconds) and are not needed any more. Resolves to their number.
+   */
+  purge(this: void, before: number, signal: AbortSignal): Promise<number>;
+  stop(): Promise<void>;
+}
 
-/** The parts that all feeds share. */
-interface FeedParts {
-  database: Database;
-  time: Time;
-  lifecycle: Lifecycle;
-  logger: Logger;
-  slots: DeliverySlots;
-  deliverers: Deliverers;
-  /** Undefined: the events of the channel wait. */
-  targetOf: (channel: Channel, webhook: FollowedRegistry['webhook']) => WebhookTarget | undefined;
+/** What all feeds share. */
+interface Delivering extends Core {
+  readonly slots: DeliverySlots;
+  readonly deliverers: Deliverers;
+  /** @param webhook that of the settings for the channel's registry. Operational events have none. */
+  targetOf(this: void, channel: Channel, webhook?: Webhook): WebhookTarget | undefined;
 }
 
 /**
  * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
  * not wait for each other.
  */
-export async function startEventDelivery(config: Config, shared: Omit<FeedParts, 'deliverers'>) {
-  const { database, time, logger } = shared;
-  const deliverers = createDeliverers(database, { id: randomUUID(), time, logger });
-  const parts: FeedParts = { ...shared, deliverers };
+export async function startEventDelivery(core: Core, slots: DeliverySlots): Promise<EventDelivery> {
+  const { config, database, time, logger } = core;
   const { db } = database;
+  const deliverers = createDeliverers(database, { id: randomUUID(), time, logger });
+  const delivering: Delivering = { ...core, slots, deliverers, targetOf: targetsOf(core) };
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
   const stopping = new Map<RegistryName, Promise<void>>();
@@ -64,9 +89,7 @@ export async function startEventDelivery(config: Config, shared: Omit<FeedParts,
   let lastRefresh: Promise<unknown> = Promise.resolve();
   const feeds = (): DeliveredFeed[] => [...running.values()].map(({ feed }) => feed);
   const operations = createFeedDelivery({
-    ...parts,
-    // The settings have no webhook for operational events.
-    targetOf: (channel) => parts.targetOf(channel, undefined),
+    ...delivering,
     // No chain has them.
     restorePurged: async () => undefined,
     registry: OPERATIONS,
@@ -77,8 +100,7 @@ export async function startEventDelivery(config: Config, shared: Omit<FeedParts,
     for (const [name, { version, feed }] of running) {
       if (wanted.get(name)?.version === version) continue;
       running.delete(name);
-      const stopped = feed
-        .stop()
+      const stopped = Promise.resolve(feed.running?.stop())
         .catch((error: unknown) => logger.error({ error, registry: name }, messageOf(error)))
         .then(() => {
           stopping.delete(name);
@@ -93,20 +115,20 @@ export async function startEventDelivery(config: Config, shared: Omit<FeedParts,
   async function follow(): Promise<void> {
     // A feed that has stopped meanwhile applies `wanted`, so it is replaced once it is complete.
     const next: typeof wanted = new Map();
-    for (const one of config.registries)
-      next.set(registryName(one.network.chainId, one.address), {
-        version: 'settings',
-        start: () => startFeed(one, config, parts),
+    for (const stored of await readRegistries(db))
+      next.set(registryName(stored.chainId, stored.address), {
+        version: String(stored.addedAt),
+        start: () => startStored(stored, delivering),
       });
-    for (const one of await readRegistries(db)) {
-      const name = registryName(one.chainId, one.address);
-      // A registry of the settings is followed as they say, whatever is stored.
-      if (next.get(name)?.version !== 'settings')
-        next.set(name, { version: String(one.addedAt), start: () => startStored(one, config, parts) });
-    }
+    // A registry of the settings is followed as they say, whatever is stored.
+    for (const registry of config.registries)
+      next.set(registryName(registry.network.chainId, registry.address), {
+        version: 'settings',
+        start: () => startFeed(registry, delivering),
+      });
     wanted = next;
     apply();
-    await Promise.all([operations, ...feeds()].map((feed) => feed.refresh()));
+    await Promise.all([operations.refresh(), ...feeds().map(({ running }) => running?.delivery.refresh())]);
   }
 
   /** Refreshes run one after the other, so that the last one reads the newest rows. */
@@ -126,38 +148,28 @@ export async function startEventDelivery(config: Config, shared: Omit<FeedParts,
   });
   const polling = pollChanges(database, { version, onChange: refresh, time, logger });
   return {
-    /** The feeds that this process reads and delivers now. */
     get feeds() {
       return feeds();
     },
-    /** The feed of a registry, if it runs. */
-    feedOf: (registry: RegistryName) => running.get(registry)?.feed,
-    /**
-     * Follows the registries and subscriptions that are stored now. Call it after a change. Other processes
-     * notice the change by themselves.
-     */
-    refresh,
-    /** Figures of the outboxes, for registries whose feeds are known by now. */
-    async figures(this: void) {
-      const opened = [...running].flatMap(([registry, { feed }]) =>
-        feed.opened === undefined ? [] : { registry, feed: feed.opened },
-      );
-      return Promise.all(
-        opened.map(async ({ registry, feed }) => ({ registry, ...(await outboxFiguresOf(db, feed)) })),
-      );
+    feedOf: (registry) => running.get(registry)?.feed,
+    targetOf(feed, channel) {
+      const delivered = feeds().find(({ opened }) => opened === feed);
+      return delivered && delivering.targetOf(channel, delivered.webhook);
     },
-    /**
-     * Removes events of the followed registries, and operational events, that were recorded and last sent
-     * before a time (epoch milliseconds) and are not needed any more. Resolves to their number.
-     */
-    async purge(this: void, before: number, signal: AbortSignal): Promise<number> {
+    refresh,
+    figures: () =>
+      outboxFiguresOf(
+        db,
+        feeds().flatMap(({ opened }) => opened ?? []),
+      ),
+    async purge(before, signal) {
       let removed = 0;
       for (const registry of running.keys())
         for (const feed of await findAllFeeds(db, registry))
           removed += await purgeEvents(time, database, feed, before, signal);
       return removed + (await purgeEvents(time, database, OPERATIONS, before, signal));
     },
-    async stop(): Promise<void> {
+    async stop() {
       ending.abort();
       await Promise.all([polling.stop(), removing]);
       await lastRefresh;
@@ -168,56 +180,57 @@ export async function startEventDelivery(config: Config, shared: Omit<FeedParts,
   };
 }
 
+/** The targets of channels' deliveries now. Undefined without a signing key, or if one cannot be read. */
+function targetsOf({ config, logger, lookup }: Core): Delivering['targetOf'] {
+  const { signingKeys } = config;
+  const guard = { rules: sinkRulesOf(config), lookup };
+  return ({ subscription: name, definition, secrets, state }, webhook) => {
+    if (signingKeys === undefined) return undefined;
+    if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
+    try {
+      const subscription = subscriptionOf({ name, definition, secrets, state }, config.secretsKey);
+      return targetOf(subscription, signingKeys, guard);
+    } catch (error) {
+      const text = `a subscription is not delivered: ${messageOf(error)}`;
+      logger.error({ error, subscription: name }, text);
+      return undefined;
+    }
+  };
+}
+
 /** Starts the feed of a registry, or gives a stopped one if the settings do not allow to follow it. */
-function startStored(stored: StoredRegistry, config: Config, parts: FeedParts): DeliveredFeed {
-  const { time, logger } = parts;
+function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredFeed {
+  const { config, time, logger } = delivering;
   try {
-    return startFeed(followedRegistryOf(stored, config), config, parts);
+    return startFeed(followedRegistryOf(stored, config), delivering);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     const { network, chainId, address: registry } = stored;
     const { code, message: reason, remedy } = error;
-    const name = registryName(chainId, registry);
     const status = newFeedStatus(time.now());
     setState(status, 'stopped', time.now(), { code, reason, remedy });
+    const name = registryName(chainId, registry);
     logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
-    return {
-      network,
-      chainId,
-      registry,
-      status,
-      nodes: () => undefined,
-      opened: undefined,
-      hasWebhook: false,
-      isReader: async () => true,
-      targetOf: () => undefined,
-      refresh: async () => undefined,
-      readAgain: () => undefined,
-      stop: async () => undefined,
-    };
+    return { network, chainId, registry, status };
   }
 }
 
-function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts) {
-  const { database, time, lifecycle, slots, deliverers } = parts;
-  const { network, rpcUrls, address, startBlock, confirmations, pauses } = registry;
+function startFeed(registry: FollowedRegistry, delivering: Delivering): DeliveredFeed {
+  const { config, database, time, lifecycle } = delivering;
+  const { network, rpcUrls, address, startBlock, confirmations, pauses, webhook } = registry;
+  const { chainId, chainKey } = network;
   const registryAddress = address.toLowerCase();
-  const name = registryName(network.chainId, address);
-  const logger = parts.logger.child({ registry: name });
-  if (!registry.webhook) logger.warn('events are stored, not delivered: no webhook is configured');
+  const name = registryName(chainId, address);
+  const logger = delivering.logger.child({ registry: name });
+  if (!webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
-  const identity = { chainKey: network.chainKey, chainId: network.chainId, registryAddress };
+  const identity = { chainKey, chainId, registryAddress };
   const read = { client, lifecycle, registryAddress: address, identity, startBlock, database, time };
-  const targetOf: FeedDeliveryOptions['targetOf'] = (channel) => parts.targetOf(channel, registry.webhook);
   const delivery = createFeedDelivery({
-    database,
-    time,
+    ...delivering,
     logger,
-    slots,
-    deliverers,
-    targetOf,
+    targetOf: (channel) => delivering.targetOf(channel, webhook),
     restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
-    lifecycle,
     registry: name,
   });
   let opened: string | undefined;
@@ -241,26 +254,21 @@ function startFeed(registry: FollowedRegistry, config: Config, parts: FeedParts)
   });
   return {
     network: network.name,
-    chainId: network.chainId,
+    chainId,
     registry: registryAddress,
     status: follower.status,
     nodes: report,
-    /** Whether the settings have a webhook for it: the sink of the subscription `default`. */
-    hasWebhook: registry.webhook !== undefined,
-    isReader: () => follower.isReader(),
-    /** The feed's name, once it is known. */
     get opened() {
       return opened;
     },
-    /** The webhook of a channel now. Undefined: its events wait. */
-    targetOf,
-    /** Call it after subscriptions have changed. */
-    refresh: () => delivery.refresh(),
-    /** Reads a block again after it has been read, because an event of its transactions is missing. */
-    readAgain: (block: number): void => follower.readAgain(block),
-    async stop(): Promise<void> {
-      await Promise.all([follower.stop(), delivery.stop()]);
-      client.close();
+    webhook,
+    running: {
+      follower,
+      delivery,
+      async stop() {
+        await Promise.all([follower.stop(), delivery.stop()]);
+        client.close();
+      },
     },
   };
 }

@@ -1,93 +1,66 @@
-import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
 import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
-import type { Logger } from '../base/logger';
 import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
-import { shared } from '../base/shared-answers';
 import { createGasStation, readFees, type FeeReading, estimateFees } from '../chain/transactions';
-import type { Confirmations } from '../chain/networks';
-import type { NodeReport } from '../chain/node-states';
 import type { Chain } from '../chain/chain';
+import type { ConnectedNodes } from '../chain/connect-nodes';
 import { balanceOf } from '../chain/read-state';
 import type { Config } from '../config/config';
-import type { FollowedRegistry } from '../config/followed-registries';
-import { missingForIssuing } from '../config/warnings';
-import type { Database } from '../database/database';
+import type { Issuer } from '../issuance/issue-document';
 import type { PreparationSettings } from '../issuance/prepare-document';
-import { createSigningPool, type SigningPool } from '../issuance/signing-pool';
-import { createDatabaseJournal } from '../journal/journal';
+import { createSigningPool } from '../issuance/signing-pool';
+import type { JournalScope } from '../journal/issuance';
+import { createDatabaseJournal, type Journal } from '../journal/journal';
 import { mintFiguresOf } from '../journal/read-issuances';
-import { watchIssuer } from '../keys/module-keys';
-import { createReadiness, type RemoteSigner, type SignerReport } from '../keys/signer-state';
+import { watchIssuer } from '../keys/issuer-key';
 import { openWallet } from '../keys/wallet';
 import { createMintQueue } from '../minting/mint-queue';
 import { startSharedMintQueue } from '../minting/shared-mint-queue';
-import {
-  createGasReading,
-  createIssuingReport,
-  createWalletReading,
-  type MintOutcomes,
-} from '../observability/issuing-report';
+import { createWalletReading, mintReport, type MintFailure } from '../observability/issuing-report';
+import type { IssuingFigures } from '../observability/snapshot';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import { createMintSimulation, estimateMint, simulationFailed, trialMint } from '../registry/simulate-mint';
 import { nameFeed } from '../watcher/follow-registry';
+import type { Core } from './core';
 
-/** Issuing, from a request to a mined token. Without some settings, documents cannot be issued. */
-export type Issuing = Awaited<ReturnType<typeof startIssuing>>;
+/** Issuing, from a request to a mined token. */
+export interface Issuing extends IssuingFigures {
+  readonly issuer: Issuer;
+  readonly journal: Journal;
+  readonly scope: JournalScope;
+  /** Whether this process has the right to mint. */
+  isMinting(this: void): boolean;
+  /** Ends the threads and the queue. The next start finishes the mints in flight. */
+  stop(): Promise<void>;
+}
 
 /** Milliseconds for which a balance is kept. */
 const KEEP_BALANCE_MS = 60_000;
 const KEEP_LOCAL_BALANCE_MS = 10_000;
-/** A remote signer is asked this often, at most, whether it answers. */
-const CHECK_SIGNER_MS = 10_000;
 
 /**
  * Starts the signing threads and the mint queue if everything is configured, and finishes mints that an
- * earlier run left in flight.
+ * earlier run left in flight. Undefined without some settings: then no documents are issued.
  */
-export async function startIssuing(
-  config: Config,
-  parts: {
-    client: Chain;
-    checkChain: () => Promise<void>;
-    /** The states of the nodes, if there are several. */
-    nodes?: () => NodeReport[] | undefined;
-    database: Database;
-    outcomes: MintOutcomes;
-    lifecycle: Lifecycle;
-    time: Time;
-    logger: Logger;
-  },
-) {
-  const { walletKey, tokenRegistryAddress: registryAddress } = config;
+export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<Issuing | undefined> {
+  const { config, database, lifecycle, time, logger } = core;
+  const { network, walletKey, tokenRegistryAddress: registryAddress } = config;
   const preparation = preparationOf(config);
-  if (!preparation || !walletKey || !registryAddress)
-    return {
-      issuer: { missing: missingForIssuing(config) },
-      journal: undefined,
-      scope: undefined,
-      report: async () => undefined,
-      isMinting: () => false,
-      stop: async () => undefined,
-    };
-  const { client, checkChain, nodes, database, outcomes, time, lifecycle, logger } = parts;
-  const { network } = config;
+  if (!preparation || !walletKey || !registryAddress) return undefined;
+  const { client, checkChain, report } = nodes;
   await expectUsableContext(preparation.documentContextUrl);
+  let lastFailure: MintFailure | undefined;
+  lifecycle.on('mint failed', (code) => (lastFailure = { code, at: time.now() }));
   const wallet = openWallet(time, walletKey, logger);
   const { address: walletAddress } = wallet;
   const issuerSigner = watchIssuer(time, preparation.issuerKey, logger);
   const pool = await createSigningPool(preparation, { time, threads: config.signingThreads });
-  const prepare: SigningPool['prepare'] = (preparation, left) => {
-    const prepared = pool.prepare(preparation, left);
-    return issuerSigner ? issuerSigner.follow(prepared) : prepared;
-  };
   const minter = { registryAddress, walletAddress };
   const scope = { chainId: network.chainId, registryAddress, issuer: preparation.issuer };
   const journal = createDatabaseJournal(database, scope, time);
-  const fees = feeReadingOf(config, client, time, logger);
+  const fees = feeReadingOf(core, client);
   const findRegistry = createRegistryFinder(client, registryAddress);
-  const { startBlock } = ownRegistryOf(config) ?? {};
+  const startBlock = config.ownRegistry?.startBlock;
   let isReadable = false;
   /** A document whose events could never be read must not be issued. */
   const checkHistory = async (): Promise<void> => {
@@ -101,37 +74,40 @@ export async function startIssuing(
     }
   };
   const queue = await startSharedMintQueue({
-    database,
+    ...core,
     journal,
     scope,
-    logger,
-    time,
     openQueue: () =>
       createMintQueue({
+        ...core,
         client,
         network,
-        confirmations: confirmationsOf(config),
+        confirmations: config.mintConfirmations,
         wallet,
         registryAddress,
         journal,
         checkChain,
         readFees: () => readFees(fees),
-        logger,
         mask: secretMasker(config.secrets),
-        lifecycle,
-        time,
       }),
+  });
+  const readWallet = createWalletReading({
+    address: walletAddress,
+    readBalance: () => balanceOf(client, walletAddress),
+    // The wallet is read so often that logging each warning would fill the log.
+    readFees: () => readFees({ ...fees, warn: () => undefined }),
+    estimateGas: () => estimateMint(client, minter, trialMint(walletAddress)),
+    keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
+    time,
+    logger,
   });
   return {
     issuer: {
-      prepare,
+      prepare: pool.prepare,
       simulate: createMintSimulation(client, minter),
       journal,
       queue,
-      signers: {
-        wallet: wallet.remote && createReadiness(time, wallet.remote),
-        issuer: issuerSigner && createReadiness(time, issuerSigner),
-      },
+      signers: { wallet: wallet.remote, issuer: issuerSigner },
       time,
       async checkChain() {
         await checkChain();
@@ -141,25 +117,13 @@ export async function startIssuing(
     journal,
     scope,
     isMinting: () => queue.isMinting(),
-    report: createIssuingReport({
-      mints: () => mintFiguresOf(database.db, scope),
-      lastFailure: outcomes.lastFailure,
-      signing: () => pool.figures(),
-      nodes,
-      signers: signerReadingOf(time, [wallet.remote, issuerSigner]),
-      wallet: createWalletReading({
-        address: walletAddress,
-        readBalance: () => balanceOf(client, walletAddress),
-        // The wallet is read so often that logging each warning would fill the log.
-        readFees: () => readFees({ ...fees, warn: () => undefined }),
-        readGas: createGasReading(() => estimateMint(client, minter, trialMint(walletAddress))),
-        keepMs: network.local ? KEEP_LOCAL_BALANCE_MS : KEEP_BALANCE_MS,
-        time,
-        logger,
-      }),
-      time,
+    countMints: async () => mintReport(await mintFiguresOf(database.db, scope), lastFailure, time.now()),
+    ownFigures: async () => ({
+      signing: pool.figures(),
+      nodes: report(),
+      signers: [wallet.remote, issuerSigner].flatMap((signer) => signer?.watch() ?? []),
+      wallet: await readWallet(),
     }),
-    /** Ends the threads and the queue. The next start finishes the mints in flight. */
     async stop() {
       await Promise.all([queue.stop(), pool.destroy()]);
     },
@@ -184,20 +148,6 @@ async function expectUsableContext(url: string): Promise<void> {
   throw new ConfigurationError('CONTEXT_UNUSABLE', message, { remedy });
 }
 
-/** Gives the last states of remote signers at once, and asks them in the background whether they answer. */
-function signerReadingOf(time: Time, signers: readonly (RemoteSigner | undefined)[]): () => SignerReport[] {
-  const readings = signers.flatMap((signer) => {
-    if (signer === undefined) return [];
-    const check = shared(signer.check, { time, leastMs: CHECK_SIGNER_MS });
-    return [{ check, report: signer.report }];
-  });
-  return () =>
-    readings.map(({ check, report }) => {
-      void check(0);
-      return report();
-    });
-}
-
 /** The values that all documents of this issuer share; undefined while settings are missing. */
 export function preparationOf(config: Config): PreparationSettings | undefined {
   const { issuerKey, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
@@ -214,18 +164,7 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
   };
 }
 
-/** The followed registry in which documents are issued. */
-export function ownRegistryOf(config: Config): FollowedRegistry | undefined {
-  const { registries, network, tokenRegistryAddress } = config;
-  return registries.find((one) => one.network === network && one.address === tokenRegistryAddress);
-}
-
-/** Mints use the confirmations of the registry's events, so both become final together. */
-export function confirmationsOf(config: Config): Confirmations {
-  return ownRegistryOf(config)?.confirmations ?? config.network.confirmations;
-}
-
-function feeReadingOf(config: Config, client: Chain, time: Time, logger: Logger): FeeReading {
+function feeReadingOf({ config, time, logger }: Core, client: Chain): FeeReading {
   const { network, gasStationUrl, leastPriorityFeeGwei: leastGwei } = config;
   return {
     gasPricing: network.gasPricing,

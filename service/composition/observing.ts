@@ -1,23 +1,20 @@
-import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
-import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
-import { shared } from '../base/shared-answers';
-import type { Config } from '../config/config';
-import type { Database } from '../database/database';
+import type { PublishedParts } from '../http/routes/published';
 import { startContradictionCheck } from '../observability/contradictions';
 import { healthOf } from '../observability/health';
-import type { MintOutcomes } from '../observability/issuing-report';
 import type { Metrics } from '../observability/metrics';
-import { unfollowedOf } from '../observability/unfollowed';
+import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
 import { distinctConditions, readConditions } from '../outbox/conditions';
-import { countSubscriptions } from '../subscriptions/subscription-health';
-import type { EventDelivery } from './event-delivery';
-import { type Issuing, ownRegistryOf } from './issuing';
-import { watchConditions } from './watch-conditions';
+import { countSubscriptions } from '../subscriptions/stored-subscriptions';
+import type { Core } from './core';
+import { type Lines, StorageTrial, watchConditions } from './watch-conditions';
 
 /** The observation of issuing and event delivery. */
-export type Observing = ReturnType<typeof startObserving>;
+export interface Observing extends Pick<PublishedParts, 'health' | 'metrics'> {
+  /** The sources of snapshots. */
+  readonly sources: SnapshotSources;
+  stop(): Promise<void>;
+}
 
 /** Health probes give up after a second, so GET /health does not wait longer for the database. */
 const HEALTH_WITHIN_MS = 500;
@@ -27,90 +24,53 @@ const METRICS_WITHIN_MS = 5_000;
 /**
  * Observes issuing and event delivery: it answers GET /health and GET /metrics, tells the operator of
  * conditions, and compares the results of both. It changes neither.
+ *
+ * @param metrics created before issuing and event delivery, which they count.
  */
-export function startObserving(
-  config: Config,
-  parts: {
-    database: Database;
-    /** Created before issuing and event delivery, which report to it. */
-    metrics: Metrics;
-    outcomes: Pick<MintOutcomes, 'recent'>;
-    lifecycle: Lifecycle;
-    issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
-    eventDelivery: Pick<EventDelivery, 'feeds' | 'feedOf' | 'figures'>;
-    time: Time;
-    logger: Logger;
-  },
-) {
-  const { database, metrics, outcomes, lifecycle, issuing, eventDelivery, time, logger } = parts;
+export function startObserving(core: Core, metrics: Metrics, { issuing, eventDelivery }: Lines): Observing {
+  const { config, database, time, logger } = core;
   const { db } = database;
-  const { scope } = issuing;
-  const registry = ownRegistryOf(config);
-  const names = () => eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
-  const findUnfollowed = () =>
-    unfollowedOf(database, { chainId: config.network.chainId, registries: names(), scope });
-  const readOutboxes = shared(eventDelivery.figures, { time });
-  const conditions = async () => distinctConditions([...watching.unstored(), ...(await readConditions(db))]);
-  const sharedConditions = shared(
-    () =>
-      conditions().catch((error: unknown) => {
-        logger.warn({ error }, 'the conditions cannot be read');
-        throw error;
-      }),
-    { time },
-  );
-  const readSubscriptions = shared(async () => countSubscriptions(config, db, await conditions()), { time });
+  const storage = new StorageTrial(core);
+  const conditions = async () =>
+    distinctConditions([...(storage.unwritable ? [storage.unwritable] : []), ...(await readConditions(db))]);
+  const sources: SnapshotSources = {
+    feeds: () => eventDelivery.feeds,
+    issuing,
+    conditions,
+    outboxes: eventDelivery.figures,
+    subscriptions: async () => countSubscriptions(config, db, await conditions()),
+  };
+  const logged = () =>
+    conditions().catch((error: unknown) => {
+      logger.warn({ error }, 'the conditions cannot be read');
+      throw error;
+    });
+  const takeSnapshot = createSnapshots({ ...sources, conditions: logged }, { time });
+  const watching = watchConditions(core, { issuing, eventDelivery }, takeSnapshot, storage);
+  const registry = config.ownRegistry;
   const check =
-    scope &&
+    issuing &&
     registry &&
     startContradictionCheck({
-      db: database.db,
-      scope,
-      // The time until the chain calls a block final is not known before.
-      confirmations:
-        typeof registry.confirmations === 'number' ? registry.confirmations : registry.network.confirmations,
-      startBlock: registry.startBlock,
-      blockTimeMs: registry.network.blockTimeMs,
-      time,
-      logger,
-      contradicted: () => lifecycle.emit('contradicted'),
-      recentMints: outcomes.recent,
+      ...core,
+      scope: issuing.scope,
+      registry,
       readAgain: (block) =>
-        eventDelivery.feedOf(registryName(registry.network.chainId, registry.address))?.readAgain(block),
+        eventDelivery
+          .feedOf(registryName(registry.network.chainId, registry.address))
+          ?.running?.follower.readAgain(block),
     });
-  const watching = watchConditions(config, {
-    database,
-    eventDelivery,
-    issuing,
-    findUnfollowed,
-    time,
-    logger,
-  });
   return {
-    async health(this: void) {
-      const [report, seen] = await Promise.all([
-        issuing.report(HEALTH_WITHIN_MS),
-        sharedConditions(HEALTH_WITHIN_MS),
-      ]);
-      const health = healthOf(eventDelivery.feeds, report, time.now(), seen);
-      const unwritable = watching.unstored().length > 0 ? ('unwritable' as const) : undefined;
-      return { ...health, database: database.isRemoved() ? ('removed' as const) : unwritable };
+    sources,
+    async health() {
+      const health = healthOf(await takeSnapshot(HEALTH_WITHIN_MS, ['conditions']));
+      if (database.isRemoved()) return { ...health, database: 'removed' };
+      return { ...health, database: storage.unwritable && 'unwritable' };
     },
     metrics: {
       contentType: metrics.contentType,
-      async text() {
-        const [report, outboxes, seen, subscriptions] = await Promise.all([
-          issuing.report(METRICS_WITHIN_MS),
-          readOutboxes(METRICS_WITHIN_MS),
-          sharedConditions(METRICS_WITHIN_MS),
-          readSubscriptions(METRICS_WITHIN_MS),
-        ]);
-        const { feeds } = eventDelivery;
-        const now = time.now();
-        return metrics.text({ feeds, outboxes, issuing: report, conditions: seen, subscriptions, now });
-      },
+      text: async () => metrics.text(await takeSnapshot(METRICS_WITHIN_MS)),
     },
-    conditions,
     stop: async () => void (await Promise.all([check?.stop(), watching.stop()])),
   };
 }

@@ -1,16 +1,13 @@
-import type { Time } from '../base/time';
 import { codeOf, messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
 import { registryName } from '../base/registry-name';
-import { repeat } from '../base/waiting';
-import type { Config } from '../config/config';
-import type { Database } from '../database/database';
+import { repeat } from '../base/time';
 import { aboutFeed, OPERATIONS, type Condition } from '../events/conditions';
 import { readGivenUp } from '../followed-registries/stored-registries';
 import { isMintingRight, mintingRightOf } from '../journal/issuance';
 import { sightOfFeed, sightOfIssuing } from '../observability/observed-conditions';
 import { shownConditions } from '../observability/problems';
-import type { Unfollowed } from '../observability/unfollowed';
+import type { TakeSnapshot } from '../observability/snapshot';
+import { unfollowedOf } from '../observability/unfollowed';
 import {
   conditionsOfChannels,
   distinctConditions,
@@ -21,6 +18,7 @@ import {
   type SeenCondition,
   type Sight,
 } from '../outbox/conditions';
+import type { Core } from './core';
 import type { DeliveredFeed, EventDelivery } from './event-delivery';
 import type { Issuing } from './issuing';
 
@@ -34,21 +32,34 @@ const TRY_STORING_EVERY = 10;
 const SLOW_AFTER_MS = 60_000;
 const REPORT_WITHIN_MS = 500;
 
-/** Parts of the watching. */
-interface WatchingParts {
-  database: Database;
-  eventDelivery: Pick<EventDelivery, 'feeds'>;
-  issuing: Pick<Issuing, 'scope' | 'report' | 'isMinting'>;
-  findUnfollowed: () => Promise<Unfollowed>;
-  time: Time;
-  logger: Logger;
+/** The two lines of the service. `issuing`: undefined if settings are missing. */
+export interface Lines {
+  readonly issuing: Issuing | undefined;
+  readonly eventDelivery: EventDelivery;
 }
 
-/** The watching of conditions. */
-export interface ConditionWatching {
+/** Tries whether anything can be stored. */
+export class StorageTrial {
   /** The condition that no table can keep: nothing can be stored. */
-  unstored(this: void): SeenCondition[];
-  stop(): Promise<void>;
+  unwritable: SeenCondition | undefined;
+
+  constructor(private readonly core: Pick<Core, 'database' | 'time' | 'logger'>) {}
+
+  /** The database can be read: a failure is one of writing alone. */
+  async succeeds(): Promise<boolean> {
+    const { database, time, logger } = this.core;
+    const about = { what: 'database_unwritable', subject: 'database' } as const;
+    try {
+      await tryStoring(database.db);
+      if (this.unwritable) logger.info(about, 'a condition ended');
+      this.unwritable = undefined;
+    } catch (error) {
+      const detail = { code: codeOf(error) };
+      if (!this.unwritable) logger.warn({ ...about, error }, `nothing can be stored: ${messageOf(error)}`);
+      this.unwritable ??= { ...about, observer: 'database', since: time.now(), detail };
+    }
+    return this.unwritable === undefined;
+  }
 }
 
 /**
@@ -56,12 +67,16 @@ export interface ConditionWatching {
  * process sees the feeds that it reads, and issuing if it mints: one that stands by says nothing. The
  * conditions of a process that died are compared by the one that takes over.
  */
-export function watchConditions(config: Config, parts: WatchingParts): ConditionWatching {
-  const { database, eventDelivery, issuing, findUnfollowed, time, logger } = parts;
+export function watchConditions(
+  { config, database, time, logger }: Pick<Core, 'config' | 'database' | 'time' | 'logger'>,
+  { issuing, eventDelivery }: Lines,
+  takeSnapshot: TakeSnapshot,
+  storage: StorageTrial,
+): { stop(): Promise<void> } {
   const { db } = database;
+  const scope = issuing?.scope;
   let rounds = 0;
   let isFailing = false;
-  let unwritable: SeenCondition | undefined;
 
   function tell(conditions: readonly Condition[]): void {
     for (const { what, subject, detail, message, remedy } of shownConditions(conditions, time.now()))
@@ -76,12 +91,13 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
 
   async function noteFeeds(seen: readonly SeenCondition[]): Promise<void> {
     const read: DeliveredFeed[] = [];
-    for (const feed of eventDelivery.feeds) if (await feed.isReader()) read.push(feed);
+    for (const feed of eventDelivery.feeds)
+      if ((await feed.running?.follower.isReader()) !== false) read.push(feed);
     const now = time.now();
     const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
     const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
-    const opened = read.flatMap(({ opened: name, hasWebhook }) =>
-      name === undefined ? [] : [[name, hasWebhook] as const],
+    const opened = read.flatMap(({ opened: name, webhook }) =>
+      name === undefined ? [] : [[name, webhook !== undefined] as const],
     );
     const all = new Map([...opened, [OPERATIONS, true]]);
     const ofChannels = await conditionsOfChannels(db, all, { slowBefore, failingBefore, now });
@@ -98,7 +114,9 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
   }
 
   async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
-    const { deliveries, issuances } = await findUnfollowed();
+    const names = eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
+    const followed = { chainId: config.network.chainId, registries: names, scope };
+    const { deliveries, issuances } = await unfollowedOf(database, followed);
     const since = time.now();
     const ofFeeds = deliveries.map((detail): Condition => {
       return { what: 'feed_unfollowed', subject: aboutFeed(detail.registry).subject, since, detail };
@@ -115,34 +133,22 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
 
   /** The conditions of documents that an earlier run issued, with other settings. */
   async function forgetOtherWallets(seen: readonly SeenCondition[]): Promise<void> {
-    const own = issuing.scope && mintingRightOf(issuing.scope);
+    const own = scope && mintingRightOf(scope);
     for (const right of new Set(seen.map(({ observer }) => observer)))
       if (isMintingRight(right) && right !== own && !(await database.isRightTaken(right)))
         await forgetConditions(db, 'observer', right);
   }
 
-  /** The database can be read: a failure is one of writing alone. */
-  async function canStore(): Promise<boolean> {
-    if (!isFailing && unwritable === undefined && rounds % TRY_STORING_EVERY !== 0) return true;
-    const about = { what: 'database_unwritable', subject: 'database' } as const;
-    try {
-      await tryStoring(db);
-      if (unwritable) logger.info(about, 'a condition ended');
-      unwritable = undefined;
-    } catch (error) {
-      if (!unwritable) logger.warn({ ...about, error }, `nothing can be stored: ${messageOf(error)}`);
-      unwritable ??= { ...about, observer: 'database', since: time.now(), detail: { code: codeOf(error) } };
-    }
-    return unwritable === undefined;
-  }
-
   async function look(): Promise<void> {
     const seen = await readConditions(db);
-    if (!(await canStore())) return;
+    const isTried = isFailing || storage.unwritable !== undefined || rounds % TRY_STORING_EVERY === 0;
+    if (isTried && !(await storage.succeeds())) return;
     await noteFeeds(seen);
-    const { scope } = issuing;
-    const report = scope && issuing.isMinting() ? await issuing.report(REPORT_WITHIN_MS) : undefined;
-    if (scope && report) await note(mintingRightOf(scope), sightOfIssuing(report, scope, time.now()), seen);
+    if (issuing?.isMinting()) {
+      const { now, issuing: report } = await takeSnapshot(REPORT_WITHIN_MS, []);
+      const own = issuing.scope;
+      if (report) await note(mintingRightOf(own), sightOfIssuing(report, own, now), seen);
+    }
     const since = time.now();
     const isMissing = database.isRemoved();
     const missing = { what: 'database_missing', subject: 'database', since, detail: {} } as const;
@@ -154,7 +160,7 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
     tell(distinctConditions(await readConditions(db)));
   }
 
-  const watching = repeat(
+  return repeat(
     time,
     async () => {
       try {
@@ -167,7 +173,6 @@ export function watchConditions(config: Config, parts: WatchingParts): Condition
     },
     EVERY_MS,
   );
-  return { ...watching, unstored: () => (unwritable ? [unwritable] : []) };
 }
 
 /** Not known while a feed is not open. */

@@ -3,33 +3,66 @@ import { resolve } from 'node:path';
 import { parse as parseEnvFile } from 'dotenv';
 import { orUndefined } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
-import { readConfigFile, followingOf } from './followed-registries';
-import { issuerKeyOf, signingKeysOf, walletKeyOf } from './key-settings';
+import type { SigningKeys } from '../base/signing-keys';
+import type { Confirmations, Network } from '../chain/networks';
+import { type Following, readConfigFile, followingOf } from './followed-registries';
+import { type IssuerKey, issuerKeyOf, signingKeysOf, type WalletKey, walletKeyOf } from './key-settings';
 import {
   type CamelCase,
   consoleReadKeyOf,
   contextUrlOf,
   gasStationUrlOf,
   type KEY_SETTINGS,
+  type RpcUrls,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
+  type Values,
   valuesOf,
 } from './settings';
 import { secretsOf } from './secrets';
 import { readSettingFile } from './setting-types';
-import { tenantFilesOf, tenantOf } from './tenant';
+import { pathsOf, type ServicePaths } from './tenant';
 import { warningsOf } from './warnings';
+
+/** Values that are read through what follows from them. */
+type Combined = 'net' | 'nodeEnv' | keyof ServicePaths | CamelCase<keyof typeof KEY_SETTINGS>;
 
 /**
  * Every setting of the service, validated, and what follows from several of them; this is the only file that
  * reads the process's environment. Fields are undefined when the setting is absent or empty and has no
  * default.
  */
-export type Config = Readonly<Omit<ReturnType<typeof loadConfig>, Combined>>;
+export interface Config extends Omit<Values, Combined>, Following, ServicePaths {
+  readonly envFile: string;
+  readonly network: Network;
+  readonly rpcUrls: RpcUrls;
+  /** Mints use the confirmations of the registry's events, so both become final together. */
+  readonly mintConfirmations: Confirmations;
+  readonly walletKey: WalletKey | undefined;
+  readonly issuerKey: IssuerKey | undefined;
+  /** Undefined: nothing can be sent to a webhook. */
+  readonly signingKeys: SigningKeys | undefined;
+  readonly development: boolean;
+  /** Values that must never be printed. */
+  readonly secrets: readonly string[];
+  /** Settings that are legal but probably not meant. */
+  readonly warnings: readonly string[];
+}
 
-/** Values that are read through what follows from them. */
-type Combined = 'net' | 'nodeEnv' | CamelCase<keyof typeof KEY_SETTINGS>;
+/** The names of the settings without which no document can be issued, where they are not set. */
+export function missingForIssuing(
+  config: Pick<Config, 'billOfLadingContextUrl' | 'walletKey' | 'issuerKey' | 'tokenRegistryAddress'>,
+): string[] {
+  const needed = {
+    // The URL of the context follows from it, unless that is set itself.
+    DOMAIN: config.billOfLadingContextUrl,
+    WALLET_PRIVATE_KEY: config.walletKey,
+    DID_KEY_PAIRS: config.issuerKey,
+    TOKEN_REGISTRY_ADDRESS: config.tokenRegistryAddress,
+  };
+  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
+}
 
 /** The env file (an absolute path), whether it can be read or not. */
 export function envFileOf(environment: Settings = process.env): string {
@@ -65,16 +98,6 @@ export function knownSecrets(environment?: Settings): string[] {
   return secretsOf(settings, file);
 }
 
-/** Absolute paths of a service's files: those in the settings, or the defaults of this env file's tenant. */
-export function pathsOf(envFile: string, settings: Settings) {
-  const files = tenantFilesOf(tenantOf(envFile));
-  return {
-    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
-    didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? files.didDocument),
-    serviceConfig: resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? files.serviceConfig),
-  };
-}
-
 /**
  * The environment that a child process inherits (PATH, HOME, NODE_V8_COVERAGE, …), without the service's
  * settings: the caller sets these explicitly.
@@ -91,35 +114,32 @@ export function inheritedEnvironment(environment: Settings = process.env): Recor
  * @throws ConfigurationError naming the setting, what is wrong with it and what would be right; never its
  *   value if secret.
  */
-export function loadConfig(environment?: Settings) {
+export function loadConfig(environment?: Settings): Config {
   const { envFile, settings } = readSettings(environment);
   const paths = pathsOf(envFile, settings);
   const file = readConfigFile(paths.serviceConfig);
-  const values = valuesOf(settings);
-  const { net: network, databaseUrl, nodeEnv } = values;
+  const { net: network, nodeEnv, ...values } = valuesOf(settings);
+  const following = followingOf(settings, file);
   return {
     ...values,
     ...paths,
     envFile,
     network,
     rpcUrls: rpcUrlsOf(network, settings),
-    /** Undefined: the node is asked for the fees. */
     gasStationUrl: gasStationUrlOf(network, settings),
     walletKey: walletKeyOf(settings),
     issuerKey: issuerKeyOf(settings, paths.didDocumentPath),
-    /** Undefined: nothing can be sent to a webhook. */
     signingKeys: signingKeysOf(settings),
     consoleReadKey: consoleReadKeyOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
-    ...followingOf(settings, file),
-    /** Values that must never be printed. */
+    ...following,
+    mintConfirmations: following.ownRegistry?.confirmations ?? network.confirmations,
     secrets: secretsOf(settings, file),
-    /** Settings that are legal but probably not meant. */
     warnings: warningsOf(settings, {
       ...paths,
       envFile,
-      dataDir: databaseUrl === undefined ? paths.dataDir : undefined,
+      dataDir: values.databaseUrl === undefined ? paths.dataDir : undefined,
     }),
   };
 }

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { getAddress } from 'ethers';
 import * as z from 'zod';
-import { MOST_CONFIRMATIONS, findNetwork, knownNetworks, type Network } from '../chain/networks';
+import {
+  type Confirmations,
+  MOST_CONFIRMATIONS,
+  findNetwork,
+  knownNetworks,
+  type Network,
+} from '../chain/networks';
 import {
   HEADERS,
   PARTIAL_DELIVERY_OPTIONS,
@@ -9,14 +15,14 @@ import {
   type DeliveryOptions,
 } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
-import { members, parseJson, problemsOf } from '../base/json';
-import { scanJson } from '../base/scan-json';
+import { members, parseJson, problemsOf, scanJson } from '../base/json';
 import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {
   LONGEST_POLL_INTERVAL_MS,
   SHORTEST_POLL_INTERVAL_MS,
-  rpcUrlsOf,
+  networkUrlsOf,
+  type RpcUrls,
   settingOf,
   type Settings,
 } from './settings';
@@ -92,10 +98,32 @@ function parse(content: Buffer, path: string): unknown {
 }
 
 /** A registry whose events are read and delivered. */
-export type FollowedRegistry = Following['registries'][number];
+export interface FollowedRegistry {
+  readonly network: Network;
+  /** With its checksum. */
+  readonly address: string;
+  readonly rpcUrls: RpcUrls;
+  /** First block to read; undefined: the registry's `genesis()`. */
+  readonly startBlock: number | undefined;
+  /** When the block of an event is final. Before that it is not delivered. */
+  readonly confirmations: Confirmations;
+  readonly pauses: Pauses;
+  /** Undefined: events are stored and wait. */
+  readonly webhook: Webhook | undefined;
+}
 
 /** The registries that the settings follow, and the rule for any other. */
-export type Following = ReturnType<typeof followingOf>;
+export interface Following {
+  readonly registries: readonly FollowedRegistry[];
+  /** The registry in which documents are issued, as it is followed. */
+  readonly ownRegistry: FollowedRegistry | undefined;
+  /**
+   * How a registry without a setting is followed: like an entry of service.config.json.
+   *
+   * @throws ConfigurationError if the settings have no key for its network's node.
+   */
+  followedOf(this: void, entry: RegistryEntry): FollowedRegistry;
+}
 
 /** The sink of the subscription `default` for a registry, and its options. */
 export interface Webhook extends DeliveryOptions {
@@ -119,32 +147,30 @@ const LOCAL_SHORTEST_PAUSE_MS = 200;
  *
  * @throws ConfigurationError if one is listed twice, or a setting is wrong.
  */
-export function followingOf(settings: Settings, file: ConfigFile) {
+export function followingOf(settings: Settings, file: ConfigFile): Following {
   // Checked even if there is no registry to follow yet.
   const common = webhookOf(settings, file.webhook);
-  /**
-   * How a registry without a setting is followed: like an entry of service.config.json.
-   *
-   * @throws ConfigurationError if the settings have no key for its network's node.
-   */
-  const followedOf = (entry: RegistryEntry) => {
+  const net = settingOf(settings, 'NET');
+  const ownAddress = settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
+  const followedOf = (entry: RegistryEntry): FollowedRegistry => {
     const { network, address } = entry;
-    const own = settingsFor(entry, settings);
+    // These settings are for NET's network, and START_BLOCK is for TOKEN_REGISTRY_ADDRESS.
+    const own = network === net ? settings : {};
+    const ownStart = address === ownAddress ? settingOf(own, 'START_BLOCK') : undefined;
+    const longestPause = entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS');
     return {
       network,
-      /** With its checksum. */
       address,
-      rpcUrls: entry.rpcUrl ?? rpcUrlsOf(network, own),
-      /** First block to read; undefined: the registry's `genesis()`. */
-      startBlock: entry.startBlock ?? settingOf(own, 'START_BLOCK'),
-      /** When the block of an event is final. Before that it is not delivered. */
+      rpcUrls: entry.rpcUrl ?? settingOf(own, 'RPC_URL') ?? networkUrlsOf(network, settings),
+      startBlock: entry.startBlock ?? ownStart,
       confirmations: entry.confirmations ?? settingOf(own, 'CONFIRMATIONS') ?? network.confirmations,
-      pauses: pausesOf(network, entry.pollIntervalMs ?? settingOf(own, 'POLL_INTERVAL_MS')),
-      /** Undefined: events are stored and wait. */
+      pauses: pausesOf(network, longestPause),
       webhook: entry.webhook ? webhookOf(settings, file.webhook, entry.webhook) : common,
     };
   };
-  return { registries: entriesOf(settings, file).map(followedOf), followedOf };
+  const registries = entriesOf(settings, file).map(followedOf);
+  const ownRegistry = registries.find((one) => one.network === net && one.address === ownAddress);
+  return { registries, ownRegistry, followedOf };
 }
 
 /** Bounds of the pause between two requests to a chain. */
@@ -212,22 +238,4 @@ function entriesOf(settings: Settings, { registries = [] }: ConfigFile): Registr
 
 function keyOf({ network, address }: RegistryEntry): string {
   return `${network.chainId}:${address}`;
-}
-
-/**
- * The settings without those for NET's network, if the registry is on another, and without START_BLOCK, which
- * is for TOKEN_REGISTRY_ADDRESS.
- */
-function settingsFor({ network, address }: RegistryEntry, settings: Settings): Settings {
-  if (network !== settingOf(settings, 'NET'))
-    return {
-      ...settings,
-      RPC_URL: undefined,
-      CONFIRMATIONS: undefined,
-      POLL_INTERVAL_MS: undefined,
-      START_BLOCK: undefined,
-    };
-  return address === settingOf(settings, 'TOKEN_REGISTRY_ADDRESS')
-    ? settings
-    : { ...settings, START_BLOCK: undefined };
 }

@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from '../base/project-root';
 import { signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
 import { wrong } from './setting-types';
 import { settingOf, type SettingName, type Settings } from './settings';
-import { tenantFilesOf, tenantOf } from './tenant';
+import { pathsOf } from './tenant';
 
 /** Where the wallet's key is. Only `service/keys/` opens it. */
 export type WalletKey = { readonly privateKey: string } | RemoteKey | ModuleWalletKey;
@@ -113,12 +113,15 @@ function refuseUnused(settings: Settings, names: readonly SettingName[], missing
  */
 export function moduleOf(settings: Settings): ModuleSettings | undefined {
   const path = settingOf(settings, 'PKCS11_MODULE');
+  if (path !== undefined) return moduleAt(path, settings);
+  refuseUnused(settings, ['PKCS11_TOKEN', 'PKCS11_PIN', 'PKCS11_PIN_FILE'], 'PKCS11_MODULE');
+  return undefined;
+}
+
+function moduleAt(path: string, settings: Settings): ModuleSettings {
   const pin = settingOf(settings, 'PKCS11_PIN');
   const pinFile = settingOf(settings, 'PKCS11_PIN_FILE');
-  if (path === undefined) {
-    refuseUnused(settings, ['PKCS11_TOKEN', 'PKCS11_PIN', 'PKCS11_PIN_FILE'], 'PKCS11_MODULE');
-    return undefined;
-  }
+  const { dataDir } = pathsOf(resolve(PROJECT_ROOT, settings.ENV_FILE ?? '.env'), settings);
   const token = needed(settings, 'PKCS11_TOKEN', 'PKCS11_MODULE', 'Set it to the label of the token.');
   if (pin !== undefined && pinFile !== undefined)
     throw wrong('PKCS11_PIN', 'and PKCS11_PIN_FILE are both set', 'Unset one of them.');
@@ -127,31 +130,23 @@ export function moduleOf(settings: Settings): ModuleSettings | undefined {
     token,
     pin,
     pinFile: pinFile === undefined ? undefined : resolve(PROJECT_ROOT, pinFile),
-    refusedPinFile: join(dataDirOf(settings), 'pin-refused.json'),
+    refusedPinFile: join(dataDir, 'pin-refused.json'),
   };
 }
 
-function neededModuleOf(settings: Settings, name: string): ModuleSettings {
-  const found = moduleOf(settings);
-  if (found !== undefined) return found;
+function neededModuleOf(settings: Settings, name: SettingName): ModuleSettings {
   const remedy = 'Set it to the path of the library that came with the module.';
-  throw wrong('PKCS11_MODULE', `is needed with ${name}`, remedy);
-}
-
-/** DATA_DIR, or the default of the env file's tenant: an absolute path. */
-function dataDirOf({ DATA_DIR, ENV_FILE = '.env' }: Settings): string {
-  const { dataDir } = tenantFilesOf(tenantOf(resolve(PROJECT_ROOT, ENV_FILE)));
-  return resolve(PROJECT_ROOT, DATA_DIR ?? dataDir);
+  return moduleAt(needed(settings, 'PKCS11_MODULE', name, remedy), settings);
 }
 
 function certificateOf(settings: Settings): RemoteKey['certificate'] {
-  const names = ['WALLET_SIGNER_CERTIFICATE', 'WALLET_SIGNER_CERTIFICATE_KEY'] as const;
-  const [path, keyPath] = names.map((name) => settingOf(settings, name));
-  if (path !== undefined && keyPath !== undefined)
-    return { path: resolve(PROJECT_ROOT, path), keyPath: resolve(PROJECT_ROOT, keyPath) };
-  if (path === keyPath) return undefined;
-  const [there, missing] = path === undefined ? [names[1], names[0]] : names;
-  throw wrong(missing, `is needed with ${there}`, 'Set it to the path of a PEM file.');
+  const [one, other] = ['WALLET_SIGNER_CERTIFICATE', 'WALLET_SIGNER_CERTIFICATE_KEY'] as const;
+  if (settings[one] === undefined && settings[other] === undefined) return undefined;
+  const remedy = 'Set it to the path of a PEM file.';
+  return {
+    path: resolve(PROJECT_ROOT, needed(settings, one, other, remedy)),
+    keyPath: resolve(PROJECT_ROOT, needed(settings, other, one, remedy)),
+  };
 }
 
 /** Where the issuer's key is: a pair, or a key in a module. Plain values. */

@@ -209,10 +209,13 @@ export function settingOf<Name extends SettingName>(settings: Settings, name: Na
 /** URLs of nodes of one chain. */
 export type RpcUrls = readonly [string, ...string[]];
 
-/** RPC_URL, or the network's own URL with its provider key filled in. */
+/** RPC_URL, or the network's own URL. */
 export function rpcUrlsOf(network: Network, settings: Settings): RpcUrls {
-  const override = settingOf(settings, 'RPC_URL');
-  if (override !== undefined) return override;
+  return settingOf(settings, 'RPC_URL') ?? networkUrlsOf(network, settings);
+}
+
+/** The network's own URL with its provider key filled in. */
+export function networkUrlsOf(network: Network, settings: Settings): RpcUrls {
   if (network.rpcKey === undefined) return [network.rpcUrl];
   const key = settingOf(settings, network.rpcKey);
   if (key !== undefined) return [network.rpcUrl.replace('{key}', encodeURIComponent(key))];

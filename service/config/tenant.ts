@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { devNull } from 'node:os';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { PROJECT_ROOT } from '../base/project-root';
+import type { Settings } from './settings';
 
 /** The owner of an env file's settings. One installation may serve several, each with its ENV_FILE. */
 export interface Tenant {
@@ -37,6 +38,23 @@ export function tenantFilesOf({ isDefault, envFile, name }: Tenant) {
     dataDir: file(isOnly ? '.data' : 'data'),
     serviceConfig: file('service.config.json'),
     webhookPublicKey: file('webhook-public-key.pem'),
+  };
+}
+
+/** Absolute paths of a service's files. */
+export interface ServicePaths {
+  readonly dataDir: string;
+  readonly didDocumentPath: string;
+  readonly serviceConfig: string;
+}
+
+/** The paths in the settings, or the defaults of this env file's tenant. */
+export function pathsOf(envFile: string, settings: Settings): ServicePaths {
+  const files = tenantFilesOf(tenantOf(envFile));
+  return {
+    dataDir: resolve(PROJECT_ROOT, settings.DATA_DIR ?? files.dataDir),
+    didDocumentPath: resolve(PROJECT_ROOT, settings.DID_DOCUMENT_PATH ?? files.didDocument),
+    serviceConfig: resolve(PROJECT_ROOT, settings.SERVICE_CONFIG ?? files.serviceConfig),
   };
 }
 

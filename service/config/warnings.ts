@@ -29,24 +29,6 @@ export function warningsOf(settings: Settings, files: ServiceFiles): string[] {
   return [...named, ...short, ...proxies, ...exposedFiles(files)];
 }
 
-/** The names of the settings without which no document can be issued, where they are not set. */
-export function missingForIssuing(
-  values: Pick<Values, 'tokenRegistryAddress'> & {
-    walletKey: unknown;
-    issuerKey: unknown;
-    /** Follows from DOMAIN, unless it is set itself. */
-    billOfLadingContextUrl: string | undefined;
-  },
-): string[] {
-  const needed = {
-    DOMAIN: values.billOfLadingContextUrl,
-    WALLET_PRIVATE_KEY: values.walletKey,
-    DID_KEY_PAIRS: values.issuerKey,
-    TOKEN_REGISTRY_ADDRESS: values.tokenRegistryAddress,
-  };
-  return Object.entries(needed).flatMap(([name, value]) => (value ? [] : [name]));
-}
-
 const OTHER_FORMS: Record<string, string> = {
   WALLET_PRIVATE_KEY: 'WALLET_SIGNER_URL or WALLET_PKCS11_KEY',
   DID_KEY_PAIRS: 'DID_PKCS11_KEY',
@@ -71,23 +53,17 @@ export function openIssuingWarning(
   url: string,
 ): { level: 'warn' | 'error'; message: string } | undefined {
   if (apiKey !== undefined) return undefined;
-  if (tunnelAuthtoken !== undefined) {
-    const message =
-      'API_KEY is not set, and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN can issue documents at the ' +
-      "wallet's expense. Set API_KEY.";
-    return { level: 'error', message };
-  }
+  const message = (who: string, pages = '', remedy = 'Set API_KEY.'): string =>
+    `API_KEY is not set${who} can issue documents at the wallet's expense${pages}. ${remedy}`;
+  if (tunnelAuthtoken !== undefined)
+    return { level: 'error', message: message(', and TUNNEL_AUTHTOKEN is: anybody who reaches DOMAIN') };
+  const pages = ', and so can any web page in a browser';
   if (host.toLowerCase() !== 'localhost' && addressKindOf(host) !== 'loopback') {
-    const message =
-      `API_KEY is not set, and HOST is ${host}: anybody who reaches this machine can issue documents ` +
-      "at the wallet's expense, and so can any web page in a browser that does. " +
-      'Set API_KEY, or HOST=127.0.0.1.';
-    return { level: 'error', message };
+    const who = `, and HOST is ${host}: anybody who reaches this machine`;
+    const remedy = 'Set API_KEY, or HOST=127.0.0.1.';
+    return { level: 'error', message: message(who, `${pages} that does`, remedy) };
   }
-  const message =
-    `API_KEY is not set: anybody who reaches ${url} can issue documents at the wallet's expense, ` +
-    'and so can any web page in a browser on this machine. Set API_KEY.';
-  return { level: 'warn', message };
+  return { level: 'warn', message: message(`: anybody who reaches ${url}`, `${pages} on this machine`) };
 }
 
 /**

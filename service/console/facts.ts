@@ -1,7 +1,6 @@
 import { getAddress } from 'ethers';
 import { readPackage } from '../base/project-root';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
-import type { Confirmations } from '../chain/networks';
 import type { Chain } from '../chain/chain';
 import type { Config } from '../config/config';
 import type { Facts } from './views';
@@ -11,16 +10,16 @@ const MOST_ACCOUNTS = 100;
 
 /** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
-  config: Pick<Config, 'network' | 'tokenRegistryAddress' | 'issuerKey'>,
-  parts: { confirmations: Confirmations; canIssue: boolean; client: Pick<Chain, 'send'> },
+  config: Pick<Config, 'network' | 'mintConfirmations' | 'tokenRegistryAddress' | 'issuerKey'>,
+  canIssue: boolean,
+  client: Pick<Chain, 'send'>,
 ): Promise<Facts> {
   const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
-  const { confirmations, canIssue, client } = parts;
   return {
     network: { name, chainId, currency, isLocal, explorerUrl },
     registry: config.tokenRegistryAddress ?? null,
     issuer: config.issuerKey?.controller ?? null,
-    confirmations,
+    confirmations: config.mintConfirmations,
     canIssue,
     accounts: isLocal ? await accountsOf(client) : [],
     version: readPackage().version,

@@ -1,27 +1,21 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
-import type { Time } from '../base/time';
-import { registryName, type RegistryName } from '../base/registry-name';
+import { type Time, repeat } from '../base/time';
+import { registryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
-import { repeat } from '../base/waiting';
 import type { Overview, RegistryView, Sample } from './views';
 import type { IssuingReport } from '../observability/issuing-report';
 import { missingSettings, shownConditions } from '../observability/problems';
-import type { Condition } from '../events/conditions';
-import type { OutboxFigures } from '../outbox/outbox-figures';
+import type { Snapshot, TakeSnapshot } from '../observability/snapshot';
 import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 
-/** Sources of the overview. `issuing` is undefined while documents cannot be issued. */
+/** Sources of the overview. */
 export interface OverviewSources {
   time: Time;
   currency: string;
   missing: readonly string[];
-  feeds(this: void): readonly FollowedFeed[];
-  figures(this: void): Promise<readonly ({ registry: RegistryName } & OutboxFigures)[]>;
-  issuing(this: void): Promise<IssuingReport | undefined>;
-  /** The number of subscriptions by state. */
-  subscriptions(this: void): Promise<Overview['subscriptions']>;
-  conditions(this: void): Promise<readonly Condition[]>;
+  /** Shared as SHARING_OF_OVERVIEW says. */
+  takeSnapshot: TakeSnapshot;
   /** A text that changes with every event and attempt. */
   moved(this: void): Promise<string>;
   plots(this: void): Overview['plots'];
@@ -30,8 +24,10 @@ export interface OverviewSources {
 /** Pages ask every second: a little less, so that each of these questions is answered anew. */
 const WHOLE_MS = 900;
 const WHOLE_WITHIN_MS = 10_000;
-const PART_MS = 500;
 const PART_WITHIN_MS = 2_000;
+
+/** Figures take longer the more there is to count. The last ones are shown until the next come. */
+export const SHARING_OF_OVERVIEW = { leastMs: 500, keptMs: Infinity, isPaced: true };
 
 /**
  * Creates a function that gives the overview. It is made at most once a second, for all that ask.
@@ -39,29 +35,15 @@ const PART_WITHIN_MS = 2_000;
  * @throws if it cannot be made in time.
  */
 export function createOverview(sources: OverviewSources): () => Promise<Overview> {
-  const { time } = sources;
-  /** Parts that take longer the more there is to count. The last answer is shown until the next comes. */
-  const slow = { time, leastMs: PART_MS, keptMs: Infinity, isPaced: true };
-  const readFigures = shared(sources.figures, slow);
-  const readIssuing = shared(sources.issuing, slow);
-  const readSubscriptions = shared(sources.subscriptions, slow);
-  const readConditions = shared(sources.conditions, { time, keptMs: Infinity });
+  const { time, takeSnapshot, missing, currency, plots } = sources;
   const readMoved = shared(sources.moved, { time, keptMs: Infinity });
   const whole = shared(
     async () => {
-      const [figures, issuing, subscriptions, conditions, moved] = await Promise.all([
-        readFigures(PART_WITHIN_MS),
-        readIssuing(PART_WITHIN_MS),
-        readSubscriptions(PART_WITHIN_MS),
-        readConditions(PART_WITHIN_MS),
-        readMoved(PART_WITHIN_MS),
-      ]);
-      const now = time.now();
-      const feeds = sources.feeds();
-      const { missing, plots } = sources;
-      const registries = feeds.map((feed) => registryView(feed, figures, now));
-      const problems = [...shownConditions(conditions ?? [], now), ...missingSettings(missing)];
-      const shown = issuing && issuingView(issuing, sources.currency);
+      const [snapshot, moved] = await Promise.all([takeSnapshot(PART_WITHIN_MS), readMoved(PART_WITHIN_MS)]);
+      const { now, feeds, issuing, conditions = [], outboxes, subscriptions } = snapshot;
+      const registries = feeds.map((feed) => registryView(feed, outboxes, now));
+      const problems = [...shownConditions(conditions, now), ...missingSettings(missing)];
+      const shown = issuing && issuingView(issuing, currency);
       const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
         return { registry, state, waiting, deadLetters };
       });
@@ -88,26 +70,20 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
 
 function registryView(
   { network, chainId, registry, status }: FollowedFeed,
-  figures: readonly ({ registry: RegistryName } & OutboxFigures)[] | undefined,
+  outboxes: Snapshot['outboxes'],
   now: number,
 ): RegistryView {
-  const own = figures?.find((one) => one.registry === registryName(chainId, registry));
-  const { state, since, headBlock, finalBlock, nextBlock } = status;
+  const own = outboxes?.find((one) => one.registry === registryName(chainId, registry));
   const catchUp = progressOf(status, now);
   return {
+    ...own,
     network,
     chainId,
     registry,
-    state,
-    since,
-    headBlock: headBlock ?? null,
-    finalBlock: finalBlock ?? null,
-    readUpTo: nextBlock === undefined ? null : nextBlock - 1,
-    lagBlocks: lagOf(status) ?? null,
-    reason: status.reason ?? catchUp?.reason ?? null,
-    catchUp: catchUp ?? null,
-    waiting: own?.waiting ?? null,
-    deadLetters: own?.deadLetters ?? null,
+    ...status,
+    reason: status.reason ?? catchUp?.reason,
+    lagBlocks: lagOf(status),
+    catchUp,
   };
 }
 
@@ -115,26 +91,10 @@ function issuingView(
   { mints, signing, wallet }: IssuingReport,
   currency: string,
 ): NonNullable<Overview['issuing']> {
-  return {
-    mints: mints
-      ? {
-          waiting: mints.waiting,
-          inFlight: mints.inFlight,
-          mined: mints.mined,
-          oldestSeconds: mints.oldestSeconds ?? null,
-        }
-      : null,
-    signing,
-    wallet: wallet
-      ? {
-          address: wallet.address,
-          balance: formatEther(wallet.balanceWei),
-          currency,
-          mintsAffordable: wallet.mintsAffordable ?? null,
-          isGasEstimated: wallet.isGasEstimated,
-        }
-      : null,
-  };
+  if (wallet === undefined) return { mints, signing, wallet };
+  const { address, balanceWei, mintsAffordable, isGasEstimated } = wallet;
+  const balance = formatEther(balanceWei);
+  return { mints, signing, wallet: { address, balance, currency, mintsAffordable, isGasEstimated } };
 }
 
 const EVERY_MS = 10_000;

@@ -3,7 +3,18 @@ import type { Clock } from '../base/time';
 import type { LogIn, Role } from './views';
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
-export type Sessions = ReturnType<typeof createSessions>;
+export interface Sessions {
+  /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
+  readonly cookieName: string;
+  /** `cookie`: the value that the browser keeps. Undefined: the key or the link is wrong. */
+  logIn(proof: LogIn): { session: TokenFacts; cookie: string } | undefined;
+  /** A token of a link that logs an operator in once. */
+  newLink(): string;
+  /** Undefined: the session has ended, or never began. */
+  find(cookie: string): TokenFacts | undefined;
+  /** Ends a session in this process. */
+  end(session: TokenFacts): void;
+}
 
 /** How long a session lasts. */
 export const SESSION_MS = 12 * 3_600_000;
@@ -24,7 +35,7 @@ export function createSessions(
   keys: ConsoleKeys,
   facts: ServiceFacts,
   { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
-) {
+): Sessions {
   const { domain, chainId, registry, issuer, signingKeyId } = facts;
   const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
   const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
@@ -42,35 +53,29 @@ export function createSessions(
     return facts !== undefined && facts.expiresAt > clock.now() && !spent.has(facts.id);
   }
 
-  /** `cookie`: the value that the browser keeps. */
   function begin(role: Role): { session: TokenFacts; cookie: string } {
     const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId(randomBytes) };
     return { session, cookie: sessionTokens.sign(session) };
   }
 
   return {
-    /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
     cookieName,
-    /** Undefined: the key or the link is wrong. */
-    logIn(given: LogIn) {
-      if ('link' in given) {
-        const link = linkTokens.read(given.link);
+    logIn(proof) {
+      if ('link' in proof) {
+        const link = linkTokens.read(proof.link);
         if (!isValid(link)) return undefined;
         spend(link);
         return begin(link.role);
       }
-      const role = roleOf(given.key, keys);
+      const role = roleOf(proof.key, keys);
       return role && begin(role);
     },
-    /** A token of a link that logs an operator in once. */
     newLink: () =>
       linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId(randomBytes) }),
-    /** Undefined: the session has ended, or never began. */
-    find(cookie: string): TokenFacts | undefined {
+    find(cookie) {
       const session = sessionTokens.read(cookie);
       return isValid(session) ? session : undefined;
     },
-    /** Ends a session in this process. */
     end: spend,
   };
 }

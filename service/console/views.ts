@@ -5,8 +5,10 @@
  */
 
 import type { Confirmations } from '../chain/networks';
+import type { IssuingReport } from '../observability/issuing-report';
 import type { Problem } from '../observability/problems';
-import type { Progress } from '../watcher/feed-status';
+import type { OutboxFigures } from '../outbox/outbox-figures';
+import type { FeedStatus, FollowedFeed, Progress } from '../watcher/feed-status';
 
 /** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
 export type Role = 'operator' | 'reader';
@@ -23,28 +25,25 @@ export type LogIn = { key: string } | { link: string };
 /** One measurement for a plot: `at`, and the value. */
 export type Sample = readonly [at: number, value: number];
 
-/** A registry that is followed. */
-export interface RegistryView {
-  network: string;
-  chainId: number;
-  /** Lower-case address. */
-  registry: string;
-  state: 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
-  since: number;
-  headBlock: number | null;
-  /** The highest final block: blocks up to it are read. */
-  finalBlock: number | null;
-  /** The last block that was read. */
-  readUpTo: number | null;
-  /** `headBlock` minus `readUpTo`. */
-  lagBlocks: number | null;
-  /** Why it is failing, stopped or slow. */
-  reason: string | null;
-  /** Null while the feed is up to date. */
-  catchUp: Pick<Progress, 'blocksPerSecond' | 'chainBlocksPerSecond' | 'secondsLeft' | 'isEndless'> | null;
-  /** Events that are not delivered yet, and events that were given up. Null: not known now. */
-  waiting: number | null;
-  deadLetters: number | null;
+/** A registry that is followed, and the state of its feed. A number that is not known now is absent. */
+export interface RegistryView
+  extends
+    Omit<FollowedFeed, 'status' | 'nodes'>,
+    Omit<FeedStatus, 'catchUp'>,
+    Partial<Omit<OutboxFigures, 'registry' | 'nextBlock'>> {
+  /** `headBlock` minus the last block that was read. */
+  lagBlocks: number | undefined;
+  /** Absent while the feed is up to date. */
+  catchUp: Progress | undefined;
+}
+
+/** The wallet, with its balance in the currency. */
+export interface WalletView extends Pick<
+  NonNullable<IssuingReport['wallet']>,
+  'address' | 'mintsAffordable' | 'isGasEstimated'
+> {
+  balance: string;
+  currency: string;
 }
 
 /** GET /console/api/overview. Its ETag names all but `at`. */
@@ -56,19 +55,7 @@ export interface Overview {
   problems: Problem[];
   registries: RegistryView[];
   /** Null while documents cannot be issued. */
-  issuing: {
-    /** Null: not known now. `inFlight`: sent, and not mined. `mined`: not final yet. */
-    mints: { waiting: number; inFlight: number; mined: number; oldestSeconds: number | null } | null;
-    signing: { waiting: number; busy: number; threads: number };
-    /** `isGasEstimated`: whether the number of mints follows a node's estimate, not the documented gas. */
-    wallet: {
-      address: string;
-      balance: string;
-      currency: string;
-      mintsAffordable: number | null;
-      isGasEstimated: boolean;
-    } | null;
-  } | null;
+  issuing: (Pick<IssuingReport, 'mints' | 'signing'> & { wallet: WalletView | undefined }) | null;
   subscriptions: { active: number; paused: number; gone: number };
   /** The last half hour. `lag`: blocks of the registry that is furthest behind. */
   plots: { lag: Sample[]; deliveriesPerMinute: Sample[] };

@@ -16,7 +16,8 @@ class Place {
 
 /**
  * Makes a statement that is built and compiled once for each number of values: Kysely takes longer for that
- * than SQLite takes to run it. Plugins, which only tests have, are asked each time.
+ * than SQLite takes to run it. It is for the statements of each delivery, each range of blocks and each
+ * document. Plugins, which only tests have, are asked each time.
  *
  * @param build uses the values as they are: others stand in their place, for those of each run.
  */
@@ -25,26 +26,26 @@ export function compiled<Values extends object, Row>(
 ) {
   const known = new WeakMap<object, Map<string, CompiledQuery<Row>>>();
   return async (db: Kysely<Schema>, values: Values): Promise<QueryResult<Row>> => {
-    const given: unknown[] = [];
+    const list: unknown[] = [];
     let shape = '';
-    const placed = (value: unknown): unknown => {
+    const toPlaces = (value: unknown): unknown => {
       if (Array.isArray(value)) {
         shape += `${value.length}/`;
-        return value.map(placed);
+        return value.map(toPlaces);
       }
-      if ((value as object | null)?.constructor !== Object) return new Place(given.push(value) - 1);
+      if ((value as object | null)?.constructor !== Object) return new Place(list.push(value) - 1);
       shape += `${Object.keys(value as object).join()}/`;
-      return Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, placed(one)]));
+      return Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toPlaces(one)]));
     };
-    const places = placed(values) as Values;
+    const places = toPlaces(values) as Values;
     const { adapter, plugins } = db.getExecutor();
     const engine = adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
-    if (given.length > MOST_VALUES || plugins.length > 0) return db.executeQuery(build(db, values, engine));
+    if (list.length > MOST_VALUES || plugins.length > 0) return db.executeQuery(build(db, values, engine));
     const queries = known.get(adapter) ?? new Map<string, CompiledQuery<Row>>();
     known.set(adapter, queries);
     const query = queries.get(shape) ?? build(db, places, engine).compile();
     queries.set(shape, query);
-    const parameters = query.parameters.map((one) => (one instanceof Place ? given[one.index] : one));
+    const parameters = query.parameters.map((one) => (one instanceof Place ? list[one.index] : one));
     return db.executeQuery({ ...query, parameters });
   };
 }

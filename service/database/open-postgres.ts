@@ -8,12 +8,10 @@ import {
   type PostgresQueryResult,
 } from 'kysely';
 import { Client, Pool, types, type ClientBase, type ClientConfig, type CustomTypesConfig } from 'pg';
-import { connectionProblem } from '../base/connection-problem';
-import { codeOf, ConfigurationError, messageOf, ServiceError } from '../base/errors';
+import { codeOf, ConfigurationError, messageOf, ServiceError, connectionProblem } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl } from '../base/mask-secrets';
-import type { Time } from '../base/time';
-import { repeat, untilAborted, within } from '../base/waiting';
+import { type Time, repeat, untilAborted, within } from '../base/time';
 import { readOnlyError, type Database, type ExclusiveRight } from './database';
 import type { migrate } from './migrate';
 import type { Schema } from './schema';

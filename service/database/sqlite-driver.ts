@@ -12,8 +12,7 @@ import {
   type Transaction,
 } from 'kysely';
 import type Sqlite from 'libsql';
-import type { Time } from '../base/time';
-import { newDeferred, pause } from '../base/waiting';
+import { type Time, newDeferred, pause } from '../base/time';
 import { codeOf, ServiceError } from '../base/errors';
 import { readOnlyError, type Transact } from './database';
 import type { Schema } from './schema';
@@ -107,7 +106,7 @@ class SqliteDriver implements Driver {
 
   /** Runs a statement in the open transaction. */
   run<R>(query: CompiledQuery): QueryResult<R> {
-    return told(() => this.#resultOf<R>(this.#statementOf(query), query));
+    return explained(() => this.#resultOf<R>(this.#statementOf(query), query));
   }
 
   /** Waits for the open transaction, whose changes must not be visible yet, but not for those after it. */
@@ -170,7 +169,7 @@ class SqliteDriver implements Driver {
     this.#lastWriter = promise;
     await before;
     try {
-      await this.#patiently(() => told(() => this.file.exec('begin immediate')), start);
+      await this.#patiently(() => explained(() => this.file.exec('begin immediate')), start);
     } catch (error) {
       leave();
       throw error;
@@ -179,7 +178,7 @@ class SqliteDriver implements Driver {
   }
 
   #commit(): void {
-    told(() => this.file.exec('commit'));
+    explained(() => this.file.exec('commit'));
   }
 
   /**
@@ -235,7 +234,7 @@ function lockedError(patienceMs: number, cause: unknown): ServiceError {
 }
 
 /** Rewrites an error that an operator has to fix. */
-function told<T>(work: () => T): T {
+function explained<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {

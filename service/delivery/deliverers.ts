@@ -1,8 +1,7 @@
 import { sql, type Transaction } from 'kysely';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
-import { repeat } from '../base/waiting';
+import { repeat, type Time } from '../base/time';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 

@@ -1,20 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, pause, repeat } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { pause, repeat } from '../base/waiting';
 import type { Database } from '../database/database';
 import { changesSince, NO_VERSION } from '../outbox/changes';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
-import {
-  type AttemptOptions,
-  createWebhookClient,
-  type WebhookClient,
-  type WebhookTarget,
-} from './attempt-delivery';
+import { type AttemptOptions, createWebhookClient, type WebhookTarget } from './attempt-delivery';
 import type { Deliverers } from './deliverers';
 import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
@@ -61,7 +55,6 @@ const FOLLOW_AGAIN_AFTER_MS = 2_000;
 /** A channel that is delivered. */
 interface Running {
   channel: Channel;
-  client: WebhookClient;
   worker: DeliveryWorker;
 }
 
@@ -97,28 +90,24 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (channel.sinkHash !== null && channel.sinkHash !== sinkHash)
       await changeSink(database, { channel: channel.channel, sinkHash, now: time.now() });
     if (stopping.signal.aborted) return;
-    const client = createWebhookClient(target, time, slots.idle);
     const worker = startDeliveryWorker({
       ...options,
       ...target,
       channel: channel.channel,
       sentTo: { changedAt: channel.changedAt, sinkHash },
-      client,
+      client: createWebhookClient(target, time, slots.idle),
       slots: slots.newShare(channel.failingSince !== null),
       share: () => deliverers.shareOf(feed, channel.channel, target.maxConcurrentDeliveries),
       random: Math.random,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
     });
-    running.set(channel.channel, { channel, client, worker });
+    running.set(channel.channel, { channel, worker });
   }
 
   /** A slow receiver may take long to answer its last delivery, and no other channel waits for that. */
-  function endChannel({ channel: { channel }, client, worker }: Running): Promise<void> {
+  function endChannel({ channel: { channel }, worker }: Running): Promise<void> {
     running.delete(channel);
-    const ended = worker
-      .stop()
-      .then(() => client.close())
-      .finally(() => ending.delete(channel));
+    const ended = worker.stop().finally(() => ending.delete(channel));
     ending.set(channel, ended);
     return ended;
   }

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../database/database';
 import type { DeliveryOptions } from '../base/delivery-options';
-import type { Time } from '../base/time';
+import { type Time, createWakeableSleep } from '../base/time';
 import { messageOf } from '../base/errors';
 import { endPauses, makeDue, nextDueAt, releaseLease, type ClaimedQueue } from '../outbox/claim-queues';
 import { takeTurn, type SentTo, type Settlement } from '../outbox/settle-queues';
 import { attemptQueue, type AttemptOptions } from './attempt-delivery';
 import type { SlotShare } from './delivery-slots';
 import { LONGEST_RETRY_AFTER_MS } from './retry-schedule';
-import { createWakeableSleep } from '../base/waiting';
 
 /** Delivers the events of one channel. */
 export interface DeliveryWorker {
@@ -19,7 +18,7 @@ export interface DeliveryWorker {
   hold(): void;
   /** Whether no more deliveries are under way than its share allows, which may have become smaller. */
   isWithinShare(): boolean;
-  /** Claims nothing more; resolves when the deliveries under way are settled. */
+  /** Claims nothing more; resolves when the deliveries under way are settled, and the client is closed. */
   stop(): Promise<void>;
 }
 
@@ -295,6 +294,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       const cancel = time.later(STOP_WITHIN_MS, () => client.abort());
       await finished;
       cancel();
+      await client.close();
     },
   };
 }

@@ -1,8 +1,7 @@
-import { connectionProblem } from '../base/connection-problem';
+import { connectionProblem } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import { isThisMachine } from '../base/sink-rules';
-import type { Time } from '../base/time';
-import { within } from '../base/waiting';
+import { type Time, within } from '../base/time';
 import { jsonIn, type FetchedBytes, type FetchedJson } from './fetched-json';
 
 /** Fetches a JSON document. It never rejects. */
@@ -20,8 +19,10 @@ const MOST_REDIRECTS = 3;
 const ACCEPT = 'application/did+json, application/ld+json, application/json;q=0.9, */*;q=0.1';
 
 /**
- * Makes a fetchJson whose calls share one time, from the first on. The author of a credential decides how
- * many contexts there are, and how slowly their hosts answer.
+ * Fetches JSON documents that strangers publish: over HTTPS, following redirects. A host of this machine
+ * (`localhost`) that does not speak HTTPS is asked over plain HTTP: no other machine can answer for it. All
+ * calls share one time, in milliseconds, from the first on: the author of a credential decides how many
+ * contexts there are, and how slowly their hosts answer.
  */
 export function createFetching(time: Time, withinMs = LONGEST_FETCHING_MS): FetchJson {
   const fetchOne = createFetchingBytes(time, withinMs);
@@ -40,35 +41,26 @@ export function createFetchingBytes(
   get: Get = fetch,
   restMs = withinMs,
 ): (url: URL) => Promise<FetchedBytes> {
-  const reason = `it was not fetched within the ${withinMs / 1_000} s that a check may take for this`;
+  const lateProblem = `was not fetched within the ${withinMs / 1_000} s that a check may take for this`;
   let until: number | undefined;
   return (url) => {
     until ??= time.elapsed() + restMs;
-    const fetchUntil = (late: AbortSignal): Promise<FetchedBytes> =>
-      fetchBytes(time, url, withinMs, (at, options) =>
-        get(at, { ...options, signal: AbortSignal.any([options.signal, late]) }),
-      );
-    return within(time, Math.max(until - time.elapsed(), 0), fetchUntil, new Error(reason));
+    return within(time, Math.max(until - time.elapsed(), 0), (late) =>
+      fetchBytes(url, (at) => ask(at, get, late, lateProblem)),
+    );
   };
 }
 
-/**
- * Fetches a JSON document that strangers publish: over HTTPS, following redirects. A host of this machine
- * (`localhost`) that does not speak HTTPS is asked over plain HTTP: no other machine can answer for it.
- *
- * @param timeoutMs timeout of each answer, in milliseconds.
- */
-export async function fetchJson(time: Time, url: URL, timeoutMs = LONGEST_FETCHING_MS): Promise<FetchedJson> {
-  return jsonIn(await fetchBytes(time, url, timeoutMs, fetch));
-}
+/** Makes one request. The answer is a document, or leads to another URL. */
+type Ask = (url: URL) => Promise<FetchedBytes | URL>;
 
-async function fetchBytes(time: Time, url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
+async function fetchBytes(url: URL, askOne: Ask): Promise<FetchedBytes> {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
     return { kind: 'refused', url: url.href, problem: 'is not https://' };
-  const first = await follow(time, url, timeoutMs, get);
+  const first = await follow(url, askOne);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
-  const second = await follow(time, plain, timeoutMs, get);
+  const second = await follow(plain, askOne);
   if (second.kind !== 'unavailable') return second;
   return { ...first, problem: `${first.problem}; over plain HTTP it ${second.problem}` };
 }
@@ -81,10 +73,10 @@ function plainUrlOf(url: URL): URL | undefined {
   return plain;
 }
 
-async function follow(time: Time, url: URL, timeoutMs: number, get: Get): Promise<FetchedBytes> {
+async function follow(url: URL, askOne: Ask): Promise<FetchedBytes> {
   let current = url;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    const answer = await within(time, timeoutMs, (late) => ask(current, timeoutMs, get, late));
+    const answer = await askOne(current);
     if (!(answer instanceof URL)) return answer;
     if (!mayFollow(current, answer)) {
       const problem = `redirects to ${answer.protocol}//${answer.host}, not to https://`;
@@ -102,7 +94,7 @@ function mayFollow(from: URL, to: URL): boolean {
   return to.protocol === 'https:' && !isThisMachine(to.hostname);
 }
 
-async function ask(url: URL, timeoutMs: number, get: Get, late: AbortSignal): Promise<FetchedBytes | URL> {
+async function ask(url: URL, get: Get, late: AbortSignal, lateProblem: string): Promise<FetchedBytes | URL> {
   try {
     const response = await get(url, { signal: late, redirect: 'manual', headers: { accept: ACCEPT } });
     if (response.ok) {
@@ -120,8 +112,7 @@ async function ask(url: URL, timeoutMs: number, get: Get, late: AbortSignal): Pr
   } catch (thrown) {
     // `fetch` says "fetch failed" and keeps the reason (ECONNREFUSED, a wrong certificate) as the cause.
     const { cause = thrown } = thrown as { cause?: unknown };
-    const reason = `cannot be reached: ${connectionProblem(cause)}`;
-    const problem = late.aborted ? `does not answer within ${timeoutMs / 1_000} s` : reason;
+    const problem = late.aborted ? lateProblem : `cannot be reached: ${connectionProblem(cause)}`;
     return { kind: 'unavailable', url: url.href, problem };
   }
 }

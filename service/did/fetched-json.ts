@@ -1,6 +1,5 @@
 import { messageOf } from '../base/errors';
-import { parseJson } from '../base/json';
-import { scanJson } from '../base/scan-json';
+import { parseJson, scanJson } from '../base/json';
 
 /**
  * No document:

@@ -64,8 +64,7 @@ export interface CloudEvent extends Omit<ChainEvent, 'data'> {
  */
 export function eventIdOf(
   chainId: number,
-  transactionHash: string,
-  logIndex: number,
+  { transactionHash, logIndex }: Pick<RegistryEvent, 'transactionHash' | 'logIndex'>,
   blockHash?: string,
 ): string {
   const name = `${chainId}:${transactionHash}:${logIndex}${blockHash ? `:${blockHash}` : ''}`;
@@ -88,11 +87,6 @@ export function sourceOf(registry: RegistryName): string {
   return `urn:service:${registry}`;
 }
 
-/** The CloudEvent's type. */
-export function typeOf({ type }: RegistryEvent): CloudEvent['type'] {
-  return `${TYPE_PREFIX}${type}`;
-}
-
 /**
  * The token that an event belongs to, in decimals. Empty for events of the registry itself: they carry token
  * id 0, but are not of token 0.
@@ -105,14 +99,14 @@ export function tokenKeyOf({ tokenId }: RegistryEvent): string {
 export function toCloudEvent(
   event: RegistryEvent,
   registry: RegistryIdentity,
-  id = eventIdOf(registry.chainId, event.transactionHash, event.logIndex),
+  id = eventIdOf(registry.chainId, event),
 ): CloudEvent {
   const { tokenId, blockNumber, transactionHash, logIndex, payload } = event;
   return {
     specversion: '1.0',
     id,
     source: sourceOf(registryName(registry.chainId, registry.registryAddress)),
-    type: typeOf(event),
+    type: `${TYPE_PREFIX}${event.type}`,
     datacontenttype: 'application/json',
     time: new Date(event.blockTimestamp * 1000).toISOString(),
     subject: (tokenId ?? 0n).toString(),

@@ -17,7 +17,7 @@ import {
 import { blockReceiptsOf, logsOfReceipt } from '../chain/read-receipts';
 import type { Chain } from '../chain/chain';
 import { codeAt } from '../chain/read-state';
-import { BURN_ADDRESS, genuineOf } from '../registry/decode-log';
+import { BURN_ADDRESS, type DecodedLog } from '../registry/decode-log';
 import { readTokenState, type TokenState } from '../registry/read-token-state';
 import { registryInterface, type ReachedRegistry } from '../registry/registry-contracts';
 import { tokenIdHexOf } from '../registry/token-id-forms';
@@ -86,17 +86,14 @@ async function collectOnce(
     (await existingBlock(client, number)).hash,
   ];
   const states = await pMap(numbers, read, { concurrency: CONCURRENT_CALLS });
-  const logs = await logsUpTo(sources, tokenId, last.number);
+  const own = await readTokenLogs(sources.bulkClient, sources.registry.contracts, tokenId, {
+    fromBlock: sources.registry.genesisBlock,
+    toBlock: last.number,
+  });
   const [newest] = states.at(-1) ?? [];
   // A missing log is noticed here, unless it changed nothing.
-  if (newest)
-    endorsementsOf(
-      {
-        logs: genuineOf(logs, sources.registry.contracts).filter((log) => log.tokenId === tokenId),
-        isWhole: true,
-      },
-      newest,
-    );
+  if (newest) endorsementsOf({ logs: own.logs, isWhole: true }, newest);
+  const logs = await withPauses(sources, own.logs, last.number);
   onProgress?.(`${logs.length} events up to block ${last.number}`);
   const stateBlocks = states.map(([, hash]) => hash);
   const { blocks, receipts } = await blocksOf(sources, logs, stateBlocks, { mostBytes, onProgress });
@@ -124,31 +121,23 @@ async function mintedState(
 }
 
 /** The logs of the token, and of pauses of its registry since the token's first log; in chain order. */
-async function logsUpTo(
+async function withPauses(
   { bulkClient, registry }: ReachedRegistry,
-  tokenId: bigint,
+  own: readonly DecodedLog[],
   toBlock: number,
 ): Promise<ChainLog[]> {
-  const { contracts, genesisBlock } = registry;
-  const { logs } = await readTokenLogs(bulkClient, contracts, tokenId, { fromBlock: genesisBlock, toBlock });
-  const own = logs.map(({ log }) => log);
-  const fromBlock = own[0]?.blockNumber ?? toBlock;
-  const pauses: ChainLog[] = [];
+  const logs = own.map(({ log }) => log);
+  const fromBlock = logs[0]?.blockNumber ?? toBlock;
+  const filter = { address: [registry.contracts.registry], topics: PAUSE_TOPICS };
   await readBackwards(
     { fromBlock, toBlock },
-    (first, last) =>
-      logsOf(bulkClient, {
-        fromBlock: first,
-        toBlock: last,
-        address: [contracts.registry],
-        topics: PAUSE_TOPICS,
-      }),
-    (found) => {
-      pauses.push(...found);
+    (first, last) => logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last }),
+    (pauses) => {
+      logs.push(...pauses);
       return false;
     },
   );
-  return [...own, ...pauses].sort(chainOrder);
+  return logs.sort(chainOrder);
 }
 
 const PAUSE_TOPICS = [
@@ -204,11 +193,10 @@ async function blocksOf(
   await pMap(
     wanted,
     async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions);
+      const read = await blockWith(bulkClient, hash, transactions, receipts);
       bytes += read.bytes;
       if (bytes > mostBytes) throw tooLarge(mostBytes);
       blocks.set(hash, read.block);
-      for (const [transaction, receipt] of read.receipts) receipts.set(transaction, receipt);
       onProgress?.(`block ${blocks.size} of ${wanted.size}`);
     },
     { concurrency: CONCURRENT_CALLS },
@@ -223,11 +211,13 @@ function tooLarge(mostBytes: number): RequestError {
   return new RequestError('EVIDENCE_TOO_LARGE', message, { remedy });
 }
 
+/** @param receiptsByHash gets those of the transactions that are wanted. */
 async function blockWith(
   client: Chain,
   hash: string,
   wanted: ReadonlySet<string>,
-): Promise<{ block: EvidenceBlock; receipts: [string, Answer][]; bytes: number }> {
+  receiptsByHash: Map<string, Answer>,
+): Promise<{ block: EvidenceBlock; bytes: number }> {
   const block = (await client.send('eth_getBlockByHash', [hash, wanted.size > 0])) as Answer | null;
   if (block === null || block.hash !== hash) throw blockChanged(Number(block?.number));
   const header = encodeHeader(block);
@@ -255,11 +245,8 @@ async function blockWith(
     receiptsTrie: await trieOf(encoded.receipts, positions, roots.receiptsRoot, count),
     transactionsTrie: await trieOf(encoded.transactions, positions, roots.transactionsRoot, count),
   };
-  const own = positions.map((position): [string, Answer] => [
-    String(all[position]?.hash),
-    receipts[position] ?? {},
-  ]);
-  return { block: evidence, receipts: own, bytes: characters.reduce((sum, one) => sum + one / 2, 0) };
+  for (const position of positions) receiptsByHash.set(String(all[position]?.hash), receipts[position] ?? {});
+  return { block: evidence, bytes: characters.reduce((sum, one) => sum + one / 2, 0) };
 }
 
 function isSystem(transaction: Answer | undefined): boolean {

@@ -1,7 +1,7 @@
 import { decodeRlp, zeroPadValue } from 'ethers';
 import { titleEscrowAddress } from '../registry/registry-contracts';
 import type { EvidenceFile, EvidenceState } from './evidence-file';
-import { addressIn, variablesOf, type VariableName } from './published-contracts';
+import { addressIn, STATE_PARTIES, variablesOf, type VariableName } from './published-contracts';
 import { openTrie, type ProvenReading } from './tries';
 
 /** An account, as the state trie of a block has it. */
@@ -64,20 +64,13 @@ function wordIn(stored: string): string {
   return zeroPadValue(stored === '0x' ? stored : (decodeRlp(stored) as string), 32);
 }
 
-/** The members of a state, as its proof has them. Undefined where they are not proven. */
-export function provenMembers({
-  variables,
-}: ProvenState): Partial<Omit<EvidenceState, 'blockHash' | 'proof'>> | undefined {
-  const { owner, beneficiary, holder, nominee, previousBeneficiary, previousHolder, isPaused } = variables;
-  if (!owner || !beneficiary || !holder || !nominee || !previousBeneficiary || !previousHolder || !isPaused)
-    return undefined;
-  return {
-    owner: addressIn(owner),
-    beneficiary: addressIn(beneficiary),
-    holder: addressIn(holder),
-    nominee: addressIn(nominee),
-    previousBeneficiary: addressIn(previousBeneficiary),
-    previousHolder: addressIn(previousHolder),
-    isPaused: BigInt(isPaused) !== 0n,
-  };
+type ProvenMembers = Omit<EvidenceState, 'blockHash' | 'proof'>;
+
+/** The members of a state, as its proof has them. Undefined unless all of them are proven. */
+export function provenMembers({ variables }: ProvenState): ProvenMembers | undefined {
+  const { isPaused } = variables;
+  const words = STATE_PARTIES.flatMap((name) => variables[name] ?? []);
+  if (isPaused === undefined || words.length < STATE_PARTIES.length) return undefined;
+  const parties = STATE_PARTIES.map((name, index) => [name, addressIn(words[index] ?? '')]);
+  return { ...Object.fromEntries(parties), isPaused: BigInt(isPaused) !== 0n } as ProvenMembers;
 }

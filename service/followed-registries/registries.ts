@@ -1,25 +1,23 @@
-import type { Kysely } from 'kysely';
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
   codeOf,
   ConfigurationError,
   messageOf,
+  orUndefined,
   RequestError,
   ServiceError,
 } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { untilAborted, within } from '../base/waiting';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Confirmations, findNetwork } from '../chain/networks';
 import { headNumberOf } from '../chain/read-chain';
 import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import type { FollowedRegistry, Following } from '../config/followed-registries';
 import type { Database } from '../database/database';
-import type { Schema } from '../database/schema';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { createRegistryFinder } from '../registry/registry-contracts';
 import type { FeedState, FeedStatus } from '../watcher/feed-status';
 import type { RequestedRegistry } from './parse-registry';
@@ -29,8 +27,8 @@ import {
   readGivenUp,
   readRegistries,
   storeRegistry,
+  type GivenUp,
   type RegistryKey,
-  type StoredRegistry,
 } from './stored-registries';
 
 /** A followed registry, as the API and the commands show it. */
@@ -48,13 +46,7 @@ export interface ListedRegistry extends RegistryKey {
   feed: Pick<FeedStatus, 'nextBlock' | 'headBlock' | 'code' | 'reason'> & { state: FeedState | undefined };
 }
 
-/** A followed registry before its figures are read. */
-type Entry = Omit<ListedRegistry, 'undelivered' | 'feed'>;
-
-/** Lists, adds and gives up followed registries. */
-export type Registries = ReturnType<typeof createRegistries>;
-
-/** The parts of `createRegistries`. */
+/** The parts of `Registries`. */
 interface RegistriesParts {
   database: Database;
   settings: Following;
@@ -65,114 +57,98 @@ interface RegistriesParts {
   onChange: () => Promise<void>;
 }
 
-/** The registries of the settings and of the database. */
-export function createRegistries(parts: RegistriesParts) {
-  const { database, settings, time, onChange } = parts;
-  const { db } = database;
+/** Lists, adds and gives up followed registries: those of the settings and of the database. */
+export class Registries {
+  constructor(private readonly parts: RegistriesParts) {}
 
-  async function find(name: RegistryName): Promise<Entry | undefined> {
-    return (await readEntries(db, settings)).find((one) => nameOf(one) === name);
+  /** The registries of the settings, and those of the database that the settings do not name. */
+  async list(): Promise<ListedRegistry[]> {
+    const { database, settings, statusOf } = this.parts;
+    const ofSettings = settings.registries.map(({ network, address, startBlock, confirmations }) => {
+      const key = { chainId: network.chainId, address: address.toLowerCase() };
+      return { ...key, network: network.name, origin: 'settings' as const, startBlock, confirmations };
+    });
+    const known = ofSettings.map(nameOf);
+    const stored = (await readRegistries(database.db)).filter((one) => !known.includes(nameOf(one)));
+    const added = stored.map((one) => {
+      const { network, chainId, address, startBlock } = one;
+      // The settings may have no key for its node any more.
+      const followed = orUndefined(() => followedRegistryOf(one, settings));
+      const { confirmations } = followed ?? one;
+      return { network, chainId, address, origin: 'api' as const, startBlock, confirmations };
+    });
+    const entries = [...ofSettings, ...added];
+    const names = entries.map(nameOf);
+    const feeds = (await findFeeds(database.db)).filter((feed) => names.includes(registryOfFeed(feed)));
+    const figures = await outboxFiguresOf(database.db, feeds);
+    return entries.map((entry) => {
+      const name = nameOf(entry);
+      const own = figures.find(({ registry }) => registry === name);
+      const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
+      return {
+        ...entry,
+        undelivered: own?.waiting ?? 0,
+        feed: { state, nextBlock: nextBlock ?? own?.nextBlock, headBlock, code, reason },
+      };
+    });
   }
 
-  return {
-    list: async () => withFigures(await readEntries(db, settings), parts),
-    /**
-     * Follows a registry, after a check against its chain.
-     *
-     * @returns whether it was not followed before.
-     * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way,
-     *   NETWORK_NOT_CONFIGURED; the errors of `checkRegistry`.
-     */
-    async add(requested: RequestedRegistry): Promise<{ registry: ListedRegistry; isNew: boolean }> {
-      const { network, startBlock, confirmations } = requested;
-      const key = { chainId: network.chainId, address: requested.address.toLowerCase() };
-      const name = nameOf(key);
-      const before = await find(name);
-      if (before !== undefined) expectSame(before, requested);
-      else {
-        await checkRegistry(time, followable({ ...key, startBlock, confirmations }, settings));
-        const addedAt = time.now();
-        await storeRegistry(database, { ...key, network: network.name, startBlock, confirmations, addedAt });
-        await onChange();
-      }
-      const entry = await find(name);
-      const [registry] = await withFigures(entry ? [entry] : [], parts);
-      if (registry === undefined) throw unknown(name);
-      return { registry, isNew: before === undefined };
-    },
-    /**
-     * Gives a registry up: one that was added, or an earlier one of the settings.
-     *
-     * @param isForced also if undelivered events wait.
-     * @throws RequestError REGISTRY_IN_SETTINGS, REGISTRY_UNKNOWN.
-     */
-    async giveUp(key: RegistryKey, isForced: boolean) {
-      const name = nameOf(key);
-      const before = await find(name);
-      if (before?.origin === 'settings') throw ofSettings(name);
-      if (before === undefined) {
-        const feeds = await findFeeds(db, name);
-        if (feeds.length === 0 || (await readGivenUp(db)).includes(name)) throw unknown(name);
-        if (await database.isRightTaken(name)) throw ofSettings(name, 'of another service ');
-      }
-      const { chainId } = key;
-      const network = before?.network ?? findNetwork(String(chainId))?.name ?? String(chainId);
-      const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: time.now() });
-      if (result.isGivenUp) await onChange();
-      return result;
-    },
-  };
+  async #find(name: RegistryName): Promise<ListedRegistry | undefined> {
+    return (await this.list()).find((one) => nameOf(one) === name);
+  }
+
+  /**
+   * Follows a registry, after a check against its chain.
+   *
+   * @returns whether it was not followed before.
+   * @throws RequestError REGISTRY_FOLLOWED if it is followed already in another way, NETWORK_NOT_CONFIGURED;
+   *   the errors of `checkRegistry`.
+   */
+  async add(requested: RequestedRegistry): Promise<{ registry: ListedRegistry; isNew: boolean }> {
+    const { database, settings, time, onChange } = this.parts;
+    const { network, startBlock, confirmations } = requested;
+    const key = { chainId: network.chainId, address: requested.address.toLowerCase() };
+    const name = nameOf(key);
+    const before = await this.#find(name);
+    if (before !== undefined) {
+      expectSame(before, requested);
+      return { registry: before, isNew: false };
+    }
+    await checkRegistry(time, followable({ ...key, startBlock, confirmations }, settings));
+    const addedAt = time.now();
+    await storeRegistry(database, { ...key, network: network.name, startBlock, confirmations, addedAt });
+    await onChange();
+    const registry = await this.#find(name);
+    if (registry === undefined) throw unknown(name);
+    return { registry, isNew: true };
+  }
+
+  /**
+   * Gives a registry up: one that was added, or an earlier one of the settings.
+   *
+   * @param isForced also if undelivered events wait.
+   * @throws RequestError REGISTRY_IN_SETTINGS, REGISTRY_UNKNOWN.
+   */
+  async giveUp(key: RegistryKey, isForced: boolean): Promise<GivenUp> {
+    const { database, time, onChange } = this.parts;
+    const name = nameOf(key);
+    const before = await this.#find(name);
+    if (before?.origin === 'settings') throw ofSettings(name);
+    if (before === undefined) {
+      const feeds = await findFeeds(database.db, name);
+      if (feeds.length === 0 || (await readGivenUp(database.db)).includes(name)) throw unknown(name);
+      if (await database.isRightTaken(name)) throw ofSettings(name, 'of another service ');
+    }
+    const { chainId } = key;
+    const network = before?.network ?? findNetwork(String(chainId))?.name ?? String(chainId);
+    const result = await giveUpRegistry(database, { ...key, network }, { isForced, now: time.now() });
+    if (result.isGivenUp) await onChange();
+    return result;
+  }
 }
 
 function nameOf({ chainId, address }: RegistryKey): RegistryName {
   return registryName(chainId, address);
-}
-
-/** The registries of the settings, and those of the database that the settings do not name. */
-async function readEntries(db: Kysely<Schema>, settings: Following): Promise<Entry[]> {
-  const ofSettings = settings.registries.map(({ network, address, startBlock, confirmations }): Entry => {
-    const key = { chainId: network.chainId, address: address.toLowerCase() };
-    return { ...key, network: network.name, origin: 'settings', startBlock, confirmations };
-  });
-  const names = ofSettings.map(nameOf);
-  const stored = (await readRegistries(db)).filter((one) => !names.includes(nameOf(one)));
-  return [
-    ...ofSettings,
-    ...stored.map((one): Entry => {
-      const { network, chainId, address, startBlock } = one;
-      const confirmations = confirmationsOf(one, settings);
-      return { network, chainId, address, origin: 'api', startBlock, confirmations };
-    }),
-  ];
-}
-
-function confirmationsOf(stored: StoredRegistry, settings: Following): Confirmations | undefined {
-  try {
-    return followedRegistryOf(stored, settings).confirmations;
-  } catch (error) {
-    if (error instanceof ConfigurationError) return stored.confirmations;
-    throw error;
-  }
-}
-
-/** Adds the figures of the registries' feeds. */
-async function withFigures(
-  entries: readonly Entry[],
-  { database: { db }, statusOf }: RegistriesParts,
-): Promise<ListedRegistry[]> {
-  const names = entries.map(nameOf);
-  const feeds = (await findFeeds(db)).filter((feed) => names.includes(registryOfFeed(feed)));
-  const figures = await feedFiguresOf(db, feeds);
-  return entries.map((entry) => {
-    const name = nameOf(entry);
-    const own = figures.find(({ feed }) => registryOfFeed(feed) === name);
-    const { state, headBlock, nextBlock, code, reason } = statusOf(name) ?? {};
-    return {
-      ...entry,
-      undelivered: own?.undelivered ?? 0,
-      feed: { state, nextBlock: nextBlock ?? own?.nextBlock, headBlock, code, reason },
-    };
-  });
 }
 
 /** @throws RequestError NETWORK_NOT_CONFIGURED if the settings have no key for the network's node. */
@@ -190,7 +166,7 @@ function followable(
 }
 
 /** A member that the request leaves out is taken from the followed registry. */
-function expectSame(before: Entry, requested: RequestedRegistry): void {
+function expectSame(before: ListedRegistry, requested: RequestedRegistry): void {
   const differing = (['startBlock', 'confirmations'] as const).filter(
     (member) => requested[member] !== undefined && requested[member] !== before[member],
   );
@@ -224,54 +200,44 @@ const WITHIN_MS = 10_000;
  *   the node cannot answer now.
  */
 async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrls } = registry;
+  const { network, rpcUrls, address } = registry;
   const nodes = connectNodes(rpcUrls, network, time);
+  const node = `The node at ${rpcUrls.map(printableUrl).join(', ')}`;
   try {
     await within(time, WITHIN_MS, (late) => untilAborted(late, check(nodes, registry)));
   } catch (cause) {
+    const code = codeOf(cause) ?? '';
+    const place = `${address} on ${network.name}`;
+    const correct = 'Correct the address or the network.';
+    const problem = {
+      CHAIN_ID_MISMATCH:
+        `${node} is not of ${network.name} (chain id ${network.chainId}). ` +
+        'Correct the network, or RPC_URL of the service.',
+      REGISTRY_MISSING: `There is no contract at ${place}. ${correct}`,
+      REGISTRY_INVALID: `The contract at ${place} is not a token registry of version 5. ${correct}`,
+      ESCROWS_UNSUPPORTED: `${messageOf(cause)} ${correct}`,
+      FINALITY_UNSUPPORTED: messageOf(cause),
+    }[code];
+    if (problem !== undefined && !(cause instanceof RequestError))
+      throw new RequestError(code, problem, { cause });
     // A provider's node may lag behind the one that named the newest block.
-    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(codeOf(cause) ?? '');
+    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(code);
     if (cause instanceof ServiceError && !isOfNode) throw cause;
-    const message = `The node at ${printed(rpcUrls)} does not answer as it should. Try again later.`;
+    const message = `${node} does not answer as it should. Try again later.`;
     throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
   } finally {
     nodes.client.close();
   }
 }
 
-function printed(urls: readonly string[]): string {
-  return urls.map(printableUrl).join(', ');
-}
-
-async function check({ client, checkChain }: ConnectedNodes, registry: FollowedRegistry): Promise<void> {
-  const { network, rpcUrls, address, startBlock, confirmations } = registry;
-  await checkChain().catch((cause: unknown) => {
-    if (!(cause instanceof ConfigurationError)) throw cause;
-    const { name, chainId } = network;
-    const message = `The node at ${printed(rpcUrls)} is not of ${name} (chain id ${chainId}).`;
-    const remedy = 'Correct the network, or RPC_URL of the service.';
-    throw new RequestError(cause.code, `${message} ${remedy}`, { cause });
-  });
-  await createRegistryFinder(client, address)().catch((cause: unknown) => {
-    const code = codeOf(cause) ?? '';
-    const problem = {
-      REGISTRY_MISSING: `There is no contract at ${address} on ${network.name}.`,
-      REGISTRY_INVALID: `The contract at ${address} on ${network.name} is not a token registry of version 5.`,
-      ESCROWS_UNSUPPORTED: messageOf(cause),
-    }[code];
-    if (problem === undefined) throw cause;
-    throw new RequestError(code, `${problem} Correct the address or the network.`, { cause });
-  });
+async function check(
+  { client, checkChain }: ConnectedNodes,
+  { network, address, startBlock, confirmations }: FollowedRegistry,
+): Promise<void> {
+  await checkChain();
+  await createRegistryFinder(client, address)();
   const head = await headNumberOf(client);
-  await createFinalBlockReading(
-    client,
-    network,
-    confirmations,
-  )(head).catch((cause: unknown) => {
-    throw cause instanceof ConfigurationError
-      ? new RequestError(cause.code, cause.message, { cause })
-      : cause;
-  });
+  await createFinalBlockReading(client, network, confirmations)(head);
   if (startBlock === undefined || startBlock <= head) return;
   const message = `/startBlock is ${startBlock}, but the newest block of ${network.name} is ${head}.`;
   const remedy = 'Give a block that exists, or leave it out for the first block of the registry.';

@@ -8,7 +8,7 @@ import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { noteChange, REGISTRIES } from '../outbox/changes';
 import { findFeeds } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 
 /** Chain id and lower-case address of a registry. */
 export interface RegistryKey {
@@ -103,23 +103,28 @@ export async function storeRegistry(
   });
 }
 
+/** Whether a registry was given up, and the number of its undelivered events. */
+export interface GivenUp {
+  isGivenUp: boolean;
+  undelivered: number;
+}
+
 /**
  * Gives a registry up: no process reads or delivers its events. Its events, its queues and its cursor stay,
  * so that nothing is lost if it is added again.
  *
  * @param isForced also if undelivered events wait.
- * @returns the number of undelivered events, and whether the registry was given up.
  */
 export async function giveUpRegistry(
   { db }: Pick<Database, 'db'>,
   { chainId, address, network }: RegistryKey & { network: string },
   { isForced, now }: { isForced: boolean; now: number },
-): Promise<{ isGivenUp: boolean; undelivered: number }> {
+): Promise<GivenUp> {
   return db.transaction().execute(async (transaction) => {
     await noteChange(transaction, REGISTRIES);
     const feeds = await findFeeds(transaction, registryName(chainId, address));
-    const waiting = await feedFiguresOf(transaction, feeds);
-    const undelivered = waiting.reduce((sum, one) => sum + one.undelivered, 0);
+    const figures = await outboxFiguresOf(transaction, feeds);
+    const undelivered = figures.reduce((sum, { waiting }) => sum + waiting, 0);
     if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };
     await transaction
       .insertInto('registries')

@@ -2,12 +2,12 @@ import Koa from 'koa';
 import type { Answers } from '../answers/answers';
 import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
-import type { Console } from '../console/console';
 import type { Registries } from '../followed-registries/registries';
-import { answerConsole } from './console-routes';
+import { answerConsole, type Console } from './console-routes';
 import { cors, createGate } from './gate';
-import { errors, unanswered, wellFormed } from './middleware/errors';
-import { requestLog, type RequestState } from './middleware/request-log';
+import { errors, unanswered, wellFormed } from './errors';
+import { requestLog, type RequestState } from './request-log';
+import { callerLeft } from './limits';
 import { createOperationRouter } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerPublished, type PublishedParts } from './routes/published';
@@ -56,6 +56,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   app.use(errors(options));
   app.use(wellFormed);
   app.use(unanswered);
+  app.use(callerLeft);
   app.use(operations.router.routes());
   app.use(operations.router.allowedMethods());
   // Called for errors that cannot be answered any more, as when the caller has disconnected.

@@ -1,23 +1,28 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Router } from '@koa/router';
-import type { Context, Middleware } from 'koa';
-import { PROJECT_ROOT } from '../base/project-root';
-import type { Console } from '../console/console';
-import { SESSION_MS, type TokenFacts } from '../console/sessions';
-import type { LogIn, Overview, Session } from '../console/views';
+import type { Context } from 'koa';
+import type { Answers } from '../answers/answers';
+import type { CheckingPool } from '../answers/checking-pool';
+import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
+import type { Facts, LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
-import { HttpError } from './middleware/errors';
-import type { RequestState } from './middleware/request-log';
+import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
-import { arrived, declaredBody, readBody, SMALL_BYTES, smallJson, type SmallJsonState } from './read-body';
-import { cacheable, madeOnce } from './routes/published';
+import { arrived, checkDeclaredBody, readBody, readSmallJson, SMALL_BYTES } from './read-body';
+import { builtFile } from './routes/published';
 import { documentUnknown, tokenIdIn } from './routes/documents';
 import type { RefuseKey } from './wrong-keys';
 
 const API = `${CONSOLE}/api`;
 const SESSION = `${API}/session`;
+
+/** The parts of the console that its own paths need. */
+export interface Console extends Pick<CheckingPool, 'validate'>, Pick<Answers, 'progress'> {
+  readonly sessions: Sessions;
+  facts(this: void): Promise<Facts>;
+  overview(this: void): Promise<Overview>;
+}
 
 type ConsoleParts = Console & { refuseKey: RefuseKey };
 
@@ -30,29 +35,23 @@ export function answerConsole(operations: OperationRouter, parts: ConsoleParts):
     ctx.body = await parts.facts();
   });
   const tagged = createTagger();
-  answer<Partial<RequestState>>(
-    { access: 'session', method: 'get', path: `${API}/overview` },
-    async (ctx) => {
-      // Each page asks once a second.
-      ctx.state.isRoutine = true;
-      const { etag, json } = tagged(await parts.overview());
-      ctx.set('ETag', etag);
-      // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
-      if (ctx.get('If-None-Match') === etag) {
-        ctx.status = 304;
-        return;
-      }
-      ctx.type = 'json';
-      ctx.body = json;
-    },
-  );
-  answer(
-    { access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true },
-    declaredBody,
-    async (ctx) => {
-      sendJson(ctx, await parts.validate(await arrived(time, ctx, readBody(ctx.req, SMALL_BYTES))));
-    },
-  );
+  answer({ access: 'session', method: 'get', path: `${API}/overview` }, async (ctx) => {
+    // Each page asks once a second.
+    ctx.state.isRoutine = true;
+    const { etag, json } = tagged(await parts.overview());
+    ctx.set('ETag', etag);
+    // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
+    if (ctx.get('If-None-Match') === etag) {
+      ctx.status = 304;
+      return;
+    }
+    ctx.type = 'json';
+    ctx.body = json;
+  });
+  answer({ access: 'session', method: 'post', path: `${API}/validate`, isHarmless: true }, async (ctx) => {
+    checkDeclaredBody(ctx);
+    sendJson(ctx, await parts.validate(await arrived(time, ctx, readBody(ctx.req, SMALL_BYTES))));
+  });
   answer({ access: 'session', method: 'get', path: `${API}/documents/{tokenId}/progress` }, async (ctx) => {
     const { tokenId = '' } = ctx.params;
     const progress = await parts.progress(tokenIdIn(tokenId));
@@ -82,13 +81,10 @@ function answerSessions(
   { time, router, answer }: OperationRouter,
   { sessions, refuseKey }: ConsoleParts,
 ): void {
-  /** Lets requests of other pages not log in. */
-  const ownPage: Middleware = async (ctx, next) => {
+  router.post(SESSION, async (ctx) => {
+    // Lets requests of other pages not log in.
     pageSession(ctx, sessions);
-    await next();
-  };
-  router.post<SmallJsonState>(SESSION, ownPage, declaredBody, smallJson(time), (ctx) => {
-    const given = logInOf(ctx.state.body);
+    const given = logInOf(await readSmallJson(time, ctx));
     const loggedIn = sessions.logIn(given);
     if (loggedIn === undefined) {
       const wrong = new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
@@ -139,41 +135,32 @@ function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
   throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
 }
 
-const FOLDER = join(PROJECT_ROOT, 'dist/console');
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
+const NOT_BUILT = new HttpError(
+  404,
+  'CONSOLE_NOT_BUILT',
+  'The page of the console is not built: run `npm run build`, and restart the service.',
+);
 /** Another build may have other files under the same names. */
-const ASK_AGAIN = 'no-cache';
+const ASK_AGAIN = { 'Cache-Control': 'no-cache' };
+const PAGE_HEADERS = {
+  ...ASK_AGAIN,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+};
 
 /** Answers the page and its files. They hold no data, so they need no session. */
-export function answerPage(router: Router, folder = FOLDER): void {
-  const page = builtFile(join(folder, 'index.html'), 'text/html; charset=utf-8');
-  router.get(CONSOLE, async (ctx, next) => {
-    ctx.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
-    await page(ctx, next);
-  });
-  router.get(`${CONSOLE}/app.js`, builtFile(join(folder, 'app.js'), 'text/javascript; charset=utf-8'));
-  router.get(`${CONSOLE}/app.css`, builtFile(join(folder, 'app.css'), 'text/css; charset=utf-8'));
-}
-
-function builtFile(path: string, mediaType: string): Middleware {
-  return madeOnce(() => cacheable(read(path), mediaType, ASK_AGAIN));
-}
-
-function read(path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch {
-    const message = 'The page of the console is not built: run `npm run build`, and restart the service.';
-    throw new HttpError(404, 'CONSOLE_NOT_BUILT', message);
-  }
+export function answerPage(router: Router, folder = 'dist/console'): void {
+  const file = (name: string, mediaType: string, headers = ASK_AGAIN) =>
+    builtFile(join(folder, name), `${mediaType}; charset=utf-8`, headers, NOT_BUILT);
+  router.get(CONSOLE, file('index.html', 'text/html', PAGE_HEADERS));
+  router.get(`${CONSOLE}/app.js`, file('app.js', 'text/javascript'));
+  router.get(`${CONSOLE}/app.css`, file('app.css', 'text/css'));
 }

@@ -2,8 +2,7 @@ import type { Context, Middleware } from 'koa';
 import { cut, orUndefined } from '../base/errors';
 import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
-import { HttpError } from './middleware/errors';
-import type { AccessState } from './middleware/request-log';
+import { HttpError } from './errors';
 import type { RefuseKey } from './wrong-keys';
 
 /** The keys of the service, and the sessions of its console, if it has one. */
@@ -17,10 +16,10 @@ export interface GateOptions {
 /** `session`: for the console's page alone. */
 export type Access = Operation['access'] | 'session';
 
-/** The check before an operation. Undefined: the operation does not exist. */
+/** The check of the requests of an operation. Undefined: the operation does not exist. */
 export type Gate = (
   operation: Pick<Operation, 'method' | 'isHarmless'> & { access: Access },
-) => Middleware<AccessState> | undefined;
+) => ((ctx: Context) => void) | undefined;
 
 const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly ('issuer' | 'admin')[]>> = {
   'issuer if set': ['issuer'],
@@ -41,11 +40,11 @@ const BEARER = /^bearer +/i;
 export function createGate({ apiKey, adminApiKey, sessions, refuseKey }: GateOptions): Gate {
   const keys = { issuer: apiKey, admin: adminApiKey };
   return ({ access, ...operation }) => {
-    if (access === 'anyone') return (_, next) => next();
+    if (access === 'anyone') return () => undefined;
     const roles = OPENED_BY[access].filter((role) => keys[role] !== undefined);
     const isOpen = access === 'issuer if set' && apiKey === undefined;
     if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
-    return async (ctx, next) => {
+    return (ctx) => {
       const hasKey = BEARER.test(ctx.get('Authorization'));
       if (hasKey || sessions === undefined || ctx.cookies.get(sessions.cookieName) === undefined) {
         const role = roles.find((one) => hasBearerKey(ctx, keys[one] ?? ''));
@@ -63,7 +62,6 @@ export function createGate({ apiKey, adminApiKey, sessions, refuseKey }: GateOpt
         }
         if (session !== undefined) Object.assign(ctx.state, { session, role: session.role });
       }
-      await next();
     };
   };
 }

@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
-import { Router, type RouterMiddleware } from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import { Router, type RouterContext } from '@koa/router';
+import type { Context } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
 import { cut } from '../base/errors';
 import type { Time } from '../base/time';
+import type { JsonObject } from '../issuance/credential';
 import { onlyLooks, type Operation } from './description/operation';
+import { HttpError } from './errors';
 import type { Access, Gate } from './gate';
-import { HttpError } from './middleware/errors';
-import { declaredBody, smallJson } from './read-body';
-import type { AccessState } from './middleware/request-log';
+import { readSmallJson } from './read-body';
+import type { RequestState } from './request-log';
 
 /** An operation that is described, or one of the console's page alone. */
 export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isHarmless'> & {
@@ -17,56 +18,7 @@ export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isH
   body?: { kind: 'small' | 'document' };
 };
 
-/** A router of operations. */
-export type OperationRouter = ReturnType<typeof createOperationRouter>;
-
-/** @param isDatabaseRemoved whether what is stored now may be lost. */
-export function createOperationRouter(time: Time, gate: Gate, isDatabaseRemoved = () => false) {
-  const router = new Router();
-  const storable: RouterMiddleware = async (ctx, next) => {
-    if (isDatabaseRemoved()) {
-      ctx.set('Retry-After', RESTORED_AFTER_S);
-      const message = 'The database was removed, so nothing is stored until the operator has restored it.';
-      throw new HttpError(503, 'DATABASE_REMOVED', message);
-    }
-    await next();
-  };
-  return {
-    time,
-    router,
-    /**
-     * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
-     * before.
-     */
-    answer<State>(
-      this: void,
-      operation: RoutedOperation,
-      ...route: RouterMiddleware<State & AccessState>[]
-    ): void {
-      const { method, path, query, body, access } = operation;
-      const check = gate(operation);
-      if (check === undefined) return;
-      const checks = [check as RouterMiddleware];
-      if (query) checks.push(checkQuery(query) as RouterMiddleware);
-      if (body?.kind === 'small') checks.push(declaredBody, smallJson(time) as RouterMiddleware);
-      if (!onlyLooks(operation)) checks.push(storable);
-      if (access !== 'anyone' && access !== 'issuer if set') checks.push(noStore);
-      const pattern = path.replace(/\{(\w+)\}/g, ':$1');
-      router[method](pattern, ...checks, ...(route as RouterMiddleware[]));
-    },
-  };
-}
-
-/** Keeps an answer that not everybody may see out of caches. */
-const noStore: RouterMiddleware = (ctx, next) => {
-  ctx.set('Cache-Control', 'no-store');
-  return next();
-};
-
-/** Seconds in `Retry-After` after which an operator may have restored the database. */
-const RESTORED_AFTER_S = '60';
-
-/** State that the check of the query sets for the route. */
+/** The checked query of a request. */
 interface QueryState<Query> {
   /** The checked parameters. */
   query: Query;
@@ -74,23 +26,72 @@ interface QueryState<Query> {
   givenQuery: Readonly<Record<string, string>>;
 }
 
-/** The state of an operation with a query. */
-export type QueryOf<Described extends { query: z.ZodType }> = QueryState<z.output<Described['query']>>;
+/** The state of a request when it reaches the route of its operation. */
+type StateOf<Routed extends RoutedOperation> = RequestState &
+  (Routed extends { query: infer Query extends z.ZodType } ? QueryState<z.output<Query>> : unknown) &
+  (Routed extends { body: { kind: 'small' } } ? { body: JsonObject } : unknown);
 
-/** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
-function checkQuery(schema: z.ZodObject): Middleware<QueryState<unknown>> {
-  return async (ctx, next) => {
-    const given = givenOf(ctx, Object.keys(schema.shape));
-    const { data, error } = schema.safeParse(given);
-    const [issue] = error?.issues ?? [];
-    if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
-    Object.assign(ctx.state, { query: data, givenQuery: given });
-    await next();
+/** Routes the operations of the service. */
+export interface OperationRouter {
+  time: Time;
+  router: Router;
+  /**
+   * Answers an operation. Its access, query and small body, and whether anything can be stored, are checked
+   * before.
+   */
+  answer<Routed extends RoutedOperation>(
+    this: void,
+    operation: Routed,
+    route: (ctx: RouterContext<StateOf<Routed>>) => Promise<void> | void,
+  ): void;
+}
+
+/** @param isDatabaseRemoved whether what is stored now may be lost. */
+export function createOperationRouter(
+  time: Time,
+  gate: Gate,
+  isDatabaseRemoved = () => false,
+): OperationRouter {
+  const router = new Router();
+  return {
+    time,
+    router,
+    answer(operation, route) {
+      const { method, path, query, body, access } = operation;
+      const check = gate(operation);
+      if (check === undefined) return;
+      router[method](path.replace(/\{(\w+)\}/g, ':$1'), async (ctx: RouterContext) => {
+        check(ctx);
+        if (query) Object.assign(ctx.state, checkedQuery(query, ctx));
+        if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
+        if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved(ctx);
+        // Keeps an answer that not everybody may see out of caches.
+        if (access !== 'anyone' && access !== 'issuer if set') ctx.set('Cache-Control', 'no-store');
+        await route(ctx);
+      });
+    },
   };
 }
 
-function givenOf(ctx: Context, names: readonly string[]): Record<string, string> {
-  const given: Record<string, string> = {};
+/** Seconds in `Retry-After` after which an operator may have restored the database. */
+const RESTORED_AFTER_S = '60';
+
+function databaseRemoved(ctx: Context): HttpError {
+  ctx.set('Retry-After', RESTORED_AFTER_S);
+  const message = 'The database was removed, so nothing is stored until the operator has restored it.';
+  return new HttpError(503, 'DATABASE_REMOVED', message);
+}
+
+/** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
+function checkedQuery(schema: z.ZodObject, ctx: Context): QueryState<unknown> {
+  const givenQuery = namedParameters(ctx, Object.keys(schema.shape));
+  const { data: query, error } = schema.safeParse(givenQuery);
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
+  return { query, givenQuery };
+}
+function namedParameters(ctx: Context, names: readonly string[]): Record<string, string> {
+  const parameters: Record<string, string> = {};
   for (const [name, value = ''] of Object.entries(ctx.query)) {
     if (!names.includes(name)) {
       const known = `leave it out, or write one of ${names.join(', ')}`;
@@ -99,9 +100,9 @@ function givenOf(ctx: Context, names: readonly string[]): Record<string, string>
     if (Array.isArray(value)) throw wrongQuery(name, 'is there twice: give it once');
     // PostgreSQL cannot store the character NUL, so nothing has it.
     if (value.includes('\0')) throw wrongQuery(name, 'has the character NUL (%00): leave it out');
-    if (value !== '') given[name] = value;
+    if (value !== '') parameters[name] = value;
   }
-  return given;
+  return parameters;
 }
 
 /** An error that names the parameter. */

@@ -3,11 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import bodyParser from 'koa-bodyparser';
-import type { Time } from '../base/time';
-import { newDeferred, repeat } from '../base/waiting';
-import { HttpError } from './middleware/errors';
+import { type Time, newDeferred, repeat } from '../base/time';
+import { HttpError } from './errors';
 import type { JsonObject } from '../issuance/credential';
 import { checkedBody, jsonObjectOf, parseBody } from '../issuance/parse-body';
 
@@ -43,21 +42,15 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
  * Refuses a body by what its headers declare: a type other than JSON (415), or too many bytes (413). The
  * request has not waited by then, and none of the body is read.
  */
-export const declaredBodyUpTo =
-  (limit: number): Middleware =>
-  async (ctx, next) => {
-    if (!JSON_TYPE.test(ctx.request.type)) {
-      const message = 'The body must be JSON, with Content-Type: application/json.';
-      throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
-    }
-    if ((ctx.request.length ?? 0) > limit) {
-      dropRest(ctx);
-      throw tooLarge(limit);
-    }
-    await next();
-  };
-
-export const declaredBody = declaredBodyUpTo(LIMIT_BYTES);
+export function checkDeclaredBody(ctx: Context, limit = LIMIT_BYTES): void {
+  if (!JSON_TYPE.test(ctx.request.type)) {
+    const message = 'The body must be JSON, with Content-Type: application/json.';
+    throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
+  }
+  if ((ctx.request.length ?? 0) <= limit) return;
+  dropRest(ctx);
+  throw tooLarge(limit);
+}
 
 /** The most bytes that the body may have according to its headers; Infinity if they do not tell. */
 export function mostBytes({ req: { headers } }: Context): number {
@@ -68,25 +61,18 @@ export function mostBytes({ req: { headers } }: Context): number {
   return Number(length);
 }
 
-/** State that the middleware sets for the route. */
-export interface SmallJsonState {
-  body: JsonObject;
-}
-
 /** Reads a JSON object of at most 64 KB. */
-export const smallJson =
-  (time: Time): Middleware<SmallJsonState> =>
-  async (ctx, next) => {
-    ctx.state.body = await arrived(time, ctx, smallObject(ctx));
-    await next();
-  };
+export async function readSmallJson(time: Time, ctx: Context): Promise<JsonObject> {
+  checkDeclaredBody(ctx);
+  return arrived(time, ctx, smallObject(ctx));
+}
 
 /**
  * `onProtoPoisoning` is an option of co-body, the reader of koa-bodyparser. jsonObjectOf refuses `__proto__`.
  */
 const OPTIONS: bodyParser.Options & { onProtoPoisoning: 'ignore' } = {
   enableTypes: ['json'],
-  // koa-bodyparser knows only some of the +json types. declaredBody has checked the type already.
+  // koa-bodyparser knows only some of the +json types. checkDeclaredBody has checked the type already.
   detectJSON: () => true,
   jsonLimit: String(SMALL_BYTES),
   onProtoPoisoning: 'ignore',

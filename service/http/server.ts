@@ -12,13 +12,17 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
-import { repeat } from '../base/waiting';
+import { type Time, repeat } from '../base/time';
 import { CORS_HEADERS } from './gate';
-import { ERROR_CODE_HEADER, HttpError } from './middleware/errors';
+import { ERROR_CODE_HEADER, HttpError } from './errors';
 
 /** A listening HTTP server. */
-export type HttpServer = Awaited<ReturnType<typeof listen>>;
+export interface HttpServer {
+  /** Base address with the actual port. */
+  url: string;
+  /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
+  close(): Promise<void>;
+}
 
 const CLOSE_IDLE_EVERY_MS = 50;
 /** How long a connection may take to send its first request after the server was closed. */
@@ -45,7 +49,7 @@ export async function listen(
   host: string,
   port: number,
   { time, connections: bound, ...patience }: ListenOptions,
-) {
+): Promise<HttpServer> {
   // Node.js would answer a missing Host in its own format; the application checks it instead.
   const options = { connectionsCheckingInterval: CHECK_EVERY_MS, ...patience, requireHostHeader: false };
   const server = createServer(options, handler);
@@ -59,9 +63,7 @@ export async function listen(
   });
   const { port: actualPort } = server.address() as AddressInfo;
   return {
-    /** Base address with the actual port. */
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
-    /** Stops accepting, lets requests under way finish, and resolves when the last is answered. */
     close: () =>
       new Promise<void>((resolve, reject) => {
         // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
@@ -138,7 +140,7 @@ export interface ConnectionBound {
   logger: Logger;
 }
 
-const TELL_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 /**
  * Keeps the server from using all file descriptors of the process, because event delivery needs some too.
@@ -151,14 +153,14 @@ function boundConnections(
   connections: Connections,
   { most, logger }: ConnectionBound,
 ): void {
-  let toldAt = -Infinity;
+  let warnedAt = -Infinity;
   server.on('connection', (socket: Socket) => {
     if (connections.size <= most) return;
     const longest = longestIdle(connections) ?? socket;
     connections.delete(longest);
     longest.destroy();
-    if (longest !== socket || time.elapsed() - toldAt < TELL_EVERY_MS) return;
-    toldAt = time.elapsed();
+    if (longest !== socket || time.elapsed() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`).';
     logger.warn(
       { connections: most, remedy },

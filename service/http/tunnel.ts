@@ -1,7 +1,6 @@
 import { ConfigurationError, ServiceError, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import type { Time } from '../base/time';
-import { untilAborted, within } from '../base/waiting';
+import { type Time, untilAborted, within } from '../base/time';
 
 /** The used part of the package `@ngrok/ngrok`, with its own names. */
 export interface TunnelLibrary {
@@ -18,6 +17,12 @@ export interface TunnelLibrary {
 /** The public end of a tunnel. */
 export interface TunnelListener {
   url(): string | null;
+  close(): Promise<void>;
+}
+
+/** A tunnel that is open, or opens. */
+export interface Tunnel {
+  /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
   close(): Promise<void>;
 }
 
@@ -45,12 +50,11 @@ const CLOSE_WITHIN_MS = 3_000;
  * Opens a public tunnel to the service in the background. Failures are logged, and the service goes on. The
  * tunnel is meant for testing; a service that others rely on needs a host of its own.
  */
-export function openTunnel(options: TunnelOptions) {
+export function openTunnel(options: TunnelOptions): Tunnel {
   const closing = new AbortController();
   const opened = open(options, closing.signal);
   return {
-    /** Closes the tunnel, or stops opening it. Never rejects, and takes a few seconds at most. */
-    async close(): Promise<void> {
+    async close() {
       closing.abort();
       const listener = await opened;
       if (listener === undefined) return;

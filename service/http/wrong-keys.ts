@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import type { Context } from 'koa';
 import type { Clock } from '../base/time';
-import { HttpError } from './middleware/errors';
+import { HttpError } from './errors';
 
 /** Gives the answer to a wrong key: `wrong`, or 429 when an earlier one from the network was wrong too. */
 export type RefuseKey = (ctx: Context, wrong: HttpError) => HttpError;

@@ -3,56 +3,13 @@ import * as z from 'zod';
 import { checksummed } from '../base/checksums';
 import { found, isWellFormed, members, must, shaped } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
-
-const TEXT = { type: 'string' };
-
-function listOf(terms: Readonly<Record<string, string>>): object {
-  const properties = Object.fromEntries(
-    Object.entries(terms).map(([term, description]) => [term, { ...TEXT, description }]),
-  );
-  return { type: 'array', items: { type: 'object', additionalProperties: false, properties } };
-}
+import subjectTerms from './subject-terms.json';
 
 /**
  * JSON Schemas of the terms of a Bill of Lading's subject, and of those that every credential's contexts
  * define for a subject.
  */
-export const SUBJECT_TERMS: Readonly<Record<string, object>> = {
-  type: { type: 'array', items: TEXT },
-  ...Object.fromEntries(
-    [
-      'scac',
-      'blNumber',
-      'billOfLadingName',
-      'vessel',
-      'voyageNo',
-      'portOfLoading',
-      'portOfDischarge',
-      'carrierName',
-      'placeOfReceipt',
-      'placeOfDelivery',
-      'shipperName',
-      'shipperAddressStreet',
-      'shipperAddressCountry',
-      'consigneeName',
-      'notifyPartyName',
-      'links',
-      'id',
-      'name',
-      'description',
-    ].map((term) => [term, TEXT]),
-  ),
-  packages: listOf({
-    packagesDescription: 'Number, kind and content of the packages.',
-    packagesWeight: 'The weight with its unit, such as `8200 kg`.',
-    packagesMeasurement: 'The volume with its unit, such as `21 m3`.',
-  }),
-  attachments: listOf({
-    data: 'The bytes of the file in base64.',
-    filename: 'The name of the file.',
-    mimeType: 'The media type of the file, such as `application/pdf`.',
-  }),
-};
+export const SUBJECT_TERMS: Readonly<Record<string, object>> = subjectTerms;
 
 const REMEDY = 'Give the address of an account: 0x and 40 hexadecimal digits.';
 const PATTERN = /^0x[0-9a-fA-F]{40}$/;
@@ -78,24 +35,19 @@ const subject = z
 function account(role: string) {
   return z
     .string({ error: must('a string', REMEDY) })
-    .transform((text, context) => {
-      const problem = addressProblem(text);
-      if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
-      return checksummed(text) ?? '';
+    .regex(PATTERN, `is not an address. ${REMEDY}`)
+    .transform(checksummed)
+    .refine((address) => address !== undefined, {
+      error: 'has a wrong checksum. Check for a typing error, or write the address in lower case.',
     })
+    .refine((address) => address !== ZeroAddress, {
+      error: `is the zero address, from which nobody could move the token. ${REMEDY}`,
+    })
+    .transform((address) => address ?? '')
     .meta({
       pattern: PATTERN.source,
       description: `The token's ${role}: an address, with its checksum or in one case; not the zero address.`,
     });
-}
-
-function addressProblem(text: string): string | undefined {
-  if (!PATTERN.test(text)) return `is not an address. ${REMEDY}`;
-  const address = checksummed(text);
-  if (address === undefined)
-    return 'has a wrong checksum. Check for a typing error, or write the address in lower case.';
-  if (address !== ZeroAddress) return undefined;
-  return `is the zero address, from which nobody could move the token. ${REMEDY}`;
 }
 
 /** The body of POST /create/{documentId}. */

@@ -69,10 +69,11 @@ export const CREDENTIALS_V2_CONTEXT_URL = 'https://www.w3.org/ns/credentials/v2'
 export const DATA_INTEGRITY_V2_CONTEXT_URL = 'https://w3id.org/security/data-integrity/v2';
 
 /** Contexts of the TradeTrust vocabulary (see docs/architecture.md). */
-export const TRANSFERABLE_RECORDS_CONTEXT_URL =
-  'https://trustvc.io/context/transferable-records-context.json';
-export const RENDER_METHOD_CONTEXT_URL = 'https://trustvc.io/context/render-method-context-v2.json';
-export const ATTACHMENTS_CONTEXT_URL = 'https://trustvc.io/context/attachments-context.json';
+export const TRADETRUST_CONTEXT_URLS = [
+  'https://trustvc.io/context/transferable-records-context.json',
+  'https://trustvc.io/context/render-method-context-v2.json',
+  'https://trustvc.io/context/attachments-context.json',
+];
 
 /** Builds the credential of docs/specification.md, section 3. */
 export function buildCredential(input: CredentialInput): UnsignedCredential {
@@ -80,9 +81,7 @@ export function buildCredential(input: CredentialInput): UnsignedCredential {
     '@context': [
       CREDENTIALS_V2_CONTEXT_URL,
       DATA_INTEGRITY_V2_CONTEXT_URL,
-      TRANSFERABLE_RECORDS_CONTEXT_URL,
-      RENDER_METHOD_CONTEXT_URL,
-      ATTACHMENTS_CONTEXT_URL,
+      ...TRADETRUST_CONTEXT_URLS,
       input.documentContextUrl,
     ],
     type: ['VerifiableCredential'],
@@ -103,14 +102,6 @@ export function buildCredential(input: CredentialInput): UnsignedCredential {
 
 /** A kind of transferable document: its identifier in the path and in `renderMethod.templateName`. */
 export type DocumentType = 'BILL_OF_LADING';
-
-/**
- * The supported document type that a path parameter names, case-insensitively, or undefined
- * (docs/specification.md 2.1).
- */
-export function findDocumentType(documentId: string): DocumentType | undefined {
-  return documentId.toUpperCase() === 'BILL_OF_LADING' ? 'BILL_OF_LADING' : undefined;
-}
 
 /**
  * The `id` of a credential: `urn:uuid:` and a UUID version 7.

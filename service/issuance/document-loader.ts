@@ -5,11 +5,9 @@ import { constants as did, contexts as didContexts } from 'did-context';
 import { SigningError } from '../base/errors';
 import { contextFileAt, readContextFile, TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import {
-  ATTACHMENTS_CONTEXT_URL,
   CREDENTIALS_V2_CONTEXT_URL,
   DATA_INTEGRITY_V2_CONTEXT_URL,
-  RENDER_METHOD_CONTEXT_URL,
-  TRANSFERABLE_RECORDS_CONTEXT_URL,
+  TRADETRUST_CONTEXT_URLS,
 } from './credential';
 
 /**
@@ -42,9 +40,7 @@ export function createDocumentLoader(billOfLadingContextUrl: string): DocumentLo
   add(did.DID_CONTEXT_URL, didContexts.get(did.DID_CONTEXT_URL));
   const fileName = contextFileAt(billOfLadingContextUrl);
   if (fileName !== undefined) add(billOfLadingContextUrl, readContext(fileName));
-  add(TRANSFERABLE_RECORDS_CONTEXT_URL, readContext('transferable-records-context.json'));
-  add(RENDER_METHOD_CONTEXT_URL, readContext('render-method-context-v2.json'));
-  add(ATTACHMENTS_CONTEXT_URL, readContext('attachments-context.json'));
+  for (const url of TRADETRUST_CONTEXT_URLS) add(url, readContext(url.slice(url.lastIndexOf('/') + 1)));
   add(TRUSTVC_BILL_OF_LADING_CONTEXT_URL, readContext('trustvc-bill-of-lading.json'));
 
   return async (url) => {

@@ -1,5 +1,5 @@
 import { otherFormsOf } from '../config/warnings';
-import type { Time } from '../base/time';
+import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
   ConfigurationError,
@@ -9,20 +9,20 @@ import {
   SignerError,
   UnavailableError,
 } from '../base/errors';
-import type { DocumentBytes, IdempotentRequest, Issuance } from '../journal/issuance';
+import type { DocumentBytes, IdempotentRequest, Issuance, SignedDocument } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
-import type { SignerReadiness } from '../keys/signer-state';
+import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
-import { type DocumentType, findDocumentType } from './credential';
-import type { PreparedDocument, PrepareDocument, Preparation } from './prepare-document';
-import { untilAborted, within } from '../base/waiting';
+import type { DocumentType } from './credential';
+import type { Preparation, PrepareDocument } from './prepare-document';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {
+  documentType: DocumentType;
   /** The body's bytes. Issuing takes them over; the caller must not use them afterwards. */
   body: Uint8Array<ArrayBuffer>;
   /** Undefined without an Idempotency-Key. */
-  request: IdempotentRequest | undefined;
+  idempotent: IdempotentRequest | undefined;
   /** Whether the caller waits for the mint: then the wallet's signer must be ready. */
   isMintAwaited: boolean;
   /** Called when the document is in the journal and the request holds no large data in memory any more. */
@@ -34,23 +34,6 @@ export interface IssueRequest {
   left: AbortSignal;
 }
 
-/** Issues a document: from a request body to a signed credential in the journal, handed over for its mint. */
-export type IssueDocument = (request: IssueRequest) => Promise<KeptDocument>;
-
-/**
- * Steps 1 and 2 of docs/specification.md, section 2. Returns the type that the path names, and the function
- * that issues documents of it.
- *
- * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
- */
-export type AcceptDocument = (documentId: string) => AcceptedType;
-
-/** A type of documents that are issued here. */
-export interface AcceptedType {
-  documentType: DocumentType;
-  issue: IssueDocument;
-}
-
 /** A document that is in the journal, so that it will be minted even if this process ends. */
 export interface KeptDocument {
   credentialId: string;
@@ -60,91 +43,91 @@ export interface KeptDocument {
   /**
    * Waits for the mint, but not for ever.
    *
+   * @returns `txHash`: the transaction hash of the mint, 0x-prefixed.
    * @throws ServiceError ISSUANCE_UNKNOWN when the document was removed meanwhile; ChainError
    *   MINT_STILL_WAITING (retryable) when it is not mined in time, or UnavailableError with the code of the
    *   wallet's signer if that fails then; the mint's own error.
    */
-  minted(this: void): Promise<MintedDocument>;
+  minted(this: void): Promise<{ txHash: string; document: DocumentBytes }>;
 }
 
-/** A document whose token is mined. */
-export interface MintedDocument {
-  /** Transaction hash of the mint, 0x-prefixed. */
-  txHash: string;
-  document: DocumentBytes;
+/** Steps of POST /create: the first before the body is read, the other after it. */
+export interface Issuing {
+  /**
+   * The type of documents that the path names, if they can be issued here.
+   *
+   * @throws RequestError DOCUMENT_NOT_SUPPORTED; ConfigurationError NOT_CONFIGURED.
+   */
+  acceptedType(documentId: string): DocumentType;
+  /** From a request's body to a signed credential in the journal, handed over for its mint. */
+  issue(request: IssueRequest): Promise<KeptDocument>;
 }
 
 /** The parts that issuing needs: signing, minting and the journal. */
 export interface Issuer {
   prepare: PrepareDocument;
   /** Rejects when the registry would refuse the mint. */
-  simulate(mint: Pick<PreparedDocument, 'tokenId' | 'beneficiary' | 'holder' | 'remark'>): Promise<void>;
+  simulate(mint: SignedDocument): Promise<void>;
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
   queue: Pick<MintQueue, 'mint'>;
   /** The remote signers. A key without one is in this process. */
-  signers: { readonly wallet?: SignerReadiness | undefined; readonly issuer?: SignerReadiness | undefined };
+  signers: Partial<
+    Record<'wallet' | 'issuer', Pick<RemoteSigner, 'ready' | 'failure' | 'follow'> | undefined>
+  >;
   time: Time;
   /** Rejects when the node belongs to another chain than NET, or does not answer. */
   checkChain(): Promise<void>;
 }
 
-/** The document being signed for an Idempotency-Key. */
-interface Running extends IdempotentRequest {
-  callers: Callers;
-  kept: Promise<KeptDocument>;
-}
-
-/** A request, and everybody who waits for its document. */
-interface Asked extends Pick<IssueRequest, 'request' | 'isMintAwaited' | 'stored'> {
-  preparation: Preparation;
-  callers: Callers;
-}
-
 /**
  * Creates the use case. The numbered steps are those of POST /create in docs/specification.md, section 2.
  *
- * @param issuer the parts, or the names of missing settings; with missing settings no document is accepted.
+ * @param parts the issuer, or the names of missing settings; with these no document is accepted.
  * @param newUuid a UUID version 7.
  */
-export function createAcceptDocument(
-  issuer: Issuer | { missing: string[] },
-  newUuid: () => string,
-): AcceptDocument {
-  const running = new Map<string, Running>();
+export function createIssuing(parts: Issuer | { missing: string[] }, newUuid: () => string): Issuing {
+  /** The documents being signed, by their Idempotency-Keys. */
+  const running = new Map<string, IdempotentRequest & { callers: Callers; kept: Promise<KeptDocument> }>();
 
-  return (documentId) => {
-    // 1. The type of document.
-    const documentType = documentTypeOf(documentId);
-    // 2. and 3. The configuration and the network.
-    if ('missing' in issuer) throw notConfigured(issuer.missing);
-    const issueAccepted: IssueDocument = async ({ body, request, isMintAwaited, stored, left }) => {
+  function configured(): Issuer {
+    if ('missing' in parts) throw notConfigured(parts.missing);
+    return parts;
+  }
+
+  return {
+    acceptedType(documentId) {
+      // 1. The type of document, in any case.
+      if (documentId.toUpperCase() !== 'BILL_OF_LADING') throw notSupported(documentId);
+      // 2. and 3. The configuration and the network.
+      configured();
+      return 'BILL_OF_LADING';
+    },
+    async issue(request) {
+      const { documentType, body, idempotent, left } = request;
+      const issuer = configured();
       const callers = new Callers(left);
       const preparation = { documentType, body, uuid: newUuid(), issuedAt: issuer.time.now() };
-      const asked: Asked = { preparation, request, isMintAwaited, stored, callers };
-      if (request === undefined) return issue(issuer, asked);
-      const { key } = request;
+      const issueAnew = (): Promise<KeptDocument> => issueFor(issuer, request, preparation, callers);
+      if (idempotent === undefined) return issueAnew();
+      const { key } = idempotent;
       const earlier = running.get(key);
       // If all its callers have left, the earlier work is being given up, and this request starts anew.
       if (earlier && !earlier.callers.allLeft.aborted) {
-        requireSame(earlier, request);
-        letGo(asked);
+        giveWay(request, earlier);
         earlier.callers.join(left);
         return earlier.kept;
       }
       // Set before the first await: of two simultaneous requests, the second must wait for the first.
-      const kept = issueOnce(issuer, asked, request).finally(() => {
-        if (running.get(key)?.callers === callers) running.delete(key);
-      });
-      running.set(key, { ...request, callers, kept });
+      const kept = issuer.journal
+        .findByKey(key)
+        .then((stored) => (stored ? keptBefore(issuer, request, stored) : issueAnew()))
+        .finally(() => {
+          if (running.get(key)?.callers === callers) running.delete(key);
+        });
+      running.set(key, { ...idempotent, callers, kept });
       return kept;
-    };
-    return { documentType, issue: issueAccepted };
+    },
   };
-}
-
-async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentRequest): Promise<KeptDocument> {
-  const earlier = await issuer.journal.findByKey(request.key);
-  return earlier ? outcomeOf(issuer, asked, earlier, request) : issue(issuer, asked);
 }
 
 /**
@@ -153,23 +136,29 @@ async function issueOnce(issuer: Issuer, asked: Asked, request: IdempotentReques
  */
 const HELD_BYTES = 64 * 1024;
 
-async function issue(issuer: Issuer, asked: Asked): Promise<KeptDocument> {
-  const { preparation, request, callers } = asked;
-  const prepared = await prepareMintable(issuer, asked).catch((error: unknown) => {
+async function issueFor(
+  issuer: Issuer,
+  request: IssueRequest,
+  preparation: Preparation,
+  callers: Callers,
+): Promise<KeptDocument> {
+  const { idempotent, isMintAwaited, stored } = request;
+  const signing = signMintable(issuer, preparation, isMintAwaited, callers.allLeft);
+  const signed = await signing.catch((error: unknown) => {
     throw error instanceof SignerError ? signerAway(error) : error;
   });
-  const { document, ...mint } = prepared;
   callers.keep();
-  const earlier = await issuer.journal.add(prepared, request);
-  if (earlier && request) return outcomeOf(issuer, asked, earlier, request);
+  const earlier = await issuer.journal.add(signed, idempotent);
+  if (earlier) return keptBefore(issuer, request, earlier);
   // From now on the document will be minted, even if this process ends or the caller leaves.
-  asked.stored();
+  stored();
+  const { document, ...mint } = signed;
   const issuance: Issuance = {
     ...mint,
     state: 'signed',
     txHash: undefined,
     failure: undefined,
-    requestHash: request?.requestHash,
+    requestHash: idempotent?.requestHash,
     createdAt: preparation.issuedAt,
   };
   const { length } = document;
@@ -177,35 +166,49 @@ async function issue(issuer: Issuer, asked: Asked): Promise<KeptDocument> {
 }
 
 /** 4. to 8. Nothing is stored while a signer is away, so that the request may be sent again. */
-async function prepareMintable(
+async function signMintable(
   issuer: Issuer,
-  { preparation, isMintAwaited, callers: { allLeft } }: Asked,
-): Promise<PreparedDocument> {
+  preparation: Preparation,
+  isMintAwaited: boolean,
+  allLeft: AbortSignal,
+): Promise<SignedDocument> {
   const { wallet, issuer: issuerSigner } = issuer.signers;
   // Its check runs beside the preparation.
   if (isMintAwaited) void wallet?.failure();
   await issuerSigner?.ready(allLeft);
   // 4. and 5. The credential, signed.
-  const prepared = await issuer.prepare(preparation, allLeft);
+  const signing = issuer.prepare(preparation, allLeft);
+  const signed = await (issuerSigner?.follow(signing) ?? signing);
   // Checked after the request itself, so that an invalid request is reported even while no node answers.
   await issuer.checkChain();
   allLeft.throwIfAborted();
   // 6. to 8. A mint that the registry would refuse is not started.
-  await issuer.simulate(prepared);
+  await issuer.simulate(signed);
   if (isMintAwaited) await wallet?.ready(allLeft);
-  return prepared;
+  return signed;
 }
 
 /** The result of an earlier request with the same key. */
-function outcomeOf(
-  issuer: Issuer,
-  asked: Asked,
-  issuance: Issuance,
-  request: IdempotentRequest,
-): KeptDocument {
-  requireSame(issuance, request);
-  letGo(asked);
+function keptBefore(issuer: Issuer, request: IssueRequest, issuance: Issuance): KeptDocument {
+  giveWay(request, issuance);
   return keptDocument(issuer, issuance);
+}
+
+/**
+ * Frees the body of a request that gets another one's document, whoever holds the array, and its place among
+ * the large requests.
+ *
+ * @throws RequestError IDEMPOTENCY_KEY_REUSED if that was another request
+ *   (https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7).
+ */
+function giveWay({ body, idempotent, stored }: IssueRequest, earlier: Pick<Issuance, 'requestHash'>): void {
+  if (earlier.requestHash !== idempotent?.requestHash) {
+    const remedy = 'Use a new key for each document, and the same bytes when a request is sent again.';
+    const message = `This Idempotency-Key was sent with another request before. ${remedy}`;
+    throw new RequestError('IDEMPOTENCY_KEY_REUSED', message, { remedy });
+  }
+  if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
+  stored();
 }
 
 /** The longest time a caller waits for a mint. Most callers have given up by then. */
@@ -213,15 +216,11 @@ const LONGEST_WAIT_MS = 10 * 60_000;
 
 /** 9. and 10. Hands the document to the mint queue. */
 export function keptDocument(
-  {
-    queue,
-    journal,
-    signers: { wallet },
-    time,
-  }: Pick<Issuer, 'queue' | 'signers' | 'time'> & { journal: Pick<Journal, 'documentOf'> },
+  issuer: Pick<Issuer, 'queue' | 'signers' | 'time'> & { journal: Pick<Journal, 'documentOf'> },
   issuance: Issuance,
   held?: DocumentBytes,
 ): KeptDocument {
+  const { queue, journal, signers, time } = issuer;
   const { credentialId, tokenId } = issuance;
   const mint = queue.mint(issuance);
   // Callers that wait get its error. The journal keeps it for the others.
@@ -233,7 +232,7 @@ export function keptDocument(
     async minted() {
       const txHash = await within(time, LONGEST_WAIT_MS, (late) =>
         untilAborted(late, mint).catch(async (cause: unknown) => {
-          throw late.aborted ? stillWaiting(tokenId, cause, await wallet?.failure()) : cause;
+          throw late.aborted ? stillWaiting(tokenId, cause, await signers.wallet?.failure()) : cause;
         }),
       );
       const document = held ?? (await journal.documentOf(tokenId));
@@ -244,18 +243,9 @@ export function keptDocument(
 }
 
 /**
- * Frees the body of a request that waits for another one's document, whoever holds the array, and its place
- * among the large requests.
- */
-function letGo({ preparation: { body }, stored }: Asked): void {
-  if (body.byteLength > 0) structuredClone(body.buffer, { transfer: [body.buffer] });
-  stored();
-}
-
-/**
  * The callers that wait for the same document. Until it is kept, work on it stops when all of them have left.
  */
-export class Callers {
+class Callers {
   readonly #allLeft = new AbortController();
   #waiting = 0;
   #isKept = false;
@@ -291,20 +281,10 @@ export class Callers {
   }
 }
 
-/** https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header, section 2.7. */
-function requireSame(earlier: { requestHash: string | undefined }, { requestHash }: IdempotentRequest): void {
-  if (earlier.requestHash === requestHash) return;
-  const remedy = 'Use a new key for each document, and the same bytes when a request is sent again.';
-  const message = `This Idempotency-Key was sent with another request before. ${remedy}`;
-  throw new RequestError('IDEMPOTENCY_KEY_REUSED', message, { remedy });
-}
-
-function documentTypeOf(documentId: string): DocumentType {
-  const documentType = findDocumentType(documentId);
-  if (documentType) return documentType;
+function notSupported(documentId: string): RequestError {
   const remedy = 'Supported: BILL_OF_LADING.';
   const message = `"${cut(documentId)}" is not supported. ${remedy}`;
-  throw new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
+  return new RequestError('DOCUMENT_NOT_SUPPORTED', message, { remedy });
 }
 
 function notConfigured(missing: string[]): ConfigurationError {

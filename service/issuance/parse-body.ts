@@ -1,7 +1,6 @@
 import { scan } from '@hapi/bourne';
 import { RequestError } from '../base/errors';
-import { kindOf, parseJson } from '../base/json';
-import { scanJson } from '../base/scan-json';
+import { kindOf, parseJson, scanJson } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
 
 /**

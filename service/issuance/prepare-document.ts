@@ -29,14 +29,6 @@ export interface Preparation {
 }
 
 /**
- * The result of a preparation: a signed credential and the values that its mint needs. The bytes are made
- * once, then stored and sent unchanged.
- */
-export interface PreparedDocument extends SignedDocument {
-  document: Uint8Array<ArrayBuffer>;
-}
-
-/**
  * Turns a request's body into a signed credential.
  *
  * @param left aborts when nobody waits for the document any more.
@@ -44,7 +36,7 @@ export interface PreparedDocument extends SignedDocument {
  *   request; ChainError REMARK_TOO_LONG for a remark that is too long to be simulated; the reason of `left`
  *   when the document is given up because of it.
  */
-export type PrepareDocument = (preparation: Preparation, left?: AbortSignal) => Promise<PreparedDocument>;
+export type PrepareDocument = (preparation: Preparation, left?: AbortSignal) => Promise<SignedDocument>;
 
 /** Characters of statements. A body at the limit of 50 MB with ids of usual length has fewer. */
 const MOST_CHARACTERS = 56_000_000;
@@ -77,12 +69,13 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
     const id = credentialIdOf(uuid);
     const credential = buildCredential({ ...common, id, issuedAt: created, documentType, credentialSubject });
     refuseUnsignable(credential);
-    refuseEndlessRemark(remarks);
+    // Fails like the contract, whose limit is 120 bytes: simulating megabytes takes a node half a minute.
+    if ((remarks ?? '').length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
     const signed = await sign(credential, created);
     return {
       credentialId: id,
       tokenId: signed.credentialStatus.tokenId,
-      beneficiary: owner,
+      owner,
       holder,
       remark: encryptRemark(remarks, id),
       blNumber: numberOf(credentialSubject),
@@ -118,12 +111,4 @@ function refuseUnsignable(credential: UnsignedCredential): void {
   const remedy = 'Shorten the ids, and attach bytes in base64.';
   const message = `/credentialSubject is too long when it is written as statements to be signed. ${remedy}`;
   throw new RequestError('BODY_TOO_COMPLEX', message, { remedy });
-}
-
-/**
- * Fails like the contract, whose limit is 120 bytes: simulating a remark of megabytes takes a node half a
- * minute.
- */
-function refuseEndlessRemark(remarks = ''): void {
-  if (remarks.length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
 }

@@ -80,23 +80,13 @@ function remarkBytes(remark: string): Uint8Array {
 
 /** Encrypts and decrypts: the operation is its own inverse. */
 function applyCipher(bytes: Uint8Array, credentialId: string): Buffer {
-  const cipher = createCipheriv('chacha20', keyOf(credentialId), counterAndNonce());
+  // A 32-bit counter of 0, and the nonce, as OpenSSL takes them.
+  const counterAndNonce = Buffer.concat([Buffer.alloc(4), hashOf('', 6)]);
+  const cipher = createCipheriv('chacha20', hashOf(credentialId, 16), counterAndNonce);
   return Buffer.concat([cipher.update(bytes), cipher.final()]);
 }
 
-/** The 32 ASCII characters of hex(SHAKE256(id, 128 bits)). */
-function keyOf(credentialId: string): Buffer {
-  return Buffer.from(shake256(credentialId, 16), 'ascii');
-}
-
-/**
- * OpenSSL's initial state for ChaCha20: a 32-bit counter of 0, then the 12 ASCII characters of
- * hex(SHAKE256("", 48 bits)).
- */
-function counterAndNonce(): Buffer {
-  return Buffer.concat([Buffer.alloc(4), Buffer.from(shake256('', 6), 'ascii')]);
-}
-
-function shake256(text: string, bytes: number): string {
-  return createHash('shake256', { outputLength: bytes }).update(text, 'utf8').digest('hex');
+/** The ASCII characters of hex(SHAKE256(text)): 32 of an id for the key, 12 of "" for the nonce. */
+function hashOf(text: string, bytes: number): Buffer {
+  return Buffer.from(createHash('shake256', { outputLength: bytes }).update(text, 'utf8').digest('hex'));
 }

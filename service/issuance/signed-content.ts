@@ -229,27 +229,36 @@ function keyOf(value: unknown): unknown {
 const HARMLESS = /^@(id|type|context|language|protected|prefix)$/;
 
 /** The uses of terms that have a feature of JSON-LD that may lose content; each names the context. */
-async function losingUses(
-  document: JsonObject,
-  { documentLoader }: ContextOptions,
-): Promise<UnprotectedContent[]> {
+async function losingUses(document: JsonObject, options: ContextOptions): Promise<UnprotectedContent[]> {
   const features = new Map<string, string>();
-  const urls = new Set([document['@context']].flat().filter((one) => typeof one === 'string'));
-  for (const url of urls) {
-    const { document: context } = (await documentLoader(url)) as { document: unknown };
-    for (const { name, member, at } of membersIn(context, '')) {
-      // A context for one term. The set grows while it is read.
-      if (name === '@context' && typeof member === 'string') urls.add(new URL(member, url).href);
-      const feature = losingFeatureOf({ name, member, at });
-      if (feature !== undefined)
-        features.set(name === '@base' ? '@context' : name, `${feature} of JSON-LD (context ${url})`);
-    }
+  for await (const { url, ...member } of contextMembersOf(document, options)) {
+    const { name } = member;
+    const feature = losingFeatureOf(member);
+    if (feature !== undefined)
+      features.set(name === '@base' ? '@context' : name, `${feature} of JSON-LD (context ${url})`);
   }
   return [...membersIn(document, '')].flatMap(({ name, at }) => {
     const feature = features.get(name);
     const statement = `uses ${feature}, which may lose content before it is signed`;
     return feature === undefined ? [] : { pointer: at, ...notProtected(statement, 'use a term without it') };
   });
+}
+
+/** The members of all contexts of a document, each with the URL of its context. */
+export async function* contextMembersOf(
+  document: JsonObject,
+  { documentLoader }: ContextOptions,
+): AsyncGenerator<Member & { url: string }> {
+  const urls = new Set([document['@context']].flat().filter((one) => typeof one === 'string'));
+  for (const url of urls) {
+    const { document: context } = (await documentLoader(url)) as { document: unknown };
+    for (const member of membersIn(context, '')) {
+      // A context for one term. The set grows while it is read.
+      if (member.name === '@context' && typeof member.member === 'string')
+        urls.add(new URL(member.member, url).href);
+      yield { ...member, url };
+    }
+  }
 }
 
 /** A member of an object. `at`: its JSON pointer. */

@@ -5,33 +5,48 @@ import { createWorkers, openThread } from '../base/workers';
 import { openIssuerKey } from '../keys/issuer-key';
 import { openModule } from '../keys/pkcs11';
 import type { ModuleQuestion } from '../keys/pkcs11-thread';
-import type { Preparation, PreparationSettings, PreparedDocument, PrepareDocument } from './prepare-document';
-
-/** The load of the signing threads. */
-export interface SigningFigures {
-  /** Documents that wait for a thread. */
-  waiting: number;
-  /** Documents that have a thread. */
-  busy: number;
-  threads: number;
-}
+import type { SignedDocument } from '../journal/issuance';
+import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
 
 /** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
-export type SigningPool = Awaited<ReturnType<typeof createSigningPool>>;
-
-/** Tests set the limits. */
-export interface SigningPoolOptions {
-  time: Time;
-  /** Number of threads; default: one per processor. */
-  threads?: number;
-  /** The number of documents that may wait for a thread, and how long in milliseconds. */
-  waiting?: number;
-  waitMs?: number;
-  /** The longest time in milliseconds that a thread may take for a document. */
-  longestMs?: number;
-  /** The time in milliseconds that a thread continues after all callers have left. */
-  abandonedMs?: number;
+export interface SigningPool {
+  /**
+   * Transfers the body to the next free thread. The caller must not use it afterwards.
+   *
+   * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
+   * unless it is nearly done.
+   *
+   * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
+   *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
+   *   preparing.
+   */
+  prepare: PrepareDocument;
+  /** Documents that wait for a thread, those that have one, and the threads. */
+  figures(): { waiting: number; busy: number; threads: number };
+  /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
+  destroy(): Promise<void>;
 }
+
+/** `threads`: their number; default: one per processor. Tests set the limits. */
+export interface SigningPoolOptions extends Partial<typeof LIMITS> {
+  time: Time;
+  threads?: number;
+}
+
+/** Times in milliseconds. */
+const LIMITS = {
+  /** Documents that may wait for a thread: at most 64 MB of small bodies. Larger ones wait to be read. */
+  waiting: 1_000,
+  /** Few callers wait longer. */
+  waitMs: 60_000,
+  /** Far longer than the largest document takes. A thread that takes longer hangs. */
+  longestMs: 5 * 60_000,
+  /**
+   * How long a thread continues after all callers have left. Loading its replacement takes a second of
+   * processor time, so ending it earlier would mostly cost more than it saves.
+   */
+  abandonedMs: 1_000,
+};
 
 /**
  * Megabytes of heap per thread. Without this limit garbage accumulates: signing four documents of 40 MB on
@@ -41,20 +56,6 @@ export interface SigningPoolOptions {
  */
 const HEAP_MEGABYTES = 1024;
 
-/** At most 64 MB of small bodies. Larger bodies already wait before they are read. */
-const MOST_WAITING = 1_000;
-/** Few callers wait longer. */
-const LONGEST_WAIT_MS = 60_000;
-
-/**
- * How long a thread continues after all callers have left. Loading its replacement takes a second of
- * processor time, so ending it earlier would mostly cost more than it saves.
- */
-const ABANDONED_MS = 1_000;
-
-/** Far longer than the largest document takes. A thread that takes longer hangs. */
-const LONGEST_SIGNING_MS = 5 * 60_000;
-
 /**
  * Starts the threads. They warm up while the service starts to listen; a document that arrives earlier waits
  * for them.
@@ -63,55 +64,31 @@ const LONGEST_SIGNING_MS = 5 * 60_000;
  */
 export async function createSigningPool(
   settings: PreparationSettings,
-  {
-    time,
-    threads = availableParallelism(),
-    waiting = MOST_WAITING,
-    waitMs = LONGEST_WAIT_MS,
-    longestMs = LONGEST_SIGNING_MS,
-    abandonedMs = ABANDONED_MS,
-  }: SigningPoolOptions,
-) {
+  { time, threads = availableParallelism(), ...limits }: SigningPoolOptions,
+): Promise<SigningPool> {
   const { issuerKey } = settings;
   const askModule = 'module' in issuerKey ? openModule(time, issuerKey.module) : undefined;
   await openIssuerKey(issuerKey, askModule);
   const resourceLimits = { maxOldGenerationSizeMb: HEAP_MEGABYTES };
-  const workers = createWorkers<Preparation, PreparedDocument>({
-    ...{ time, permits: threads, waiting, waitMs, longestMs, abandonedMs, lost },
+  const workers = createWorkers<Preparation, SignedDocument>({
+    ...{ ...LIMITS, ...limits, time, permits: threads, lost },
     busy: 'Too many documents are being signed: send it again later.',
     open: () => openThread('issuance/signing-worker.js', { workerData: settings, resourceLimits }),
     ...(askModule && { answer: (question) => askModule(question as ModuleQuestion) }),
   });
   return {
-    /**
-     * Transfers the body to the next free thread. The caller must not use it afterwards.
-     *
-     * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
-     * unless it is nearly done.
-     *
-     * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
-     *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
-     *   preparing.
-     */
-    async prepare(
-      preparation: Preparation,
-      left = new AbortController().signal,
-    ): ReturnType<PrepareDocument> {
-      const body = withBufferOfItsOwn(preparation.body);
+    async prepare(preparation, left = new AbortController().signal) {
+      // A small Buffer shares its memory with others, and a transfer would take that too.
+      const { buffer, byteLength } = preparation.body;
+      const body = byteLength === buffer.byteLength ? preparation.body : new Uint8Array(preparation.body);
       return workers.run({ ...preparation, body }, left, { moved: [body.buffer] });
     },
-    figures(): SigningFigures {
-      const { held: busy, waiting: count, workers: threads } = workers.figures();
-      return { waiting: count, busy, threads };
+    figures() {
+      const { held: busy, waiting, workers: threads } = workers.figures();
+      return { waiting, busy, threads };
     },
-    /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
     destroy: workers.stop,
   };
-}
-
-/** Copies a small Buffer, because it shares its memory with others and a transfer would take that too. */
-function withBufferOfItsOwn(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
 }
 
 function lost(cause: unknown): SigningError {

@@ -1,17 +1,12 @@
 import { workerData } from 'node:worker_threads';
 import { serveTasks } from '../base/worker-tasks';
-import {
-  createDocumentPreparer,
-  type Preparation,
-  type PreparationSettings,
-  type PrepareDocument,
-} from './prepare-document';
+import { createDocumentPreparer, type Preparation, type PreparationSettings } from './prepare-document';
 
 /**
  * A document for a dry run at the start of a thread, so that no caller waits for loading, compiling and
  * processing the contexts.
  */
-const DRY_RUN = {
+const REQUEST = {
   credentialSubject: {
     type: ['BillOfLading'],
     scac: 'NONE',
@@ -22,25 +17,22 @@ const DRY_RUN = {
   holder: '0x0000000000000000000000000000000000000001',
   remarks: 'none',
 };
+const DRY_RUN: Preparation = {
+  documentType: 'BILL_OF_LADING',
+  body: new TextEncoder().encode(JSON.stringify(REQUEST)),
+  uuid: '00000000-0000-7000-8000-000000000000',
+  issuedAt: 0,
+};
 
 async function start(): Promise<void> {
   const preparer = createDocumentPreparer(workerData as PreparationSettings);
   // An error here is reported to the next caller. If the thread failed at its start, it would be started
   // again and again.
-  await preparer.then(runDry).catch(() => undefined);
+  await preparer.then((prepare) => prepare(DRY_RUN)).catch(() => undefined);
   serveTasks(
     async (task: Preparation) => (await preparer)(task),
     ({ document }) => [document.buffer],
   );
-}
-
-async function runDry(prepare: PrepareDocument): Promise<void> {
-  await prepare({
-    documentType: 'BILL_OF_LADING',
-    body: new TextEncoder().encode(JSON.stringify(DRY_RUN)),
-    uuid: '00000000-0000-7000-8000-000000000000',
-    issuedAt: 0,
-  });
 }
 
 void start();

@@ -3,7 +3,7 @@ import { cut } from '../base/errors';
 import { pointerStep } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
 import { tokensOf } from './select-parts';
-import { membersIn, MOST_TOLD, type ContextOptions } from './signed-content';
+import { contextMembersOf, membersIn, MOST_TOLD, type ContextOptions } from './signed-content';
 import type { UnprotectedContent } from './unprotected-content';
 
 /**
@@ -47,17 +47,11 @@ export async function undefinedContentIn(
 }
 
 /** The terms that contexts define inside another one only. */
-async function scopesIn(
-  document: JsonObject,
-  { documentLoader }: ContextOptions,
-): Promise<Map<string, string>> {
+async function scopesIn(document: JsonObject, options: ContextOptions): Promise<Map<string, string>> {
   const scopes = new Map<string, string>();
-  for (const url of document['@context'] as string[]) {
-    const { document: context } = (await documentLoader(url)) as { document: unknown };
-    for (const { name, at } of membersIn(context, '')) {
-      const owner = tokensOf(at.replaceAll(/\/\d+(?=\/)/g, '')).at(-3);
-      if (owner !== undefined) scopes.set(name, `${url} defines for "${owner}" only${SCOPE_ENDS}`);
-    }
+  for await (const { name, at, url } of contextMembersOf(document, options)) {
+    const owner = tokensOf(at.replaceAll(/\/\d+(?=\/)/g, '')).at(-3);
+    if (owner !== undefined) scopes.set(name, `${url} defines for "${owner}" only${SCOPE_ENDS}`);
   }
   return scopes;
 }

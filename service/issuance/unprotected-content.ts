@@ -1,5 +1,5 @@
 import { countOf, isWellFormed, pointerStep } from '../base/json';
-import { hasLongName, isJsonObject, LONGEST_NAME, type JsonObject } from './credential';
+import { hasLongName, LONGEST_NAME, type JsonObject } from './credential';
 
 /** A part of a credential that must not be signed or, in a received one, not be trusted. */
 export interface UnprotectedContent extends Problem {
@@ -63,8 +63,21 @@ export function* unprotectedContentIn(
       continue;
     }
     statementsLength += place.named + ownLength(value);
-    const { problems, children } = Array.isArray(value) ? inList(place, value) : inObject(place, kind);
-    yield* problems;
+    if (typeof value !== 'object' || value === null) continue;
+    const children: Place[] = [];
+    const isList = Array.isArray(value);
+    const named = isList ? place.named : idLength(value);
+    const isTagged = !isList && isTaggedText(value as JsonObject);
+    const isRoot = pointer === '' && kind === 'credential';
+    for (const [name, child] of Object.entries(value) as [string, unknown][]) {
+      if (isRoot && (name === 'proof' || (name === '@context' && isListOfUrls(child)))) continue;
+      const at = pointer + pointerStep(name);
+      const isLongName = (name === 'id' || name === 'type') && hasLongName(child);
+      const wrongName = isLongName ? LONG_NAME : isList || isTagged ? undefined : problemOfKey(name);
+      const wrong = isList && Array.isArray(child) ? NESTED_LIST : wrongName;
+      if (wrong) yield { pointer: at, ...wrong };
+      else children.push({ value: child, pointer: at, depth: depth + 1, named });
+    }
     for (const child of children.reverse()) pending.push(child);
   }
   return statementsLength;
@@ -84,43 +97,6 @@ function ownLength(value: unknown): number {
 
 function idLength(object: object): number {
   return 'id' in object && typeof object.id === 'string' ? object.id.length : 0;
-}
-
-/** The problems of the members themselves, and the places to check next. */
-interface Inside {
-  problems: UnprotectedContent[];
-  children: Place[];
-}
-
-function inList({ pointer, depth, named }: Place, list: unknown[]): Inside {
-  const nested = list.findIndex(Array.isArray);
-  const problem = nested < 0 ? undefined : { ...NESTED_LIST, pointer: `${pointer}/${nested}` };
-  return {
-    problems: problem ? [problem] : [],
-    children: list.map((value, index) => ({
-      value,
-      pointer: pointer + pointerStep(index),
-      depth: depth + 1,
-      named,
-    })),
-  };
-}
-
-function inObject({ value, pointer, depth }: Place, kind: Kind): Inside {
-  const inside: Inside = { problems: [], children: [] };
-  if (!isJsonObject(value)) return inside;
-  const isRoot = pointer === '' && kind === 'credential';
-  const isTagged = isTaggedText(value);
-  const named = idLength(value);
-  for (const [key, child] of Object.entries(value)) {
-    if (isRoot && (key === 'proof' || (key === '@context' && isListOfUrls(child)))) continue;
-    const childPointer = pointer + pointerStep(key);
-    const isLong = (key === 'id' || key === 'type') && hasLongName(child);
-    const problem = isLong ? LONG_NAME : isTagged ? undefined : problemOfKey(key);
-    if (problem) inside.problems.push({ ...problem, pointer: childPointer });
-    else inside.children.push({ value: child, pointer: childPointer, depth: depth + 1, named });
-  }
-  return inside;
 }
 
 /** A text with its language (https://www.w3.org/TR/vc-data-model-2.0/#language-and-base-direction). */

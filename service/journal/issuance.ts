@@ -16,8 +16,8 @@ export interface Issuance {
   /** 64 lower-case hexadecimal digits. */
   tokenId: string;
   credentialId: string;
-  /** Beneficiary and holder are checksummed addresses. */
-  beneficiary: string;
+  /** The token's first beneficiary. It and the holder are checksummed addresses. */
+  owner: string;
   holder: string;
   /** 0x-prefixed hex. */
   remark: string;
@@ -34,12 +34,15 @@ export interface Issuance {
   createdAt: number;
 }
 
-/** A signed document before it is added to the journal. `document`: JSON in UTF-8. */
+/**
+ * A signed document before it is added to the journal. `document`: JSON in UTF-8, made once, then stored and
+ * sent unchanged.
+ */
 export interface SignedDocument extends Pick<
   Issuance,
-  'tokenId' | 'credentialId' | 'beneficiary' | 'holder' | 'remark' | 'blNumber'
+  'tokenId' | 'credentialId' | 'owner' | 'holder' | 'remark' | 'blNumber'
 > {
-  document: Uint8Array;
+  document: Uint8Array<ArrayBuffer>;
 }
 
 /** The reason why a token was not made: a stable code and a message. */

@@ -73,7 +73,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       scope,
       token_id: signed.tokenId,
       credential_id: signed.credentialId,
-      beneficiary: signed.beneficiary,
+      beneficiary: signed.owner,
       holder: signed.holder,
       remark: signed.remark,
       bl_number: signed.blNumber ?? null,

@@ -25,29 +25,21 @@ const addTransactions = compiled((db, { rows }: { rows: Insertable<MintTransacti
     .onConflict((conflict) => conflict.columns(['scope', 'token_id', 'hash']).doNothing()),
 );
 
-/** Values of issuances that change. */
+/** A change of the issuances that are in one of these states. */
 interface IssuancesChange {
   set: Updateable<IssuancesTable>;
   scope: string;
+  tokenIds: string[];
+  from: IssuanceState[];
 }
 
-const setUnlessFailed = compiled((db, { set, scope, tokenId }: IssuancesChange & { tokenId: string }) =>
+const setOfStates = compiled((db, { set, scope, tokenIds, from }: IssuancesChange) =>
   db
     .updateTable('issuances')
     .set(set)
     .where('scope', '=', scope)
-    .where('token_id', '=', tokenId)
-    .where('state', '!=', 'failed'),
-);
-
-const setOfState = compiled(
-  (db, { set, scope, tokenIds, from }: IssuancesChange & { tokenIds: string[]; from: IssuanceState }) =>
-    db
-      .updateTable('issuances')
-      .set(set)
-      .where('scope', '=', scope)
-      .where('token_id', 'in', tokenIds)
-      .where('state', '=', from),
+    .where('token_id', 'in', tokenIds)
+    .where('state', 'in', from),
 );
 
 /** The part of a journal that follows mints. */
@@ -89,15 +81,16 @@ export interface MintProgress {
 /** @param scope of the journal's rows, from scopeName. */
 export function createMintProgress(database: Database, scope: string, clock: Clock): MintProgress {
   const { db, transact } = database;
-  /** Changes those of the issuances that are in a state. */
+  /** Changes those of the issuances that are in one of these states. Returns their number. */
   async function change(
     tokenIds: readonly string[],
-    from: IssuanceState,
-    values: { state: IssuanceState; ended_at?: number },
-  ): Promise<void> {
-    await inBatches(tokenIds, (some) =>
-      transact(async (tx) => (await setOfState(tx, { set: values, scope, tokenIds: some, from })).rows),
+    from: IssuanceState[],
+    set: Updateable<IssuancesTable>,
+  ): Promise<number> {
+    const changed = await inBatches(tokenIds, (some) =>
+      transact(async (tx) => [(await setOfStates(tx, { set, scope, tokenIds: some, from })).numAffectedRows]),
     );
+    return changed.reduce((total, rows) => total + Number(rows), 0);
   }
 
   async function withTransactions(rows: readonly Selectable<IssuancesTable>[]): Promise<Unfinished[]> {
@@ -149,35 +142,30 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
       });
     },
 
-    submitted: (tokenIds) => change(tokenIds, 'signed', { state: 'submitted' }),
+    async submitted(tokenIds) {
+      await change(tokenIds, ['signed'], { state: 'submitted' });
+    },
 
     async mined(tokenId, { txHash, block }, isFinal) {
-      const set = {
+      const changed = await change([tokenId], ['signed', 'submitted', 'mined', 'final'], {
         state: isFinal ? 'final' : 'mined',
         ended_at: isFinal ? clock.now() : null,
         tx_hash: txHash,
         block_number: block.number,
         block_hash: block.hash,
-      } as const;
-      const { numAffectedRows } = await transact((transaction) =>
-        setUnlessFailed(transaction, { set, scope, tokenId }),
-      );
-      if (numAffectedRows === 1n) return;
-      throw new ServiceError(
-        'ISSUANCE_UNKNOWN',
-        `Token ${tokenId} has no issuance in the journal, or one that failed.`,
-      );
+      });
+      if (changed === 1) return;
+      const message = `Token ${tokenId} has no issuance in the journal, or one that failed.`;
+      throw new ServiceError('ISSUANCE_UNKNOWN', message);
     },
 
-    final: (tokenIds) => change(tokenIds, 'mined', { state: 'final', ended_at: clock.now() }),
+    async final(tokenIds) {
+      await change(tokenIds, ['mined'], { state: 'final', ended_at: clock.now() });
+    },
 
     async unmined(tokenId) {
-      await db
-        .updateTable('issuances')
-        .set({ state: 'submitted', block_number: null, block_hash: null, ended_at: null })
-        .where((eb) => eb.and({ scope, token_id: tokenId }))
-        .where('state', 'in', ['mined', 'final'])
-        .execute();
+      const nowhere = { block_number: null, block_hash: null, ended_at: null };
+      await change([tokenId], ['mined', 'final'], { state: 'submitted', ...nowhere });
     },
 
     async failed(tokenId, { code, message }) {

@@ -10,7 +10,7 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
   return {
     tokenId: row.token_id,
     credentialId: row.credential_id,
-    beneficiary: row.beneficiary,
+    owner: row.beneficiary,
     holder: row.holder,
     remark: row.remark,
     blNumber: row.bl_number ?? undefined,

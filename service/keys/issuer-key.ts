@@ -1,27 +1,17 @@
-import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
+import { createHash, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as EcdsaMultikey from '@digitalbazaar/ecdsa-multikey';
-import { MULTIKEY_CONTEXT_URL, p256Multibase, type DidKeyPair } from '../base/did-key-pair';
-import { ConfigurationError, messageOf, SignerError } from '../base/errors';
+import { MULTIKEY_CONTEXT_URL, p256Multibase, p256PublicKey, type DidKeyPair } from '../base/did-key-pair';
+import { ConfigurationError, messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
+import type { Time } from '../base/time';
 import { askService } from '../base/worker-tasks';
 import type { IssuerKey, ModuleIssuerKey } from '../config/key-settings';
-import type { AskModule } from './pkcs11';
+import { openModule, placeOf, type AskModule } from './pkcs11';
+import { RemoteSigner, signerError } from './signer-state';
 
-/** Signs bytes with the P-256 key that a verification method names. */
-export interface IssuerSigner {
-  /** The verification method, as in the proofs. */
-  readonly id: string;
-  readonly algorithm: string;
-  /**
-   * ECDSA with SHA-256: r and s, 32 bytes each.
-   *
-   * @throws SignerError if the key is in a module.
-   */
-  sign(bytes: { data: Uint8Array }): Promise<Uint8Array>;
-}
-
-/** Gives the signer: at once, or after the module was asked. */
-export type IssuerSource = () => Promise<IssuerSigner>;
+/** Gives the signer: at once, or after the module was asked. Its signatures are r and s, 32 bytes each. */
+export type IssuerSource = () => Promise<EcdsaMultikey.Signer>;
 
 /**
  * Opens the issuer's key. Both the public and the secret part of a pair are imported here, so that a damaged
@@ -36,7 +26,7 @@ export async function openIssuerKey(key: IssuerKey, ask: AskModule = askService)
   return async () => signer;
 }
 
-async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
+async function pairSigner(key: DidKeyPair): Promise<EcdsaMultikey.Signer> {
   try {
     const pair = await EcdsaMultikey.from({ '@context': MULTIKEY_CONTEXT_URL, ...key });
     return pair.signer();
@@ -49,11 +39,11 @@ async function pairSigner(key: DidKeyPair): Promise<IssuerSigner> {
 
 /** The key of a label may become another one, so each signature is checked against the method's key. */
 function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
-  let known: IssuerSigner | undefined;
+  let known: EcdsaMultikey.Signer | undefined;
   return async () => {
     if (known !== undefined) return known;
     const { id, point } = await verificationMethodOf(key, ask);
-    const publicKey = publicKeyOf(point);
+    const publicKey = p256PublicKey(point);
     known = {
       id,
       algorithm: 'P-256',
@@ -65,12 +55,19 @@ function moduleSource(key: ModuleIssuerKey, ask: AskModule): IssuerSource {
         // The next signature looks for the method again: did.json may have it meanwhile.
         known = undefined;
         const remedy = `Nothing was issued. Find out which key "${key.label}" is now.`;
-        const message = `The module's signature is not by the key of ${id}. ${remedy}`;
-        throw new SignerError('SIGNER_ANSWER_WRONG', message, { remedy, retryable: true });
+        throw signerError('SIGNER_ANSWER_WRONG', `The module's signature is not by the key of ${id}`, remedy);
       },
     };
     return known;
   };
+}
+
+/** Watches the issuer's key in a module, which each signing thread asks. Undefined for a pair. */
+export function watchIssuer(time: Time, key: IssuerKey, logger: Logger): RemoteSigner | undefined {
+  if (!('module' in key)) return undefined;
+  const ask = openModule(time, key.module);
+  const signer = { key: 'issuer', at: placeOf(key.module) } as const;
+  return new RemoteSigner(time, signer, () => verificationMethodOf(key, ask), logger);
 }
 
 /**
@@ -89,16 +86,11 @@ export async function verificationMethodOf(
     (one) => one.publicKeyMultibase === multibase && one.controller === controller,
   );
   if (method !== undefined) return { id: method.id, point };
-  const remedy = 'Run `npx tdoc did --check`.';
-  const message = `${didDocumentPath} has no verification method with the module's key "${label}". ${remedy}`;
-  throw new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+  const problem = `${didDocumentPath} has no verification method with the module's key "${label}"`;
+  throw signerError('SIGNER_REFUSED', problem, 'Run `npx tdoc did --check`.');
 }
 
-interface Method {
-  id: string;
-  controller: string;
-  publicKeyMultibase: string;
-}
+type Method = Omit<DidKeyPair, 'secretKeyMultibase'>;
 
 function methodsIn(didDocumentPath: string): Method[] {
   try {
@@ -107,15 +99,8 @@ function methodsIn(didDocumentPath: string): Method[] {
     };
     return Array.isArray(verificationMethod) ? verificationMethod : [];
   } catch (cause) {
+    const problem = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}`;
     const remedy = 'Restore it, or make it with `npx tdoc setup --pkcs11`.';
-    const message = `The issuer's key needs ${didDocumentPath}: ${messageOf(cause)}. ${remedy}`;
-    throw new SignerError('SIGNER_REFUSED', message, { cause, remedy, retryable: true });
+    throw signerError('SIGNER_REFUSED', problem, remedy, cause);
   }
-}
-
-function publicKeyOf(point: Uint8Array): KeyObject {
-  const coordinate = (from: number, to: number): string =>
-    Buffer.from(point.subarray(from, to)).toString('base64url');
-  const key = { kty: 'EC', crv: 'P-256', x: coordinate(1, 33), y: coordinate(33, 65) };
-  return createPublicKey({ key, format: 'jwk' });
 }

@@ -6,9 +6,17 @@ import { messageOf, SignerError } from '../base/errors';
 import { systemTime, timeAt } from '../base/time';
 import { serveTasks } from '../base/worker-tasks';
 import type { ModuleSettings } from '../config/key-settings';
+import { signerError } from './signer-state';
 
-/** The curve of the wallet's key, or of the issuer's. */
-export type Curve = 'secp256k1' | 'P-256';
+/**
+ * The curves of the issuer's key and of the wallet's: DER of the object identifier (RFC 5480, section
+ * 2.1.1.1; SEC 2, A.2.1), and the setting that names the key.
+ */
+const CURVES = {
+  'P-256': { identifier: Buffer.from('06082a8648ce3d030107', 'hex'), setting: 'DID_PKCS11_KEY' },
+  secp256k1: { identifier: Buffer.from('06052b8104000a', 'hex'), setting: 'WALLET_PKCS11_KEY' },
+};
+type Curve = keyof typeof CURVES;
 
 /** A question to the module about the key pair of this label. */
 export type ModuleQuestion = { label: string; curve: Curve } & (
@@ -45,13 +53,6 @@ export interface ThreadData {
   busy: Int32Array<SharedArrayBuffer>;
 }
 
-/** DER of the curve's object identifier (RFC 5480, section 2.1.1.1; SEC 2, A.2.1). */
-const CURVES: Record<Curve, Buffer> = {
-  'P-256': Buffer.from('06082a8648ce3d030107', 'hex'),
-  secp256k1: Buffer.from('06052b8104000a', 'hex'),
-};
-/** The setting that names the key of a curve. */
-const NAMED_IN: Record<Curve, string> = { 'P-256': 'DID_PKCS11_KEY', secp256k1: 'WALLET_PKCS11_KEY' };
 const SIGNATURE_BYTES = 64;
 const POINT_BYTES = 65;
 /** The first byte of a point that has x and y (SEC 1, 2.3.3). */
@@ -246,17 +247,17 @@ class KeyModule {
     const [key, ...others] = find(open, pkcs11.CKO_PRIVATE_KEY, label);
     const { token } = this.settings;
     if (key === undefined) {
-      const remedy = `Correct ${NAMED_IN[curve]}, or make the key with \`npx tdoc setup --pkcs11\`.`;
+      const remedy = `Correct ${CURVES[curve].setting}, or make the key with \`npx tdoc setup --pkcs11\`.`;
       throw this.#refused(`has no private key "${label}" in token "${token}"`, remedy);
     }
     if (others.length > 0) {
       const remedy = 'Give each key its own label: another key would sign in its place.';
       throw this.#refused(`has several private keys "${label}" in token "${token}"`, remedy);
     }
-    if (!CURVES[curve].equals(attribute(open, key, pkcs11.CKA_EC_PARAMS)))
+    if (!CURVES[curve].identifier.equals(attribute(open, key, pkcs11.CKA_EC_PARAMS)))
       throw this.#refused(
         `has a key "${label}" of another curve than ${curve}`,
-        `Name a key of that curve in ${NAMED_IN[curve]}.`,
+        `Name a key of that curve in ${CURVES[curve].setting}.`,
       );
     open.keys.set(name, key);
     return key;
@@ -298,18 +299,15 @@ class KeyModule {
   }
 
   #unreachable(problem: string, cause?: unknown, remedy = 'Start the module, or connect it.'): SignerError {
-    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+    return signerError('SIGNER_UNREACHABLE', `The module ${this.settings.path} ${problem}`, remedy, cause);
   }
 
   #refused(problem: string, remedy: string): SignerError {
-    const message = `The module ${this.settings.path} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_REFUSED', `The module ${this.settings.path} ${problem}`, remedy);
   }
 
   #pinRefused(problem: string, remedy: string): SignerError {
-    const message = `The PIN of token "${this.settings.token}" ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_PIN_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_PIN_REFUSED', `The PIN of token "${this.settings.token}" ${problem}`, remedy);
   }
 }
 
@@ -330,16 +328,17 @@ function make({ library, session }: Open, label: string, curve: Curve): void {
   library.C_GenerateKeyPair(
     session,
     { mechanism: pkcs11.CKM_EC_KEY_PAIR_GEN },
-    [...both, { type: pkcs11.CKA_VERIFY, value: true }, { type: pkcs11.CKA_EC_PARAMS, value: CURVES[curve] }],
+    [
+      ...both,
+      { type: pkcs11.CKA_VERIFY, value: true },
+      { type: pkcs11.CKA_EC_PARAMS, value: CURVES[curve].identifier },
+    ],
     [
       ...both,
       { type: pkcs11.CKA_PRIVATE, value: true },
       { type: pkcs11.CKA_SENSITIVE, value: true },
       { type: pkcs11.CKA_EXTRACTABLE, value: false },
-      { type: pkcs11.CKA_SIGN, value: true },
-      { type: pkcs11.CKA_DECRYPT, value: false },
-      { type: pkcs11.CKA_DERIVE, value: false },
-      { type: pkcs11.CKA_UNWRAP, value: false },
+      ...Object.values(USES).map((type) => ({ type, value: type === USES.sign })),
     ],
   );
 }

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
-import { ConfigurationError, SignerError } from '../base/errors';
-import type { Time } from '../base/time';
-import { untilAborted, within } from '../base/waiting';
+import { ConfigurationError, type SignerError } from '../base/errors';
+import { type Time, untilAborted, within } from '../base/time';
 import { createWorkers, openThread } from '../base/workers';
 import type { ModuleSettings } from '../config/key-settings';
+import { signerError } from './signer-state';
 import type { ModuleAnswers, ModuleQuestion, ThreadData } from './pkcs11-thread';
 
 /** A module in a network takes a tenth of this, and its log-in some seconds. */
@@ -54,8 +54,7 @@ export function openModule(time: Time, settings: ModuleSettings): AskModule {
 
 function unreachable(problem: string, cause?: unknown): SignerError {
   const remedy = 'Check the module, or the way to it.';
-  const message = `The module ${problem}. ${remedy}`;
-  return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+  return signerError('SIGNER_UNREACHABLE', `The module ${problem}`, remedy, cause);
 }
 
 /** How long the end of the process waits for the module. */
@@ -77,4 +76,9 @@ function requireAddon(): void {
     const message = `PKCS11_MODULE is set, but the package pkcs11js is not there, or not built. ${remedy}`;
     throw new ConfigurationError('PKCS11_NOT_INSTALLED', message, { cause, remedy });
   }
+}
+
+/** Where the keys of a module are, for reports. */
+export function placeOf({ path, token }: ModuleSettings): string {
+  return `${path}, token ${token}`;
 }

@@ -1,9 +1,9 @@
 import { concat, dataSlice, getAddress, getBytes, keccak256, Transaction, type Signature } from 'ethers';
 import { isPoint, recover } from 'tiny-secp256k1';
-import { orUndefined, SignerError } from '../base/errors';
+import { orUndefined, type SignerError } from '../base/errors';
 import type { TransactionFees } from '../chain/transactions';
 import { SECP256K1_ORDER } from '../config/setting-types';
-import type { RemoteSigner } from './signer-state';
+import { signerError, type RemoteSigner } from './signer-state';
 
 /** A transaction without its nonce. It transfers no currency. */
 export type UnnumberedTransaction = TransactionFees & {
@@ -35,20 +35,6 @@ export interface TransactionSigner {
 /** Nodes refuse a signature with a higher s (EIP-2). */
 export const HIGHEST_S = SECP256K1_ORDER / 2n;
 
-/** The fields that are signed, with names for messages. */
-const COMPARED = [
-  'type',
-  'chainId',
-  'nonce',
-  'to',
-  'value',
-  'data',
-  'gasLimit',
-  'gasPrice',
-  'maxFeePerGas',
-  'maxPriorityFeePerGas',
-] as const;
-
 /**
  * Checks a stranger's answer: it must be exactly this transaction, signed by this address.
  *
@@ -65,7 +51,7 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
   }
   if (signed.signature === null) throw wrongAnswer('is not signed');
   const wanted = Transaction.from(fields);
-  const others = COMPARED.filter((name) => signed[name] !== wanted[name]);
+  const others = differencesOf(signed.toJSON() as JsonFields, wanted.toJSON() as JsonFields);
   if (others.length > 0) throw wrongAnswer(`is another transaction: its ${others.join(', ')} differ`);
   // Such as an access list.
   if (signed.unsignedSerialized !== wanted.unsignedSerialized) throw wrongAnswer('has fields of its own');
@@ -73,6 +59,14 @@ export function requireSigned(answer: unknown, fields: TransactionFields, addres
   const signer = signerOf(signed.unsignedHash, signed.signature);
   if (signer !== address) throw wrongAnswer(`is signed by ${signer ?? 'no key'}, not by ${address}`);
   return signed.serialized;
+}
+
+type JsonFields = Record<string, unknown>;
+
+/** The names of the fields that differ. An access list and the like differ as bytes. */
+function differencesOf(signed: JsonFields, wanted: JsonFields): string[] {
+  const names = Object.keys(wanted).filter((name) => name !== 'sig' && name !== 'accessList');
+  return names.filter((name) => signed[name] !== wanted[name]);
 }
 
 /**
@@ -98,6 +92,5 @@ export function addressOf(point: Uint8Array): string {
 /** The error for an answer of WALLET_SIGNER_URL that is not what was asked for. */
 export function wrongAnswer(problem: string, cause?: unknown): SignerError {
   const remedy = 'Nothing was sent. Find out who answers at WALLET_SIGNER_URL.';
-  const message = `The signer's answer ${problem}. ${remedy}`;
-  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, remedy, retryable: true });
+  return signerError('SIGNER_ANSWER_WRONG', `The signer's answer ${problem}`, remedy, cause);
 }

@@ -1,4 +1,4 @@
-import { concat, getBytes, Signature, toBeHex, toQuantity, Transaction } from 'ethers';
+import { concat, getBytes, hexlify, Signature, toBeHex, toQuantity, Transaction } from 'ethers';
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
@@ -6,15 +6,16 @@ import { cut, SignerError, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
-import type { Time } from '../base/time';
-import { within } from '../base/waiting';
-import type { RemoteKey, WalletKey } from '../config/key-settings';
-import { readSettingFile } from '../config/setting-types';
-import { moduleWallet } from './module-keys';
-import { SignerState } from './signer-state';
+import { type Time, within } from '../base/time';
+import type { ModuleWalletKey, RemoteKey, WalletKey } from '../config/key-settings';
+import { readSettingFile, SECP256K1_ORDER } from '../config/setting-types';
+import { openModule, placeOf } from './pkcs11';
+import { RemoteSigner, signerError } from './signer-state';
 import {
   addressOf,
+  HIGHEST_S,
   requireSigned,
+  signerOf,
   wrongAnswer,
   type TransactionFields,
   type TransactionSigner,
@@ -82,7 +83,7 @@ function jsonRpcSigner(
   const dispatcher = new Agent({ connect: { timeout: ANSWER_WITHIN_MS, ...identity } });
   const at = printableUrl(url);
   const mask = secretMasker([...secretPartsOf(url), token]);
-  const state = new SignerState(time, { key: 'wallet', at }, logger);
+  const remote = new RemoteSigner(time, { key: 'wallet', at }, check, logger);
 
   async function check(): Promise<void> {
     const answer = await ask('eth_accounts', []).catch((error: unknown) => {
@@ -94,6 +95,10 @@ function jsonRpcSigner(
     if (accounts === undefined) throw wrongAnswer('is no list of accounts');
     if (!accounts.some((one) => one.toLowerCase() === address.toLowerCase()))
       throw refused('has no key of WALLET_ADDRESS');
+  }
+
+  async function sign(fields: TransactionFields): Promise<string> {
+    return requireSigned(await ask('eth_signTransaction', [callOf(address, fields)]), fields, address);
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
@@ -129,25 +134,18 @@ function jsonRpcSigner(
 
   function unreachable(problem: string, cause?: unknown): SignerError {
     const remedy = 'Start it, or correct WALLET_SIGNER_URL.';
-    const message = `The signer at ${at} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_UNREACHABLE', message, { cause, remedy, retryable: true });
+    return signerError('SIGNER_UNREACHABLE', `The signer at ${at} ${problem}`, remedy, cause);
   }
 
   function refused(problem: string): SignerError {
     const remedy = 'Correct its configuration, WALLET_ADDRESS, or what proves who asks.';
-    const message = `The signer at ${at} ${problem}. ${remedy}`;
-    return new SignerError('SIGNER_REFUSED', message, { remedy, retryable: true });
+    return signerError('SIGNER_REFUSED', `The signer at ${at} ${problem}`, remedy);
   }
 
   return {
     address,
-    remote: state.signerWith(check),
-    sign: (fields) =>
-      state.ofSignature(
-        ask('eth_signTransaction', [callOf(address, fields)]).then((answer) =>
-          requireSigned(answer, fields, address),
-        ),
-      ),
+    remote,
+    sign: (fields) => remote.follow(sign(fields)),
   };
 }
 
@@ -171,4 +169,61 @@ function callOf(from: string, fields: TransactionFields): object {
     chainId: toQuantity(chainId),
     ...fees,
   };
+}
+
+const SIGNATURE_BYTES = 64;
+
+/** The wallet whose key is in a PKCS #11 module. @throws ConfigurationError PKCS11_NOT_INSTALLED */
+function moduleWallet(
+  time: Time,
+  { module, label, address }: ModuleWalletKey,
+  logger?: Logger,
+): TransactionSigner {
+  const ask = openModule(time, module);
+  const key = { label, curve: 'secp256k1' } as const;
+  const remote = new RemoteSigner(time, { key: 'wallet', at: placeOf(module) }, check, logger);
+
+  async function sign(fields: TransactionFields): Promise<string> {
+    const transaction = Transaction.from(fields);
+    const digest = transaction.unsignedHash;
+    const bytes = await ask({ kind: 'sign', ...key, digest: Buffer.from(digest.slice(2), 'hex') });
+    const signature = recoverable(bytes, digest, address);
+    if (signature === undefined) throw anotherKey('SIGNER_ANSWER_WRONG', 'The signature is by');
+    transaction.signature = signature;
+    return transaction.serialized;
+  }
+
+  async function check(): Promise<void> {
+    const { publicKey } = await ask({ kind: 'describe', ...key });
+    if (addressOf(publicKey) !== address) throw anotherKey('SIGNER_REFUSED', `"${label}" of the module is`);
+  }
+
+  function anotherKey(code: string, subject: string): SignerError {
+    const remedy = 'Nothing was sent. Correct WALLET_PKCS11_KEY or WALLET_ADDRESS.';
+    return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
+  }
+
+  return {
+    address,
+    remote,
+    sign: (fields) => remote.follow(sign(fields)),
+  };
+}
+
+/**
+ * Completes a module's signature: modules give any s, of which nodes take the lower one (EIP-2), and do not
+ * tell the parity, which `ecrecover` needs.
+ *
+ * @param bytes r and s.
+ * @returns undefined if it is not by the key of this address.
+ */
+function recoverable(bytes: Uint8Array, digest: string, address: string): Signature | undefined {
+  if (bytes.length !== SIGNATURE_BYTES) return undefined;
+  const [r, anyS] = [hexlify(bytes.subarray(0, 32)), BigInt(hexlify(bytes.subarray(32)))];
+  // No key makes an s of the order or more.
+  if (anyS >= SECP256K1_ORDER) return undefined;
+  const s = anyS > HIGHEST_S ? SECP256K1_ORDER - anyS : anyS;
+  return ([0, 1] as const)
+    .map((yParity) => Signature.from({ r, s: toBeHex(s, 32), yParity }))
+    .find((signature) => signerOf(digest, signature) === address);
 }

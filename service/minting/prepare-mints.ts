@@ -1,11 +1,11 @@
-import { highestGasPrice } from '../chain/transactions';
-import { isReverted, nodeErrorOf, classifyRefusal } from '../chain/node-errors';
-import { simulationFailed } from '../registry/simulate-mint';
 import { ChainError, SignerError } from '../base/errors';
-import { lastPending, type Mint, PendingTransaction } from './mint';
-import { pause } from '../base/waiting';
+import { pause } from '../base/time';
+import { classifyRefusal, isReverted, nodeErrorOf } from '../chain/node-errors';
+import { highestGasPrice } from '../chain/transactions';
+import { simulationFailed } from '../registry/simulate-mint';
 import { giveUp, shortOfFunds } from './handle-rejections';
-import type { QueueParts } from './queue-parts';
+import { lastSignedBy, nonceOf, type SignedMint, versionsOf } from './mint';
+import type { QueuedMint, QueuedMints } from './queued-mints';
 
 /** How many mints are signed and kept in the journal together. */
 const BATCH = 16;
@@ -21,56 +21,65 @@ const SIGNER_PAUSE_MS = 1_000;
 const MOST_DEFERRALS = 5;
 const REFUSED_PAUSE_MS = 1_000;
 const MISSING_PAUSE_MS = 500;
+/** How long a chain without the registry counts as being set up. */
+const REGISTRY_MS = 15_000;
+const UNSIGNED_PAUSE_MS = 15_000;
+
+/** A mint, with the nonce, gas limit and fees that it is signed with. */
+interface Assigned extends Pick<SignedMint, 'nonce' | 'gasLimit' | 'fees'> {
+  queued: QueuedMint;
+}
 
 /**
- * Gives nonces to waiting mints, signs them and keeps them in the journal, while earlier ones are being sent.
+ * Prepares waiting mints in batches, while earlier ones are being sent: assigns nonces, signs, and
+ * commits the transactions to the journal.
+ *
+ * @returns the turn, which returns milliseconds until a mint is due, or 0 when there may be more to prepare.
  */
-export async function prepareMints(parts: QueueParts): Promise<void> {
-  const { chain, logger, nonces, recorder, states, stopping, terms, time, timing, wallet } = parts;
+export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
+  const { node, nonces, patienceMs, stopping, terms } = mints;
+  const { logger, time, wallet } = mints.options;
+  const from = wallet.address;
 
-  const asleep = states.sleeps.preparing;
-  while (!stopping.aborted) {
-    asleep.reset();
-    const sleepMs = Math.min(states.resume(), IDLE_MS);
-    fillHoles();
-    const areNeeded = nonces.lowestFreed() !== undefined || states.held('ready').length < FEWEST_READY;
-    const batch = states.takeWaiting(areNeeded ? BATCH : 0);
-    if (batch.length === 0) await asleep.sleep(sleepMs);
-    else await prepare(batch);
-  }
-
-  /**
-   * Fills a nonce that was taken back. If no mint waits for one, the mint with the highest nonce is signed
-   * again with it.
-   */
-  function fillHoles(): void {
+  async function turn(): Promise<number> {
     const hole = nonces.lowestFreed();
-    if (hole === undefined || states.hasWaiting()) return;
-    const last = states.held().findLast(({ mint }) => states.stateOf(mint) !== 'sending');
-    if (last === undefined || last.nonce < hole) return;
-    states.wait(last.mint);
-    if (!last.newest.mayBeTaken) nonces.free(last.nonce);
-  }
-
-  async function prepare(batch: readonly Mint[]): Promise<void> {
+    if (hole === undefined && mints.in('ready').length >= FEWEST_READY) return IDLE_MS;
+    const waiting = mints.waiting();
+    const due = waiting.filter(({ dueMs }) => dueMs <= 0);
+    if (due.length === 0) {
+      if (hole !== undefined) fill(hole);
+      return Math.min(IDLE_MS, ...waiting.map(({ dueMs }) => dueMs));
+    }
+    const batch = due.slice(0, BATCH).map(({ queued }) => queued);
     try {
-      await Promise.all(batch.map((mint) => orDefer(mint, lookUp(mint))));
-      const limits = await gasLimits(batch.filter((mint) => states.stateOf(mint) === 'preparing'));
-      if (limits.size > 0) await sign(limits);
+      const assigned = await assign(batch);
+      // A remote signer is asked for all of them at once.
+      const signed = await Promise.allSettled(assigned.map((one) => terms.sign(one.queued.mint, one)));
+      await commit(assigned, signed);
     } catch (error) {
       const isOfSigner = error instanceof SignerError;
       const whom = isOfSigner ? "the wallet's signer" : 'the node';
       logger.warn({ error, mints: batch.length }, `mints wait: ${whom} cannot be asked`);
       await pause(time, isOfSigner ? SIGNER_PAUSE_MS : NODE_PAUSE_MS, stopping);
     }
-    for (const mint of batch) if (states.stateOf(mint) === 'preparing') states.wait(mint);
+    return 0;
+  }
+
+  /** Signs the mint with the highest nonce again with one that was taken back: no mint waits for it. */
+  function fill(hole: number): void {
+    const last = mints.held('ready', 'pending').at(-1);
+    const newest = last && versionsOf(last.mint).at(-1);
+    if (last === undefined || newest === undefined || newest.nonce < hole) return;
+    mints.observe(last, { saw: 'no nonce' });
+    if (newest.reach !== 'possible') nonces.free(newest.nonce);
   }
 
   /** Defers a mint if the node cannot answer for it; the others go on. */
-  async function orDefer<T>(mint: Mint, work: Promise<T>): Promise<T | undefined> {
+  async function orDefer<T>(queued: QueuedMint, work: Promise<T>): Promise<T | undefined> {
     return work.catch((error: unknown) => {
-      logger.warn({ tokenId: mint.tokenId, error }, 'mint deferred: the node cannot be asked about it');
-      states.defer(mint, NODE_PAUSE_MS);
+      const { tokenId } = queued;
+      logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
+      mints.defer(queued, NODE_PAUSE_MS);
       return undefined;
     });
   }
@@ -79,12 +88,13 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
    * Looks up a mint that was signed before. Its transaction may be mined by now, whatever a node said then. A
    * refused mint whose transactions cannot be mined any more has failed.
    */
-  async function lookUp(mint: Mint): Promise<void> {
-    if (mint.transactions.length === 0) return;
-    const mined = await parts.chain.findMint(mint);
-    if (mined !== undefined) return recorder.mined(mint, mined);
-    if (mint.refusal !== undefined) await giveUp(parts, mint, mint.refusal);
-    if (mint.refusal !== undefined || mint.isUnfunded) await sendRefusedAgain(mint);
+  async function lookUp(queued: QueuedMint): Promise<void> {
+    if (queued.mint.transactions.length === 0) return;
+    const mined = await node.findMint(queued.mint);
+    if (mined !== undefined) return mints.found(queued, mined);
+    const { refusal } = queued.mint;
+    if (refusal !== undefined) await giveUp(mints, queued, refusal);
+    if (refusal !== undefined || queued.mint.isUnfunded) await sendRefusedAgain(queued);
   }
 
   /**
@@ -92,90 +102,112 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
    * signed at every attempt. It is signed anew once the nonce is used at depth, and when the wallet could not
    * pay and fees are less than half of what it offers: the wallet may be able to pay now.
    */
-  async function sendRefusedAgain(mint: Mint): Promise<void> {
-    const pending = lastPending(mint, wallet.address, time);
-    if (pending === undefined) return;
-    states.defer(mint, timing.patienceMs);
-    const { nonce } = pending;
-    const areFeesLower = mint.isUnfunded && (await haveFeesHalved(pending));
-    if ((await chain.count(wallet.address, 'latest')) > nonce) {
-      const finalBlock = await chain.finalBlock();
-      if (finalBlock < 0 || (await chain.count(wallet.address, finalBlock)) <= nonce) return;
-    } else if (states.holderOf(nonce) !== 'nobody') {
+  async function sendRefusedAgain(queued: QueuedMint): Promise<void> {
+    const last = lastSignedBy(from, queued.mint);
+    if (last === undefined) return;
+    const { nonce, fees } = last;
+    mints.defer(queued, patienceMs);
+    const areFeesLower =
+      queued.mint.isUnfunded && highestGasPrice(await terms.fees()) * 2n < highestGasPrice(fees);
+    if ((await node.count(from, 'latest')) > nonce) {
+      if ((await node.finalUseOf(from, nonce)) === undefined) return;
+    } else if (mints.holderOf(nonce) !== 'nobody') {
       return;
     } else if (areFeesLower) {
       nonces.free(nonce);
     } else {
       nonces.take(nonce);
-      return states.ready(pending);
+      mints.observe(queued, { saw: 'sendable', from, nonce, at: time.elapsed() });
+      return;
     }
-    mint.refusal = undefined;
-    mint.isUnfunded = false;
+    mints.observe(queued, { saw: 'nothing in its way' });
   }
 
-  async function haveFeesHalved({ newest: { fees } }: PendingTransaction): Promise<boolean> {
-    return highestGasPrice(await terms.fees()) * 2n < highestGasPrice(fees);
+  /** Gives nonces to the mints that can be sent now. The others are deferred or given up. */
+  async function assign(batch: readonly QueuedMint[]): Promise<Assigned[]> {
+    const able: Pick<Assigned, 'queued' | 'gasLimit'>[] = [];
+    const limits = await Promise.allSettled(batch.map(gasLimitOf));
+    for (const [index, queued] of batch.entries()) {
+      const limit = limits[index];
+      if (limit?.status === 'rejected') throw limit.reason;
+      if (limit?.value !== undefined) able.push({ queued, gasLimit: limit.value });
+    }
+    if (able.length === 0) return [];
+    const [fees, pending] = await Promise.all([terms.fees(), node.count(from, 'pending')]);
+    nonces.note(pending);
+    const reserved = nonces.reserve(
+      able.length,
+      pending,
+      mints
+        .held()
+        .map(({ mint }) => nonceOf(mint))
+        .at(-1),
+    );
+    return able.map((one, index) => ({ ...one, nonce: reserved[index] ?? 0, fees }));
   }
 
-  /** The gas limits of the mints that can be sent now. The others are deferred or given up. */
-  async function gasLimits(mints: readonly Mint[]): Promise<Map<Mint, bigint>> {
-    const limits = new Map<Mint, bigint>();
-    const estimates = await Promise.allSettled(mints.map((mint) => terms.gasLimit(mint)));
-    for (const [index, mint] of mints.entries()) {
-      const estimate = estimates[index];
-      if (estimate?.status === 'fulfilled') limits.set(mint, estimate.value);
-      else if ((await orDefer(mint, judgeEstimate(mint, estimate?.reason))) === false) throw estimate?.reason;
+  /**
+   * The gas limit of a mint; undefined when it is deferred, given up, or turns out to be sent or mined.
+   *
+   * @throws the error of a node that could not be asked, which says nothing about this mint.
+   */
+  async function gasLimitOf(queued: QueuedMint): Promise<bigint | undefined> {
+    const { state } = queued.mint;
+    await orDefer(queued, lookUp(queued));
+    if (queued.mint.state !== state) return undefined;
+    try {
+      return await terms.gasLimit(queued.mint);
+    } catch (cause) {
+      if ((await orDefer(queued, judgeEstimate(queued, cause))) === false) throw cause;
+      return undefined;
     }
-    return limits;
   }
 
   /**
    * Handles a failed gas estimate; false when the node could not be asked, which says nothing about this
    * mint.
    */
-  async function judgeEstimate(mint: Mint, cause: unknown): Promise<boolean> {
-    // A local chain that was just started gets its registry some seconds later.
-    const mayGetRegistry = ++mint.deferrals * MISSING_PAUSE_MS <= timing.registryMs;
+  async function judgeEstimate(queued: QueuedMint, cause: unknown): Promise<boolean> {
+    mints.observe(queued, { saw: 'not estimated' });
+    const { deferrals } = queued.mint;
     const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
-    if (isMissing && mayGetRegistry) states.defer(mint, MISSING_PAUSE_MS);
-    else if (isMissing) await giveUp(parts, mint, cause);
-    else if (isReverted(cause)) await giveUp(parts, mint, simulationFailed(cause));
-    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(parts, mint, cause);
+    // A local chain that was just started gets its registry some seconds later.
+    if (isMissing && deferrals * MISSING_PAUSE_MS <= REGISTRY_MS) mints.defer(queued, MISSING_PAUSE_MS);
+    else if (isMissing) await giveUp(mints, queued, cause);
+    else if (isReverted(cause)) await giveUp(mints, queued, simulationFailed(cause));
+    else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(mints, queued, cause);
     else if (nodeErrorOf(cause) === undefined) return false;
-    else if (mint.deferrals < MOST_DEFERRALS) states.defer(mint, REFUSED_PAUSE_MS);
-    else await giveUp(parts, mint, notSent(cause));
+    else if (deferrals < MOST_DEFERRALS) mints.defer(queued, REFUSED_PAUSE_MS);
+    else await giveUp(mints, queued, notSent(cause));
     return true;
   }
 
-  async function sign(limits: ReadonlyMap<Mint, bigint>): Promise<void> {
-    const { epoch } = nonces;
-    const [fees, pending] = await Promise.all([terms.fees(), chain.count(wallet.address, 'pending')]);
-    nonces.note(pending);
-    const reserved = nonces.reserve(limits.size, pending, states.highestHeld());
-    try {
-      const mints = [...limits];
-      // A remote signer is asked for all of them at once.
-      const answers = await Promise.allSettled(
-        mints.map(([mint, gasLimit], index) =>
-          terms.sign(mint, { nonce: reserved[index] ?? 0, gasLimit, fees }),
-        ),
-      );
-      const signed: PendingTransaction[] = [];
-      for (const [index, answer] of answers.entries()) {
-        const [mint] = mints[index] ?? [];
-        // A later transaction would wait for this nonce. It was never sent, and is forgotten.
-        if (mint === undefined || answer.status === 'rejected') break;
-        mint.transactions.push(answer.value);
-        signed.push(new PendingTransaction(mint, [answer.value], time.elapsed()));
+  /** Keeps the transactions in the journal, and lets them be sent. */
+  async function commit(
+    assigned: readonly Assigned[],
+    answers: readonly PromiseSettledResult<SignedMint>[],
+  ): Promise<void> {
+    const transactions: SignedMint[] = [];
+    for (const [index, { queued }] of assigned.entries()) {
+      const answer = answers[index];
+      // A later transaction would wait for this nonce. It was never sent, and is forgotten.
+      if (answer?.status !== 'fulfilled') break;
+      mints.observe(queued, { saw: 'signed', transaction: answer.value });
+      transactions.push(answer.value);
+    }
+    const [signed, unsigned] = [assigned.slice(0, transactions.length), assigned.slice(transactions.length)];
+    const isKept = signed.length === 0 || (await mints.keep(transactions));
+    // Otherwise all nonces were forgotten meanwhile, because the chain is another one.
+    if (assigned.every(({ nonce }) => nonces.isReserved(nonce))) {
+      nonces.settle(assigned.map(({ nonce }) => nonce));
+      for (const { nonce } of unsigned) nonces.free(nonce);
+      const at = time.elapsed();
+      for (const { queued, nonce } of isKept ? signed : [])
+        mints.observe(queued, { saw: 'sendable', from, nonce, at });
+      for (const [index, { queued }] of assigned.entries()) {
+        const answer = answers[index];
+        if (answer?.status === 'rejected') deferUnsigned(queued, answer.reason);
       }
-      const isKept = signed.length === 0 || (await recorder.keep(signed.map(({ newest }) => newest)));
-      if (epoch !== nonces.epoch) return;
-      for (const nonce of reserved.slice(signed.length)) nonces.free(nonce);
-      if (isKept) for (const transaction of signed) states.ready(transaction);
-      for (const [index, answer] of answers.entries())
-        if (answer.status === 'rejected') deferUnsigned(mints[index]?.[0], answer.reason);
-    } finally {
-      nonces.settle(reserved);
     }
   }
 
@@ -183,12 +215,13 @@ export async function prepareMints(parts: QueueParts): Promise<void> {
    * Defers a mint that the signer did not sign; the mints after it go on. It is signed again later, whatever
    * the signer did with the request: nothing was sent.
    */
-  function deferUnsigned(mint: Mint | undefined, error: unknown): void {
-    const isAway = error instanceof SignerError && error.code === 'SIGNER_UNREACHABLE';
-    if (mint === undefined || isAway || !(error instanceof SignerError)) throw error;
-    logger.warn({ tokenId: mint.tokenId, error }, 'mint deferred: it was not signed');
-    states.defer(mint, timing.deferMs);
+  function deferUnsigned(queued: QueuedMint, error: unknown): void {
+    if (!(error instanceof SignerError) || error.code === 'SIGNER_UNREACHABLE') throw error;
+    logger.warn({ tokenId: queued.tokenId, error }, 'mint deferred: it was not signed');
+    mints.defer(queued, UNSIGNED_PAUSE_MS);
   }
+
+  return turn;
 }
 
 function notSent(cause: unknown): ChainError {

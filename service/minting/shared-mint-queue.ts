@@ -1,10 +1,9 @@
-import type { Time } from '../base/time';
+import { type Time, pause } from '../base/time';
 import type { Database, ExclusiveRight } from '../database/database';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { type Issuance, mintingRightOf, type JournalScope } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
-import { pause } from '../base/waiting';
 import { stoppedMinting, type MintQueue } from './mint-queue';
 
 /** The parts of a shared queue. `openQueue` takes up the unfinished mints of the journal. */

@@ -3,7 +3,7 @@ import { highestGasPrice, namedTip, type TransactionFees, withLeastTip } from '.
 import type { Time } from '../base/time';
 import type { Issuance } from '../journal/issuance';
 import { estimateMint, mintData } from '../registry/simulate-mint';
-import type { Mint, SignedMint, MintQueueOptions } from './mint';
+import type { Mint, MintQueueOptions, SignedMint } from './mint';
 
 /**
  * Tracks the wallet's nonces. A node's count includes transactions that others sent with this wallet, but a
@@ -14,8 +14,6 @@ export class Nonces {
   floor = 0;
   /** When the floor last rose, by `elapsed`. */
   roseAt: number;
-  /** Counts how often all nonces were forgotten. */
-  epoch = 0;
   /** Reserved, but not yet signed and kept in the journal. */
   readonly #reserved = new Set<number>();
   /** Reserved and taken back. Transactions with higher nonces cannot be mined before these are used. */
@@ -95,11 +93,11 @@ export class Nonces {
 
   /** The chain, or its pool of transactions, is gone: nonces from `count` on are free. */
   reset(count: number): void {
-    this.epoch++;
     this.floor = count;
     this.#lowSince = undefined;
     this.roseAt = this.time.elapsed();
     this.#freed.clear();
+    this.#reserved.clear();
   }
 }
 
@@ -177,7 +175,7 @@ export class TransactionTerms {
     const raw = await wallet.sign({ to, data, chainId: network.chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
     const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
-    return { ...signed, mayBeTaken: false, wasSent: false };
+    return { ...signed, reach: 'none' };
   }
 
   #isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {

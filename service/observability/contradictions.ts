@@ -1,10 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { InferResult, Kysely } from 'kysely';
-import type { Time } from '../base/time';
+import type { Lifecycle } from '../base/lifecycle';
+import { type Time, repeat } from '../base/time';
 import { messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import { registryName } from '../base/registry-name';
+import type { FollowedRegistry } from '../config/followed-registries';
+import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { aboutOf, MINTED_TYPE } from '../events/cloud-event';
 import { type JournalScope, scopeName } from '../journal/issuance';
@@ -78,22 +80,15 @@ function contradictionIn(
   return isMade ? 'MINTED_BY_ANOTHER_TRANSACTION' : 'MINT_WITHOUT_EVENT';
 }
 
-/** Options of the contradiction check. */
+/** Parts of the contradiction check. */
 export interface ContradictionCheckOptions {
-  db: Kysely<Schema>;
+  database: Pick<Database, 'db'>;
   scope: JournalScope;
-  /** About how many blocks a block needs on top to be final. */
-  confirmations: number;
-  /** The first block that the feed reads. Defaults to the registry's own. */
-  startBlock: number | undefined;
-  /** 0: the chain mines only when there is a transaction. */
-  blockTimeMs: number;
+  /** The followed registry of the scope. */
+  registry: Pick<FollowedRegistry, 'confirmations' | 'network' | 'startBlock'>;
   time: Time;
   logger: Logger;
-  /** Called for each contradiction that is reported. */
-  contradicted: () => unknown;
-  /** The blocks of mints by token id, as the mint queue of this process reports them. */
-  recentMints: Map<string, number>;
+  lifecycle: Lifecycle;
   /** Lets the feed read a block again: a mint of the journal is in it, and its events are missing. */
   readAgain: (block: number) => void;
 }
@@ -109,6 +104,8 @@ const NEWEST_PAGES = 10;
 const MOST_PAGES = 50;
 /** Maximum number of contradictions that are tracked: with more than that, the fault is general. */
 const MOST_KNOWN = 1_000;
+/** The check of all mints finds those beyond this number, a minute later. */
+const MOST_RECENT = 10_000;
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -129,13 +126,21 @@ export class ContradictionCheck {
     string,
     { contradiction: Contradiction; since: number; seenAt: number; isTold: boolean }
   >();
+  /** The blocks of mints of this process that the watcher has not passed yet, by token id. */
+  readonly #recent = new Map<string, number>();
   /** Position in the journal from which the next check compares older documents. */
   #place = NEWEST;
 
   constructor(options: ContradictionCheckOptions) {
-    const { blockTimeMs, confirmations } = options;
+    options.lifecycle.on('mined', (tokenId, block) => {
+      if (this.#recent.size < MOST_RECENT) this.#recent.set(tokenId, block);
+    });
+    const { network, confirmations } = options.registry;
+    const { blockTimeMs } = network;
     this.#options = options;
-    this.#patienceMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : confirmations * blockTimeMs;
+    // The time until the chain calls a block final is not known before.
+    const blocks = typeof confirmations === 'number' ? confirmations : network.confirmations;
+    this.#patienceMs = blockTimeMs === 0 ? LOCAL_PATIENCE_MS : blocks * blockTimeMs;
   }
 
   /**
@@ -143,17 +148,17 @@ export class ContradictionCheck {
    * the block be read again: `run` notes it if it lasts.
    */
   async look(): Promise<void> {
-    const { recentMints } = this.#options;
-    const feed = recentMints.size > 0 ? await this.#readFeed() : undefined;
+    const feed = this.#recent.size > 0 ? await this.#readFeed() : undefined;
     if (feed === undefined) return;
-    const passed = [...recentMints].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
+    const passed = [...this.#recent].flatMap(([tokenId, block]) => (block < feed.nextBlock ? tokenId : []));
     await this.#compareTokens(feed, passed);
-    for (const tokenId of passed) recentMints.delete(tokenId);
+    for (const tokenId of passed) this.#recent.delete(tokenId);
   }
 
   /** Compares a part of the journal. It ends early if the signal aborts. */
   async run(signal?: AbortSignal): Promise<void> {
-    const { db, scope, time } = this.#options;
+    const { scope, time } = this.#options;
+    const { db } = this.#options.database;
     const now = time.now();
     const feed = await this.#readFeed();
     if (feed === undefined) return;
@@ -182,7 +187,8 @@ export class ContradictionCheck {
    * network stores no chain, because there is only one.
    */
   async #readFeed(): Promise<Feed | undefined> {
-    const { db, scope, startBlock = 0 } = this.#options;
+    const { database, scope, registry } = this.#options;
+    const { db } = database;
     const [name] = await findFeeds(db, registryName(scope.chainId, scope.registryAddress));
     if (name === undefined) return undefined;
     const row = await db
@@ -193,15 +199,19 @@ export class ContradictionCheck {
       .executeTakeFirstOrThrow();
     // A feed's name ends with the first digits of the hash of block 0.
     if (row.genesis_hash?.startsWith(`0x${name.split(':')[2]}`) === false) return undefined;
-    const first = Math.max(startBlock, (row.purged_up_to ?? -1) + 1);
+    const first = Math.max(registry.startBlock ?? 0, (row.purged_up_to ?? -1) + 1);
     return { id: row.id, first, nextBlock: row.next_block };
   }
 
   async #compareTokens(feed: Feed, tokenIds: readonly string[], now?: number): Promise<void> {
-    const { db, scope } = this.#options;
+    const { database, scope } = this.#options;
     for (let from = 0; from < tokenIds.length; from += PAGE) {
       const some = tokenIds.slice(from, from + PAGE);
-      await this.#compare(feed, await entriesIn(db, scope).where('token_id', 'in', some).execute(), now);
+      await this.#compare(
+        feed,
+        await entriesIn(database.db, scope).where('token_id', 'in', some).execute(),
+        now,
+      );
     }
   }
 
@@ -211,9 +221,9 @@ export class ContradictionCheck {
    * @param now contradictions are noted for this time. Undefined: they are not.
    */
   async #compare(feed: Feed, entries: readonly Entry[], now?: number): Promise<void> {
-    const { db, readAgain } = this.#options;
+    const { database, readAgain } = this.#options;
     const tokenIds = entries.map(({ tokenId }) => tokenId);
-    const mints = await mintsOf(db, feed, tokenIds);
+    const mints = await mintsOf(database.db, feed, tokenIds);
     for (const entry of entries) {
       const minted = mints.get(entry.tokenId) ?? [];
       const contradiction = contradictionIn(entry, minted, feed);
@@ -249,7 +259,7 @@ export class ContradictionCheck {
     const journal: unknown = Object.fromEntries(said);
     const text = 'the journal and the watcher contradict each other';
     this.#options.logger.error({ tokenId, journal, watcher, error }, text);
-    this.#options.contradicted();
+    this.#options.lifecycle.emit('contradicted');
   }
 }
 

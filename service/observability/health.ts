@@ -1,11 +1,10 @@
 import { timeAt } from '../base/time';
 import type { NodeReport } from '../chain/node-states';
 import type { HealthReport } from '../http/routes/published';
-import type { SeenCondition } from '../outbox/conditions';
-import { progressOf, type FollowedFeed } from '../watcher/feed-status';
-import type { IssuingReport } from './issuing-report';
+import { progressOf } from '../watcher/feed-status';
 import { isWell } from './observed-conditions';
 import { shownConditions } from './problems';
+import type { Snapshot } from './snapshot';
 
 /** Conditions that are reported: a probe reads the whole report. */
 const MOST_CONDITIONS = 100;
@@ -13,35 +12,26 @@ const MOST_CONDITIONS = 100;
 /**
  * Healthy while every feed is read, by this process or another: this needs no database. Issuing and
  * conditions are reported but do not decide: a 503 leads to a restart, which would not fund a wallet.
- *
- * @param issuing undefined if settings are missing.
- * @param conditions undefined while the database cannot be asked.
  */
-export function healthOf(
-  feeds: readonly FollowedFeed[],
-  issuing: IssuingReport | undefined,
-  now: number,
-  conditions?: readonly SeenCondition[],
-): HealthReport {
+export function healthOf({ now, feeds, issuing, conditions }: Snapshot): HealthReport {
   return {
     isHealthy: feeds.every((feed) => isWell(feed, now)),
-    feeds: feeds.map(({ network, chainId, registry, status, nodes }) => ({
-      network,
-      chainId,
-      registry,
-      ...status,
-      since: timeAt(status.since),
-      catchUp: progressOf(status, now),
-      ...shownNodes(nodes?.()),
-    })),
-    issuing: issuing && shownIssuing(issuing),
+    feeds: feeds.map(({ network, chainId, registry, status, nodes }) =>
+      inJson({
+        network,
+        chainId,
+        registry,
+        ...status,
+        catchUp: progressOf(status, now),
+        ...withAgreement(nodes?.()),
+      }),
+    ),
+    issuing: issuing && inJson({ ...issuing, ...withAgreement(issuing.nodes) }),
     conditions:
       conditions &&
       shownConditions(conditions, now)
         .slice(0, MOST_CONDITIONS)
-        .map(({ what, subject, since, detail, severity, message, remedy }) => {
-          return { what, subject, since: timeAt(since), detail, severity, message, remedy };
-        }),
+        .map((condition) => inJson({ ...condition, href: undefined })),
   };
 }
 
@@ -49,34 +39,20 @@ export function healthOf(
  * The states of several nodes. `confirmedBy`: how many nodes must give an answer before it counts. With 1,
  * one node is left, and is asked for logs twice.
  */
-function shownNodes(nodes: readonly NodeReport[] | undefined): object {
+function withAgreement(nodes: readonly NodeReport[] | undefined): object {
   if (nodes === undefined) return {};
   const up = nodes.filter(({ state }) => state === 'up').length;
-  return {
-    confirmedBy: Math.min(up, 2),
-    nodes: nodes.map(({ since, lastDifference, ...node }) => ({
-      ...node,
-      since: timeAt(since),
-      lastDifference: lastDifference && { ...lastDifference, at: timeAt(lastDifference.at) },
-    })),
-  };
+  return { confirmedBy: Math.min(up, 2), nodes };
 }
 
-/** The report as JSON: amounts of wei become strings, which exceed JSON numbers, and times become text. */
-function shownIssuing({ mints, signing, nodes, signers, wallet }: IssuingReport): object {
-  const failure = mints?.lastFailure;
-  return {
-    mints: mints && { ...mints, lastFailure: failure && { ...failure, at: timeAt(failure.at) } },
-    signing,
-    ...shownNodes(nodes),
-    signers: signers.map((signer) => ({ ...signer, since: timeAt(signer.since) })),
-    wallet: wallet && {
-      address: wallet.address,
-      balanceWei: wallet.balanceWei.toString(),
-      mintsAffordable: wallet.mintsAffordable,
-      gasOfMint: Number(wallet.gasOfMint),
-      isGasEstimated: wallet.isGasEstimated,
-      readAt: timeAt(wallet.readAt),
-    },
-  };
+/** The members of reports that are times, in epoch milliseconds. */
+const TIMES = ['at', 'since', 'readAt'];
+
+/** A report as JSON: times become text, and so do amounts of wei, which exceed JSON numbers. */
+function inJson(report: object): object {
+  const text = JSON.stringify(report, (name, value: unknown) => {
+    if (typeof value === 'bigint') return value.toString();
+    return typeof value === 'number' && TIMES.includes(name) ? timeAt(value) : value;
+  });
+  return JSON.parse(text) as object;
 }

@@ -1,5 +1,4 @@
-import type { Lifecycle } from '../base/lifecycle';
-import type { Clock, Time } from '../base/time';
+import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
 import type { NodeReport } from '../chain/node-states';
@@ -14,13 +13,7 @@ export interface IssuingReport {
    * Numbers of mints by state, in all processes that share the database, and the last mint that failed in
    * this process. Undefined while the database cannot be asked.
    */
-  mints:
-    | (Omit<MintFigures, 'oldestAddedAt'> & {
-        /** Age in seconds of the oldest mint that is neither mined nor failed. Undefined if there is none. */
-        oldestSeconds: number | undefined;
-        lastFailure: ReturnType<MintOutcomes['lastFailure']>;
-      })
-    | undefined;
+  mints: MintReport | undefined;
   /** Documents that wait for a signing thread, busy threads, and all threads. */
   signing: { waiting: number; busy: number; threads: number };
   /** The states of the nodes; undefined if there is only one. */
@@ -28,56 +21,80 @@ export interface IssuingReport {
   /** The states of the remote signers; empty if all keys are in this process. */
   signers: readonly SignerReport[];
   /** Undefined until it was first read. */
-  wallet: Awaited<ReturnType<ReturnType<typeof createWalletReading>>>;
+  wallet: WalletReport | undefined;
 }
 
-/**
- * Returns a function that creates the report. It takes at most the milliseconds given, even if a source
- * hangs.
- */
-export function createIssuingReport(sources: {
-  mints: () => Promise<MintFigures>;
-  lastFailure: MintOutcomes['lastFailure'];
-  signing: () => IssuingReport['signing'];
-  nodes?: (() => IssuingReport['nodes']) | undefined;
-  signers: () => readonly SignerReport[];
-  wallet: () => Promise<IssuingReport['wallet']>;
-  time: Time;
-}): (withinMs: number) => Promise<IssuingReport> {
-  const { lastFailure, signing, wallet, time } = sources;
-  const readMints = shared(sources.mints, { time });
-  return async (withinMs) => {
-    const [figures, walletFigures] = await Promise.all([readMints(withinMs), wallet()]);
-    const own = {
-      signing: signing(),
-      nodes: sources.nodes?.(),
-      signers: sources.signers(),
-      wallet: walletFigures,
-    };
-    if (figures === undefined) return { mints: undefined, ...own };
-    const { oldestAddedAt, ...counts } = figures;
-    // The process that added the oldest mint may have a clock that is ahead.
-    const oldestSeconds =
-      oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((time.now() - oldestAddedAt) / 1000));
-    const mints = { ...counts, oldestSeconds, lastFailure: lastFailure() };
-    return { mints, ...own };
-  };
+/** Unfinished mints. */
+export interface MintReport extends Omit<MintFigures, 'oldestAddedAt'> {
+  /** Age in seconds of the oldest mint that is neither mined nor failed. Undefined if there is none. */
+  oldestSeconds: number | undefined;
+  lastFailure: MintFailure | undefined;
+}
+
+/** The code of a mint's error, and its time in epoch milliseconds. */
+export interface MintFailure {
+  code: string;
+  at: number;
+}
+
+/** Makes the report of mints from their figures. */
+export function mintReport(
+  { oldestAddedAt, ...counts }: MintFigures,
+  lastFailure: MintFailure | undefined,
+  now: number,
+): MintReport {
+  // The process that added the oldest mint may have a clock that is ahead.
+  const oldestSeconds =
+    oldestAddedAt === undefined ? undefined : Math.max(0, Math.floor((now - oldestAddedAt) / 1000));
+  return { ...counts, oldestSeconds, lastFailure };
 }
 
 /** The gas limit of a mint without a remark: a node's estimate or, before the first one, as documented. */
 export interface MintGas {
-  gasOfMint: bigint;
+  gasOfMint: number;
   isGasEstimated: boolean;
 }
 
-/** Returns a function that gives the last estimate if another fails, as while the registry is paused. */
-export function createGasReading(estimate: () => Promise<bigint>): () => Promise<MintGas> {
-  let last: MintGas = { gasOfMint: DOCUMENTED_GAS_LIMIT, isGasEstimated: false };
-  return async () => {
-    const gasOfMint = await estimate().catch(() => undefined);
-    if (gasOfMint !== undefined) last = { gasOfMint, isGasEstimated: true };
-    return last;
-  };
+/** What a wallet can pay for. */
+export interface WalletFunds extends MintGas {
+  balanceWei: bigint;
+  /** Undefined where gas is free. */
+  mintsAffordable: number | undefined;
+}
+
+/** The questions about a wallet that a node answers. */
+export interface WalletQuestions {
+  readBalance: () => Promise<bigint>;
+  /** Reads the fees of the next mint. */
+  readFees: () => Promise<TransactionFees>;
+  estimateGas: () => Promise<bigint>;
+}
+
+/**
+ * @param gas is used if the estimate fails, as while the registry is paused.
+ * @returns `costWei`: the maximum cost of a mint, which a node requires, not its actual cost.
+ */
+export async function readFunds(
+  { readBalance, readFees, estimateGas }: WalletQuestions,
+  gas: MintGas = { gasOfMint: Number(DOCUMENTED_GAS_LIMIT), isGasEstimated: false },
+): Promise<{ costWei: bigint; funds: WalletFunds }> {
+  const [balanceWei, fees, estimate] = await Promise.all([
+    readBalance(),
+    readFees(),
+    estimateGas().catch(() => undefined),
+  ]);
+  const used = estimate === undefined ? gas : { gasOfMint: Number(estimate), isGasEstimated: true };
+  const costWei = BigInt(used.gasOfMint) * highestGasPrice(fees);
+  const mintsAffordable = costWei === 0n ? undefined : Number(balanceWei / costWei);
+  return { costWei, funds: { balanceWei, mintsAffordable, ...used } };
+}
+
+/** The wallet that mints. */
+export interface WalletReport extends WalletFunds {
+  /** Checksummed. */
+  address: string;
+  /** Epoch milliseconds. */
+  readAt: number;
 }
 
 /** Maximum age of a reading that is returned. */
@@ -87,52 +104,24 @@ const LONGEST_KEPT_MS = 300_000;
  * Returns a function that gives the last reading at once, and starts a new one in the background if that is
  * old. A node that hangs does not delay the caller. It gives undefined if nothing was read within five
  * minutes.
+ *
+ * @param wallet `keepMs`: milliseconds for which a reading is used before the next one.
  */
-export function createWalletReading(reading: {
-  /** Checksummed. */
-  address: string;
-  readBalance: () => Promise<bigint>;
-  /** Reads the fees of the next mint. */
-  readFees: () => Promise<TransactionFees>;
-  readGas: () => Promise<MintGas>;
-  /** Milliseconds for which a reading is used before the next one. */
-  keepMs: number;
-  time: Time;
-  logger: Logger;
-}) {
-  const { address, readBalance, readFees, readGas, keepMs, time, logger } = reading;
-  async function read() {
+export function createWalletReading(
+  wallet: WalletQuestions & { address: string; keepMs: number; time: Time; logger: Logger },
+): () => Promise<WalletReport | undefined> {
+  const { address, keepMs, time, logger } = wallet;
+  let gas: MintGas | undefined;
+  async function read(): Promise<WalletReport> {
     try {
-      const [balanceWei, fees, gas] = await Promise.all([readBalance(), readFees(), readGas()]);
-      // A node requires the maximum cost of a mint, not its actual cost.
-      const cost = gas.gasOfMint * highestGasPrice(fees);
-      // Undefined where gas is free.
-      const mintsAffordable = cost === 0n ? undefined : Number(balanceWei / cost);
-      return { address, balanceWei, mintsAffordable, ...gas, readAt: time.now() };
+      const { funds } = await readFunds(wallet, gas);
+      gas = funds;
+      return { address, ...funds, readAt: time.now() };
     } catch (error) {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;
     }
   }
-  const wallet = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
-  return () => wallet(0);
-}
-
-/** The check of all mints finds those beyond this number, a minute later. */
-const MOST_RECENT = 10_000;
-
-/** The last outcomes of mints. */
-export type MintOutcomes = ReturnType<typeof createMintOutcomes>;
-
-/** Remembers the last failure and recent mints. Create it before the mint queue. */
-export function createMintOutcomes(lifecycle: Lifecycle, clock: Clock) {
-  /** `at`: epoch milliseconds. */
-  let last: { code: string; at: number } | undefined;
-  /** The blocks of mints by token id. The check that looks for their events removes them. */
-  const recent = new Map<string, number>();
-  lifecycle.on('mined', (tokenId, block) => {
-    if (recent.size < MOST_RECENT) recent.set(tokenId, block);
-  });
-  lifecycle.on('mint failed', (code) => (last = { code, at: clock.now() }));
-  return { recent, lastFailure: () => last };
+  const reading = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
+  return () => reading(0);
 }

@@ -4,11 +4,14 @@ import { countUnfinished } from '../journal/read-issuances';
 import { mintingRightOf, scopeName, type JournalScope } from '../journal/issuance';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { findFeeds, registryOfFeed } from '../outbox/feeds';
-import { feedFiguresOf } from '../outbox/outbox-figures';
+import { outboxFiguresOf } from '../outbox/outbox-figures';
 import { readGivenUp } from '../followed-registries/stored-registries';
 
 /** Work in the database that no service does. `registry`: chain id and address, `80002:0x…`. */
-export type Unfollowed = Awaited<ReturnType<typeof unfollowedOf>>;
+export interface Unfollowed {
+  deliveries: { registry: RegistryName; undelivered: number; nextBlock: number }[];
+  issuances: { registry: RegistryName; issuer: string; unfinished: number }[];
+}
 
 /** The registries and the journal that this process follows. */
 export interface Followed {
@@ -29,7 +32,7 @@ export interface Followed {
 export async function unfollowedOf(
   { db, isRightTaken }: Pick<Database, 'db' | 'isRightTaken'>,
   { chainId: ownChainId, registries, scope: own }: Followed,
-) {
+): Promise<Unfollowed> {
   const isTrial = (chainId: number): boolean =>
     chainId !== ownChainId && findNetwork(String(chainId))?.local === true;
   const givenUp = await readGivenUp(db);
@@ -37,12 +40,10 @@ export async function unfollowedOf(
     const registry = registryOfFeed(feed);
     return ![...registries, ...givenUp].includes(registry) && !isTrial(Number(registry.split(':')[0]));
   });
-  const deliveries: { registry: RegistryName; undelivered: number; nextBlock: number }[] = [];
-  for (const { feed, ...figures } of await feedFiguresOf(db, feeds)) {
-    const registry = registryOfFeed(feed);
-    if (!(await isRightTaken(registry))) deliveries.push({ registry, ...figures });
-  }
-  const issuances: { registry: RegistryName; issuer: string; unfinished: number }[] = [];
+  const deliveries: Unfollowed['deliveries'] = [];
+  for (const { registry, nextBlock, waiting } of await outboxFiguresOf(db, feeds))
+    if (!(await isRightTaken(registry))) deliveries.push({ registry, undelivered: waiting, nextBlock });
+  const issuances: Unfollowed['issuances'] = [];
   for (const { scope, unfinished } of await countUnfinished(db)) {
     const isOwn = own !== undefined && scopeName(own) === scopeName(scope);
     if (isOwn || isTrial(scope.chainId) || (await isRightTaken(mintingRightOf(scope)))) continue;

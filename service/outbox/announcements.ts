@@ -1,8 +1,8 @@
-import type { Expression, ExpressionBuilder, Kysely, Selectable, SqlBool, Transaction } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
-import type { EventsTable, Schema } from '../database/schema';
+import type { Schema } from '../database/schema';
 import { type CloudEvent, EVENT_ID_NAMESPACE, RETRACTED_TYPE } from '../events/cloud-event';
 import {
   bytesOfId,
@@ -13,6 +13,7 @@ import {
   insertEvents,
   keyIn,
   type Enqueued,
+  type EventRow,
 } from './stored-events';
 
 /**
@@ -75,11 +76,11 @@ export async function lastEntriesOf(
  * Replaces each original that was retracted for the channel by its present announcement: the subscriber drops
  * the id of the original. Call it before stored events are enqueued for a channel.
  */
-export async function presentAnnouncements<T extends { id: number; token: number }>(
+export async function presentAnnouncements(
   db: Kysely<Schema>,
   channel: number,
-  originals: readonly T[],
-): Promise<T[]> {
+  originals: readonly EventRow[],
+): Promise<EventRow[]> {
   const candidates = await retractedAmong(db, originals);
   const last = await lastEntriesOf(
     db,
@@ -90,13 +91,13 @@ export async function presentAnnouncements<T extends { id: number; token: number
   if (retracted.length === 0) return [...originals];
   const present = await db
     .selectFrom('events')
-    .select(['id', 'original', 'token', 'body'])
+    .selectAll()
     .where('original', 'in', retracted)
     .where('orphaned_at', 'is', null)
     .where(isOfBlock)
     .execute();
-  const byOriginal = new Map(present.map(({ original, ...row }) => [original, row]));
-  return originals.map((one) => ({ ...one, ...byOriginal.get(one.id) }));
+  const byOriginal = new Map(present.map((row) => [row.original, row]));
+  return originals.map((original) => byOriginal.get(original.id) ?? original);
 }
 
 /**
@@ -131,12 +132,6 @@ export async function unusedIds(
   });
 }
 
-/** An announcement whose block is orphaned. */
-export type OrphanedAnnouncement = Pick<
-  Selectable<EventsTable>,
-  'id' | 'event_id' | 'original' | 'token' | 'block_number' | 'block_hash' | 'log_index' | 'body'
->;
-
 /**
  * Queues a retraction of each announcement for the channels with retractions that received the announcement,
  * or may have. Waiting announcements must have been removed from the queues before.
@@ -149,7 +144,7 @@ export type OrphanedAnnouncement = Pick<
 export async function retract(
   db: Transaction<Schema>,
   feed: number,
-  announcements: readonly OrphanedAnnouncement[],
+  announcements: readonly EventRow[],
   channels: readonly number[],
   cutOff: readonly { event: number; channel: number }[],
   now: number,
@@ -157,9 +152,9 @@ export async function retract(
   if (channels.length === 0 || announcements.length === 0) return;
   const originals = announcements.filter(({ original }) => original === null);
   const last = await lastEntriesOf(db, channels, originals);
-  const told = channelsByEvent([...last, ...cutOff.filter(({ channel }) => channels.includes(channel))]);
+  const receivers = channelsByEvent([...last, ...cutOff.filter(({ channel }) => channels.includes(channel))]);
 
-  const newestFirst = announcements.filter(({ id }) => told.has(id)).reverse();
+  const newestFirst = announcements.filter(({ id }) => receivers.has(id)).reverse();
   const ids = await unusedIds(
     db,
     feed,
@@ -167,30 +162,24 @@ export async function retract(
       uuidV5(`${idOfBytes(event_id)}:${block_hash}`, EVENT_ID_NAMESPACE),
     ),
   );
-  // A retraction is stored with the block and the log index of its announcement.
-  const retractions = newestFirst.map(
-    ({ id, event_id, original, token, block_number, block_hash, log_index, body }, index) => ({
-      cloudEvent: toRetraction(JSON.parse(body) as CloudEvent, idOfBytes(event_id), ids[index] ?? '', now),
-      token,
-      at: { blockNumber: block_number, blockHash: block_hash, blockLogIndex: log_index },
-      original: original ?? id,
-    }),
-  );
+  const retractions = newestFirst.map((row, index) => ({
+    cloudEvent: toRetraction(row, ids[index] ?? '', now),
+    token: row.token,
+    // A retraction is stored with the block and the log index of its announcement.
+    at: { blockNumber: row.block_number, blockHash: row.block_hash, blockLogIndex: row.log_index },
+    original: row.original ?? row.id,
+  }));
   const keys = await insertEvents(db, feed, retractions, now);
   const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] => {
     const event = keyIn(keys, ids[index] ?? '');
-    return [...(told.get(id) ?? [])].map((channel) => ({ channel, token, event }));
+    return [...(receivers.get(id) ?? [])].map((channel) => ({ channel, token, event }));
   });
   await enqueue(db, queued, now);
 }
 
 /** The CloudEvent of a retraction (docs/webhook-reference.md, "Retractions"). */
-function toRetraction(
-  { source, type, data }: CloudEvent,
-  retracts: string,
-  id: string,
-  now: number,
-): Retraction {
+function toRetraction({ event_id, body }: EventRow, id: string, now: number): Retraction {
+  const { source, type, data } = JSON.parse(body) as CloudEvent;
   const { chainKey, chainId, registryAddress, tokenId, tokenIdHex } = data;
   const { blockNumber, transactionHash, logIndex } = data;
   return {
@@ -207,7 +196,7 @@ function toRetraction(
       registryAddress,
       tokenId,
       ...(tokenIdHex !== undefined && { tokenIdHex }),
-      retracts,
+      retracts: idOfBytes(event_id),
       retracted: { type, blockNumber, transactionHash, logIndex },
     },
   };

@@ -1,8 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -75,27 +74,23 @@ export async function holdChanges(transaction: Transaction<Schema>): Promise<voi
 
 /** The version, which each change of subscriptions or registries increments. */
 export async function changeVersionOf(db: Kysely<Schema>): Promise<number> {
-  return versionIn(await currentVersion(db, {}));
+  return versionIn(await versions(db).execute());
 }
 
-const currentVersion = compiled((db) =>
-  db.selectFrom('subscription_changes').select('version').where('id', '=', 1),
-);
-
-/** Reads the version. Until the transaction ends, nothing increments it. */
+/** Reads the version. Until the transaction ends, nothing increments it, and others may read it so too. */
 export async function lockVersion(transaction: Transaction<Schema>): Promise<number> {
-  return versionIn(await lockedVersion(transaction, {}));
+  return versionIn((await lockedVersion(transaction, {})).rows);
 }
 
 const lockedVersion = compiled((db, _: object, engine) =>
-  db
-    .selectFrom('subscription_changes')
-    .select('version')
-    .where('id', '=', 1)
-    .$if(engine === 'postgres', (query) => query.forShare()),
+  versions(db).$if(engine === 'postgres', (query) => query.forShare()),
 );
 
-function versionIn({ rows: [row] }: { rows: { version: number }[] }): number {
+function versions(db: Kysely<Schema>) {
+  return db.selectFrom('subscription_changes').select('version').where('id', '=', 1);
+}
+
+function versionIn([row]: readonly { version: number }[]): number {
   if (row === undefined) throw new Error('The database has lost the row of subscription_changes.');
   return row.version;
 }

@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
-import { idOfBytes, waitingDeliveries } from './stored-events';
+import { idOf, idOfBytes, waitingDeliveries } from './stored-events';
 
 /** A token queue from which only this process may send until its lease ends. */
 export interface ClaimedQueue {
@@ -153,12 +153,7 @@ export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<nu
 
 /** The active channels of a feed that have a due queue, if nothing holds the feed. */
 export async function dueChannels(db: Kysely<Schema>, feed: string, now: number): Promise<number[]> {
-  const { rows } = await channelsDue(db, { feed, now });
-  return rows.map(({ id }) => id);
-}
-
-const channelsDue = compiled((db, { feed, now }: { feed: string; now: number }) =>
-  db
+  const rows = await db
     .selectFrom('feeds')
     .innerJoin('channels', 'channels.feed', 'feeds.id')
     .select('channels.id')
@@ -176,8 +171,10 @@ const channelsDue = compiled((db, { feed, now }: { feed: string; now: number }) 
           .where('next_attempt_at', 'is not', null),
       '<=',
       now,
-    ),
-);
+    )
+    .execute();
+  return rows.map(idOf);
+}
 
 /** Whether the channel is active and its feed is not held. */
 function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expression<SqlBool> {

@@ -1,7 +1,5 @@
-import type { Kysely, Transaction } from 'kysely';
+import { sql, type Kysely, type Transaction } from 'kysely';
 import type { OperationSuffix } from '../../client/events';
-import { inBatches } from '../database/batches';
-import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import {
@@ -18,7 +16,6 @@ import { holdChanges } from './changes';
 import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, joinedChannels } from './channels';
 import type { ClaimedDelivery } from './claim-queues';
 import { registryOfFeed } from './feeds';
-import { channelsWith } from './purge-events';
 import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
 
 /** A condition, and the part of the service that sees it. */
@@ -48,17 +45,19 @@ const MOST_AT_ONCE = 100;
 
 /** Reads all conditions, the oldest first. */
 export async function readConditions(db: Kysely<Schema>): Promise<SeenCondition[]> {
-  const { rows } = await allConditions(db, {});
+  const rows = await db
+    .selectFrom('conditions')
+    .selectAll()
+    .orderBy('since')
+    .orderBy('subject')
+    .orderBy('what')
+    .execute();
   return rows.map(({ what, detail, ...row }) => ({
     ...row,
     what: what as Condition['what'],
     detail: JSON.parse(detail) as Condition['detail'],
   }));
 }
-
-const allConditions = compiled((db) =>
-  db.selectFrom('conditions').selectAll().orderBy('since').orderBy('subject').orderBy('what'),
-);
 
 /** Longer than what fits into the pages that a database has already. */
 const TRIAL = { what: 'trial', subject: '', observer: '', since: 0, detail: ' '.repeat(8_192) };
@@ -156,13 +155,13 @@ async function begin(
   now: number,
 ): Promise<void> {
   const { what, subject, since, detail } = condition;
-  const others = await observersOf(db, subject, [what]);
+  const isKnown = await isSeen(db, subject, (kind) => kind === what);
   await db
     .insertInto('conditions')
     .values({ what, subject, observer, since, detail: JSON.stringify(detail) })
     .onConflict((conflict) => conflict.columns(['what', 'subject', 'observer']).doNothing())
     .execute();
-  if (observer !== OPERATIONS && others.length === 0) await tell(db, beginOf(what), condition, now);
+  if (observer !== OPERATIONS && !isKnown) await tell(db, beginOf(what), condition, now);
 }
 
 /**
@@ -182,25 +181,17 @@ async function end(
     .execute();
   const suffix = endOf(what);
   if (observer === OPERATIONS || suffix === undefined) return;
-  const seen = await readConditions(db);
-  const same = [...new Set(seen.map((one) => one.what))].filter((one) => endOf(one) === suffix);
-  if ((await observersOf(db, subject, same)).length === 0) await tell(db, suffix, condition, now);
+  if (!(await isSeen(db, subject, (kind) => endOf(kind) === suffix))) await tell(db, suffix, condition, now);
 }
 
-/** Those who see a condition of the subject. Trouble with the sinks of operational events is not told. */
-async function observersOf(
+/** Whether a condition of the subject is seen. Trouble with the sinks of operational events is not told. */
+async function isSeen(
   db: Transaction<Schema>,
   subject: string,
-  kinds: readonly Condition['what'][],
-): Promise<object[]> {
-  if (kinds.length === 0) return [];
-  return db
-    .selectFrom('conditions')
-    .select('observer')
-    .where('subject', '=', subject)
-    .where('what', 'in', kinds)
-    .where('observer', '<>', OPERATIONS)
-    .execute();
+  isSuch: (what: Condition['what']) => boolean,
+): Promise<boolean> {
+  const seen = await readConditions(db);
+  return seen.some((one) => one.subject === subject && one.observer !== OPERATIONS && isSuch(one.what));
 }
 
 /** Queues an event for the subscriptions that name its type. None is told of trouble with its own sink. */
@@ -299,44 +290,32 @@ export async function conditionsOfChannels(
   feeds: ReadonlyMap<string, boolean>,
   { slowBefore, failingBefore, now }: ChannelLimits,
 ): Promise<ReadonlyMap<string, Condition[]>> {
+  const withLetters = sql<boolean>`exists (select 1 from dead_letters where channel = channels.id)`;
+  const channels = await joinedChannels(db)
+    .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
+    .select(['subscriptions.name as subscription', withLetters.as('hasLetters')])
+    .where('feeds.feed', 'in', [...feeds.keys()])
+    .where((eb) =>
+      eb.or([eb('channels.state', '<>', 'active'), eb('failing_since', '<=', slowBefore), withLetters]),
+    )
+    .execute();
   const found = new Map([...feeds.keys()].map((feed): [string, Condition[]] => [feed, []]));
-  const names = [...feeds.keys()];
-  const { rows: troubled } = await channelsInTrouble(db, { names, slowBefore });
-  const withLetters = await inBatches(await channelsWith(db, 'dead_letters'), (some) =>
-    channelsNamed(db, names).where('channels.id', 'in', some).execute(),
-  );
-  const add = (feed: string, subscription: string, what: Condition['what'], since = now): void => {
-    if (subscription === DEFAULT_SUBSCRIPTION && !feeds.get(feed)) return;
-    const subject = subjectOfSubscription(subscription);
-    found.get(feed)?.push({ what, subject, since, detail: { subscription } });
-  };
-  for (const { feed, state, failingSince, subscription } of troubled)
-    if (state !== 'active') add(feed, subscription, `subscription_${state}`);
-    else if (failingSince !== null)
-      add(
-        feed,
-        subscription,
-        failingSince <= failingBefore ? 'subscription_failing' : 'subscription_slow',
-        failingSince,
-      );
-  for (const { feed, subscription } of withLetters) add(feed, subscription, 'dead_letters');
+  for (const { feed, state, failingSince, subscription, hasLetters } of channels) {
+    if (subscription === DEFAULT_SUBSCRIPTION && !feeds.get(feed)) continue;
+    const add = (what: Condition['what'], since: number): void => {
+      const subject = subjectOfSubscription(subscription);
+      found.get(feed)?.push({ what, subject, since, detail: { subscription } });
+    };
+    const isSlow = failingSince !== null && failingSince <= slowBefore;
+    if (state !== 'active') add(`subscription_${state}`, now);
+    else if (isSlow)
+      add(failingSince <= failingBefore ? 'subscription_failing' : 'subscription_slow', failingSince);
+    if (hasLetters) add('dead_letters', now);
+  }
   for (const [feed, hasWebhook] of feeds)
     if (!hasWebhook && (await isUnreceived(db, feed)))
       found.get(feed)?.push({ what: 'feed_unreceived', ...aboutFeed(registryOfFeed(feed)), since: now });
   return found;
-}
-
-const channelsInTrouble = compiled((db, { names, slowBefore }: { names: string[]; slowBefore: number }) =>
-  channelsNamed(db, names).where((eb) =>
-    eb.or([eb('channels.state', '<>', 'active'), eb('failing_since', '<=', slowBefore)]),
-  ),
-);
-
-function channelsNamed(db: Kysely<Schema>, feeds: readonly string[]) {
-  return joinedChannels(db)
-    .select(['feeds.feed', 'channels.state', 'failing_since as failingSince'])
-    .select('subscriptions.name as subscription')
-    .where('feeds.feed', 'in', feeds);
 }
 
 /** Whether events wait, and there is no subscription. */

@@ -1,6 +1,5 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
-import type { Time } from '../base/time';
-import { pause } from '../base/waiting';
+import { type Time, pause } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -91,7 +90,6 @@ async function* oldEvents(
   for (let after = startOf(0); ;) {
     const start = time.elapsed();
     const batch = await eventsAfter(db, read.id, after)
-      .select('recorded_at')
       .where('block_number', '<=', read.oldestKept)
       .limit(BATCH)
       .execute();
@@ -219,25 +217,20 @@ export async function removeQueues(
   }
 }
 
-/** The channels with rows in a table whose index begins with them. */
-export async function channelsWith(db: Kysely<Schema>, table: 'queues' | 'dead_letters'): Promise<number[]> {
-  const found: number[] = [];
-  for (let last = 0; ;) {
-    // The index gives each channel's first row, however many it has.
-    const { next } = await db
-      .selectFrom(table)
-      .select((eb) => eb.fn.min('channel').as('next'))
-      .where('channel', '>', last)
-      .executeTakeFirstOrThrow();
-    if (next === null) return found;
-    found.push((last = Number(next)));
-  }
-}
-
 /** Deletes the queues that a process left when it died while it deleted a subscription. */
 export async function removeLeftoverQueues(database: Database, signal?: AbortSignal): Promise<void> {
   const { db } = database;
-  const withQueues = await channelsWith(db, 'queues');
+  const withQueues: number[] = [];
+  for (let last: number | null = 0; last !== null;) {
+    // The index gives each channel's first row, however many it has.
+    const { next } = await db
+      .selectFrom('queues')
+      .select((eb) => eb.fn.min<number | null>('channel').as('next'))
+      .where('channel', '>', last)
+      .executeTakeFirstOrThrow();
+    last = next;
+    if (next !== null) withQueues.push(next);
+  }
   // Read after the queues: a channel that is missing by now was deleted, and its id is not used again.
   const channels = new Set((await db.selectFrom('channels').select('id').execute()).map(({ id }) => id));
   await removeQueues(

@@ -3,7 +3,7 @@ import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import type { RegistryEvent } from '../registry/registry-event';
-import { recipientsOf } from './recipients';
+import { recipientsOf, type Recipients } from './recipients';
 import {
   type CloudEvent,
   eventIdOf,
@@ -11,7 +11,6 @@ import {
   RETRACTED_TYPE,
   toCloudEvent,
   tokenKeyOf,
-  typeOf,
 } from '../events/cloud-event';
 import { lastEntriesOf, retractedAmong, unusedIds } from './announcements';
 import {
@@ -20,19 +19,19 @@ import {
   channelsByEvent,
   enqueue,
   idOf,
-  idOfBytes,
   insertEvents,
   keyIn,
   keysOfTokens,
   type Enqueued,
+  type NewEvent,
 } from './stored-events';
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 
 /** A range of blocks that was read, with its events. */
 interface RecordedRange {
-  events: RegistryEvent[];
+  events: readonly RegistryEvent[];
   /** The blocks whose hashes are kept: those with events, and the last. Ascending. */
-  blocks: KeptBlock[];
+  blocks: readonly KeptBlock[];
   /** Kept blocks before this one are deleted. */
   oldestKept: number;
   nextBlock: number;
@@ -68,32 +67,53 @@ export async function recordRange(
     if (range.events.length === 0) return { added: 0, channels: [] };
     const recipients = await recipientsOf(database, transaction, feed);
     const tokens = await keysOfTokens(transaction, feed, range.events.map(tokenKeyOf));
-    const matched = await matchOrphans(transaction, feed, registry, range.events, [
-      ...recipients.rules.keys(),
-    ]);
-    const events = matched.map((one) => ({ ...one, token: keyIn(tokens, tokenKeyOf(one.at)) }));
+    const orphans = await orphansOf(transaction, feed, recipients);
+    const events = recognise(range.events, orphans, registry, tokens);
     const unknown = events.filter(({ orphan }) => orphan === undefined);
     const inserted = await insertEvents(transaction, feed, unknown, now);
     const again = await announceAgain(transaction, { feed, registry }, events, now);
+    const entries: Enqueued[] = [];
     let added = 0;
-    const queued: Enqueued[] = [];
-    for (const { at, cloudEvent, token, orphan } of events) {
-      const key = orphan?.key ?? inserted.get(cloudEvent.id);
+    for (const event of events) {
+      const key = event.orphan?.key ?? inserted.get(event.cloudEvent.id);
+      // It was stored before.
       if (key === undefined) continue;
-      const { deliveredTo = NONE, retractedFor = NONE } = orphan ?? {};
-      if (orphan) await mineAgain(transaction, { feed, key }, at, cloudEvent);
-      for (const channel of recipients.channelsFor(cloudEvent))
-        if (!deliveredTo.has(channel) && !retractedFor.has(channel))
-          queued.push({ channel, token, event: key });
-      const second = again.get(key);
-      if (second !== undefined)
-        for (const channel of recipients.channelsFor(second.cloudEvent))
-          if (retractedFor.has(channel)) queued.push({ channel, token, event: second.key });
-      if (deliveredTo.size === 0) added++;
+      if (event.orphan) await mineAgain(transaction, { feed, key }, event);
+      entries.push(
+        ...entriesFor({ ...event, key, again: again.get(key) }, recipients.channelsFor(event.cloudEvent)),
+      );
+      if (event.orphan === undefined || event.orphan.deliveredTo.size === 0) added++;
     }
     // One call locks the queues of the whole range in the order of their keys.
-    await enqueue(transaction, queued, now);
-    return { added, channels: [...new Set(queued.map(({ channel }) => channel))] };
+    await enqueue(transaction, entries, now);
+    return { added, channels: [...new Set(entries.map(({ channel }) => channel))] };
+  });
+}
+
+/** An event of the chain, as it is sent. `orphan`: the stored event that it is again. */
+interface Recognised extends NewEvent {
+  at: RegistryEvent;
+  cloudEvent: CloudEvent;
+  orphan: Orphan | undefined;
+}
+
+/** Keys of the event's row and, where it was retracted, of the row that announces it again. */
+interface Rows {
+  key: number;
+  again: number | undefined;
+}
+
+/**
+ * The entries of an event in the queues of the channels that want it. A channel that has it already gets none, and
+ * one for which it was retracted gets the further announcement.
+ */
+export function entriesFor(
+  { token, orphan, key, again }: Pick<Recognised, 'token' | 'orphan'> & Rows,
+  channels: readonly number[],
+): Enqueued[] {
+  return channels.flatMap((channel) => {
+    if (orphan?.retractedFor.has(channel)) return again === undefined ? [] : { channel, token, event: again };
+    return orphan?.deliveredTo.has(channel) ? [] : { channel, token, event: key };
   });
 }
 
@@ -103,8 +123,7 @@ const NONE: ReadonlySet<number> = new Set();
 async function mineAgain(
   db: Transaction<Schema>,
   { feed, key }: { feed: number; key: number },
-  { blockNumber, blockHash, blockLogIndex }: RegistryEvent,
-  cloudEvent: CloudEvent,
+  { at: { blockNumber, blockHash, blockLogIndex }, cloudEvent }: Recognised,
 ): Promise<void> {
   await db
     .updateTable('events')
@@ -127,22 +146,12 @@ async function mineAgain(
     .execute();
 }
 
-/** An event of the chain, as it is sent. */
-interface Matched {
-  at: RegistryEvent;
-  cloudEvent: CloudEvent;
-  /** The stored event that it is again. */
-  orphan: Orphan | undefined;
-}
-
 /** An event that subscribers have, or may have, and whose block was orphaned. */
-interface Orphan {
+export interface Orphan {
   /** Key of its row. */
   key: number;
-  eventId: string;
-  logIndex: number;
-  /** The transaction, and the event's type, token and payload. */
-  content: string;
+  /** As it was sent. */
+  sent: CloudEvent;
   /** The channels to which an attempt is known to have succeeded. */
   deliveredTo: ReadonlySet<number>;
   /** The channels in which its last entry is a retraction, sent or waiting. */
@@ -163,29 +172,27 @@ interface Orphan {
  * - If a new event has the position of an orphan with other content, its regular id is taken and subscribers
  *   would drop it as a duplicate. Its id is then derived from the block hash as well.
  */
-async function matchOrphans(
-  db: Transaction<Schema>,
-  feed: number,
-  registry: RegistryIdentity,
+function recognise(
   events: readonly RegistryEvent[],
-  channels: readonly number[],
-): Promise<Matched[]> {
-  const { chainId } = registry;
-  const orphans = await orphansOf(db, feed, channels);
-  const matches = match(events, orphans, chainId);
-  const taken = new Set(orphans.map(({ eventId }) => eventId));
+  orphans: readonly Orphan[],
+  registry: RegistryIdentity,
+  tokens: ReadonlyMap<string, number>,
+): Recognised[] {
+  const regular = events.map((at) => ({ at, cloudEvent: toCloudEvent(at, registry) }));
+  const matches = match(regular, orphans);
+  const usedIds = new Set(orphans.map(({ sent }) => sent.id));
   const places = new Set(events.map(placeOf));
-  return events.map((event) => {
-    const orphan = matches.get(event);
+  return regular.map(({ at, cloudEvent }) => {
+    const token = keyIn(tokens, tokenKeyOf(at));
+    const orphan = matches.get(at);
     if (orphan) {
-      const asBefore = { ...event, logIndex: orphan.logIndex };
-      const asSent = places.has(placeOf(asBefore)) ? event : asBefore;
-      return { at: event, cloudEvent: toCloudEvent(asSent, registry, orphan.eventId), orphan };
+      const asBefore = { ...at, logIndex: orphan.sent.data.logIndex };
+      const asSent = places.has(placeOf(asBefore)) ? at : asBefore;
+      return { at, cloudEvent: toCloudEvent(asSent, registry, orphan.sent.id), token, orphan };
     }
-    const { transactionHash, logIndex, blockHash } = event;
-    const id = eventIdOf(chainId, transactionHash, logIndex);
-    const unused = taken.has(id) ? eventIdOf(chainId, transactionHash, logIndex, blockHash) : id;
-    return { at: event, cloudEvent: toCloudEvent(event, registry, unused), orphan };
+    if (!usedIds.has(cloudEvent.id)) return { at, cloudEvent, token, orphan };
+    const unused = eventIdOf(registry.chainId, at, at.blockHash);
+    return { at, cloudEvent: toCloudEvent(at, registry, unused), token, orphan };
   });
 }
 
@@ -195,26 +202,26 @@ async function matchOrphans(
  * those by content, so that identical logs of one transaction each get their own orphan.
  */
 function match(
-  events: readonly RegistryEvent[],
+  events: readonly Pick<Recognised, 'at' | 'cloudEvent'>[],
   orphans: readonly Orphan[],
-  chainId: number,
 ): ReadonlyMap<RegistryEvent, Orphan> {
   const matches = new Map<RegistryEvent, Orphan>();
   const left = new Map<string, Orphan[]>();
-  for (const orphan of orphans) left.set(orphan.content, [...(left.get(orphan.content) ?? []), orphan]);
-  const take = (event: RegistryEvent, isDelivered: boolean, eventId?: string): void => {
-    const candidates = matches.has(event) ? [] : (left.get(contentOfEvent(event)) ?? []);
-    const index = candidates.findIndex(
-      (one) => one.deliveredTo.size > 0 === isDelivered && (eventId ?? one.eventId) === one.eventId,
-    );
-    const [orphan] = index < 0 ? [] : candidates.splice(index, 1);
-    if (orphan) matches.set(event, orphan);
-  };
-  for (const isDelivered of orphans.length > 0 ? [true, false] : []) {
-    for (const event of events)
-      take(event, isDelivered, eventIdOf(chainId, event.transactionHash, event.logIndex));
-    for (const event of events) take(event, isDelivered);
+  for (const orphan of orphans) {
+    const content = contentOf(orphan.sent);
+    left.set(content, [...(left.get(content) ?? []), orphan]);
   }
+  for (const isDelivered of orphans.length > 0 ? [true, false] : [])
+    for (const isById of [true, false])
+      for (const { at, cloudEvent } of events) {
+        const candidates = matches.has(at) ? [] : (left.get(contentOf(cloudEvent)) ?? []);
+        const index = candidates.findIndex(
+          ({ deliveredTo, sent }) =>
+            deliveredTo.size > 0 === isDelivered && (!isById || sent.id === cloudEvent.id),
+        );
+        const [orphan] = index < 0 ? [] : candidates.splice(index, 1);
+        if (orphan) matches.set(at, orphan);
+      }
   return matches;
 }
 
@@ -222,33 +229,26 @@ function match(
  * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
  * id is new, because a subscriber drops an event whose id it knows, or knows to be retracted.
  *
- * @returns the announcements by the key of their original.
+ * @returns the keys of the announcements by those of their originals.
  */
 async function announceAgain(
   db: Transaction<Schema>,
   { feed, registry }: { feed: number; registry: RegistryIdentity },
-  events: readonly (Matched & { token: number })[],
+  events: readonly Recognised[],
   now: number,
-): Promise<ReadonlyMap<number, { key: number; cloudEvent: CloudEvent }>> {
+): Promise<ReadonlyMap<number, number>> {
   const retracted = events.flatMap(({ at, orphan, token }) =>
     orphan !== undefined && orphan.retractedFor.size > 0 ? { at, original: orphan.key, token } : [],
   );
   if (retracted.length === 0) return new Map();
-  const ids = await unusedIds(
-    db,
-    feed,
-    retracted.map(({ at: { transactionHash, logIndex, blockHash } }) =>
-      eventIdOf(registry.chainId, transactionHash, logIndex, blockHash),
-    ),
-  );
-  const announced = retracted.map((one, index) => ({
-    ...one,
-    cloudEvent: toCloudEvent(one.at, registry, ids[index]),
+  const wanted = retracted.map(({ at }) => eventIdOf(registry.chainId, at, at.blockHash));
+  const ids = await unusedIds(db, feed, wanted);
+  const announced = retracted.map((event, index) => ({
+    ...event,
+    cloudEvent: toCloudEvent(event.at, registry, ids[index]),
   }));
   const keys = await insertEvents(db, feed, announced, now);
-  return new Map(
-    announced.map(({ original, cloudEvent }) => [original, { key: keyIn(keys, cloudEvent.id), cloudEvent }]),
-  );
+  return new Map(announced.map(({ original, cloudEvent }) => [original, keyIn(keys, cloudEvent.id)]));
 }
 
 function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
@@ -258,7 +258,7 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
 const orphanedRows = compiled((db, { feed }: { feed: number }) =>
   db
     .selectFrom('events')
-    .select(['id', 'event_id', 'token', 'body'])
+    .select(['id', 'token', 'body'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is not', null)
     .where('audience', '=', 'all')
@@ -269,7 +269,7 @@ const orphanedRows = compiled((db, { feed }: { feed: number }) =>
 async function orphansOf(
   db: Transaction<Schema>,
   feed: number,
-  channels: readonly number[],
+  { rules }: Pick<Recipients, 'rules'>,
 ): Promise<Orphan[]> {
   const { rows } = await orphanedRows(db, { feed });
   if (rows.length === 0) return [];
@@ -278,32 +278,23 @@ async function orphansOf(
   const candidates = await retractedAmong(db, rows);
   const entries = await lastEntriesOf(
     db,
-    channels,
+    [...rules.keys()],
     rows.filter(({ id }) => candidates.has(id)),
   );
   const retractions = entries.filter(({ type }) => type === RETRACTED_TYPE);
   const retractedFor = channelsByEvent(retractions.map((one) => ({ ...one, event: one.original })));
-  return rows.map(({ id, event_id, body }) => {
-    const { type, data } = JSON.parse(body) as CloudEvent;
-    return {
-      key: id,
-      eventId: idOfBytes(event_id),
-      logIndex: data.logIndex,
-      content: contentOf(data.transactionHash, type, data.tokenId, data.payload),
-      deliveredTo: deliveredTo.get(id) ?? NONE,
-      retractedFor: retractedFor.get(id) ?? NONE,
-    };
-  });
-}
-
-function contentOfEvent(event: RegistryEvent): string {
-  return contentOf(event.transactionHash, typeOf(event), (event.tokenId ?? 0n).toString(), event.payload);
+  return rows.map(({ id, body }) => ({
+    key: id,
+    sent: JSON.parse(body) as CloudEvent,
+    deliveredTo: deliveredTo.get(id) ?? NONE,
+    retractedFor: retractedFor.get(id) ?? NONE,
+  }));
 }
 
 /**
  * The event's content, independent of its position. The decoder always emits the payload's fields in the same
  * order.
  */
-function contentOf(transactionHash: string, type: string, tokenId: string, payload: object): string {
+function contentOf({ type, data: { transactionHash, tokenId, payload } }: CloudEvent): string {
   return JSON.stringify([transactionHash, type, tokenId, payload]);
 }

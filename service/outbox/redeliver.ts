@@ -1,7 +1,7 @@
-import type { Selectable, SelectQueryBuilder, Transaction } from 'kysely';
+import type { SelectQueryBuilder, Transaction } from 'kysely';
 import { inBatches, untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
-import type { EventsTable, Schema } from '../database/schema';
+import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
 import { recipientsOf, type Recipients } from './recipients';
 import { lockFeed } from './feeds';
@@ -15,13 +15,12 @@ import {
   isEventId,
   startOf,
   waitingDeliveries,
+  type EventRow,
   type Place,
 } from './stored-events';
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
-
-type StoredEvent = Place & Pick<Selectable<EventsTable>, 'token' | 'body' | 'audience'>;
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;
@@ -77,8 +76,8 @@ export async function redeliver(
 async function presentOf(
   db: Transaction<Schema>,
   channel: number,
-  events: readonly StoredEvent[],
-): Promise<StoredEvent[]> {
+  events: readonly EventRow[],
+): Promise<EventRow[]> {
   const originals = events.filter(({ audience }) => audience === 'all');
   const others = events.filter(({ audience }) => audience === 'retracting');
   const queued = await keysAmong(others, channel, db.selectFrom('deliveries'));
@@ -88,7 +87,7 @@ async function presentOf(
 
 /** The keys of those events that are among the deliveries of a channel. */
 async function keysAmong(
-  events: readonly StoredEvent[],
+  events: readonly EventRow[],
   channel: number,
   deliveries: SelectQueryBuilder<Schema, 'deliveries', object>,
 ): Promise<ReadonlySet<number>> {
@@ -109,7 +108,7 @@ function isFor(
   { rules, filling }: Recipients,
   channel: number,
   selection: Selection,
-  event: StoredEvent,
+  event: EventRow,
 ): boolean {
   const recipient = rules.get(channel);
   if (recipient === undefined) return false;
@@ -122,10 +121,9 @@ async function selected(
   { feed, channel }: { feed: number; channel: number },
   selection: Selection,
   after: Place,
-): Promise<StoredEvent[]> {
+): Promise<EventRow[]> {
   if ('eventId' in selection && !isEventId(selection.eventId)) return [];
   return eventsAfter(db, feed, after)
-    .select(['body', 'audience'])
     .where('orphaned_at', 'is', null)
     .where((eb) => {
       if ('eventId' in selection) return eb('event_id', '=', bytesOfId(selection.eventId));

@@ -45,7 +45,6 @@ export async function fillChannel(
     const after =
       index === null ? startOf(fromBlock) : { block_number: block, log_index: index, id: HIGHEST_KEY };
     const events = await eventsAfter(transaction, feed, after)
-      .select('body')
       .where('orphaned_at', 'is', null)
       .where('audience', '=', 'all')
       .limit(BATCH)

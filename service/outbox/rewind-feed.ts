@@ -2,17 +2,37 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
-import type { CloudEvent } from '../events/cloud-event';
-import { isOfBlock, retract, retractedAmong, type OrphanedAnnouncement } from './announcements';
+import { aboutOf } from '../events/cloud-event';
+import { isOfBlock, retract, retractedAmong } from './announcements';
 import { recipientsOf } from './recipients';
 import { keepBlocks, moveCursor, registryOfFeed, type KeptBlock, type OpenFeed } from './feeds';
-import { attemptsOf, bytesOfId, eventsAfter, idOf, idOfBytes, startOf, type Told } from './stored-events';
+import {
+  attemptsOf,
+  eventsAfter,
+  idOf,
+  idOfBytes,
+  startOf,
+  type EventRow,
+  type Sending,
+} from './stored-events';
 
 /** The result of a rewind. */
-export type Rewound = Awaited<ReturnType<typeof note>>;
+export interface Rewound {
+  /** Number of undelivered events that are sent only if their transactions are mined again. */
+  withdrawn: number;
+  /** The events that were delivered, or may have been. */
+  orphaned: OrphanedEvent[];
+}
 
-/** An event of a block that is orphaned. */
-type OrphanedRow = OrphanedAnnouncement & { type: string; token_id: string };
+interface OrphanedEvent {
+  eventId: string;
+  type: string;
+  tokenId: string;
+  transactionHash?: string;
+  blockNumber: number;
+  /** `attempted`: no attempt is known to have succeeded, but the receiver may have got it. */
+  outcome: 'delivered' | 'attempted';
+}
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
@@ -37,8 +57,6 @@ export async function rewindFeed(
       // Read before the queues are locked, as everywhere: any other order could deadlock.
       const { rules } = await recipientsOf(database, transaction, feed);
       const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
-        .innerJoin('tokens', 'tokens.id', 'events.token')
-        .select(['event_id', 'original', 'type', 'token_id', 'block_hash', 'body'])
         .where('orphaned_at', 'is', null)
         .where(isOfBlock)
         .execute();
@@ -47,8 +65,8 @@ export async function rewindFeed(
       const queues = await lockQueues(database, transaction, channels, tokens);
       if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
       const orphans = new Set(rows.map(idOf));
-      const told = await attemptsOf(transaction, [...orphans]);
-      const cutOff: Told[] = [];
+      const attempts = await attemptsOf(transaction, [...orphans]);
+      const cutOff: Sending[] = [];
       for (const queue of queues)
         for (const event of await removeFromQueue(transaction, queue, orphans, now))
           cutOff.push({ event, channel: queue.channel, isDelivered: false });
@@ -62,7 +80,7 @@ export async function rewindFeed(
         );
       const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
       await retract(transaction, feed, rows, retracting, cutOff, now);
-      const rewound = await note(transaction, feed, rows, [...told, ...cutOff], now);
+      const rewound = await recordOrphans(transaction, feed, rows, [...attempts, ...cutOff], now);
       await refillFrom(transaction, feed, ancestor.number);
       await transaction
         .deleteFrom('blocks')
@@ -84,35 +102,31 @@ class InFlight extends Error {}
 /**
  * Records orphans. Events that were sent, or may have been, are marked and kept, so that they are recognised
  * if they are mined again. The others are deleted.
- *
- * @returns the number of undelivered events that were withdrawn, which are sent only if their transactions
- *   are mined again; and the events that were delivered, or may have been: `attempted` ones have no
- *   successful attempt, but the receiver may still have got one.
  */
-async function note(
+async function recordOrphans(
   db: Transaction<Schema>,
   feed: number,
-  rows: readonly OrphanedRow[],
-  told: readonly Told[],
+  rows: readonly EventRow[],
+  sendings: readonly Sending[],
   now: number,
-) {
+): Promise<Rewound> {
   const originals = rows.filter(({ original }) => original === null);
   const originalOf = new Map(rows.map(({ id, original }) => [id, original ?? id]));
-  const delivered = new Set(told.flatMap((one) => (one.isDelivered ? originalOf.get(one.event) : [])));
+  const delivered = new Set(sendings.flatMap((one) => (one.isDelivered ? originalOf.get(one.event) : [])));
   // A retraction shows that an event may have been received, also if no attempt was ever recorded.
-  const kept = new Set([...told.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
+  const kept = new Set([...sendings.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
   const deleted = rows.filter(({ id }) => !kept.has(id));
   await inBatches(deleted.map(idOf), (some) => db.deleteFrom('events').where('id', 'in', some).execute());
   const marked = rows.filter(({ id }) => kept.has(id));
   await inBatches(marked.map(idOf), (some) =>
     db.updateTable('events').set({ orphaned_at: now }).where('id', 'in', some).execute(),
   );
-  const orphaned = originals.filter(({ id }) => kept.has(id));
-  const outcomeOf = ({ id }: OrphanedRow): 'delivered' | 'attempted' =>
+  const outcomeOf = ({ id }: EventRow): 'delivered' | 'attempted' =>
     delivered.has(id) ? 'delivered' : 'attempted';
+  const orphaned = originals.filter(({ id }) => kept.has(id));
   const orphans = orphaned.map((row) => ({
     feed,
-    event_id: bytesOfId(idOfBytes(row.event_id)),
+    event_id: new Uint8Array(row.event_id),
     block_number: row.block_number,
     block_hash: row.block_hash,
     outcome: outcomeOf(row),
@@ -138,9 +152,8 @@ async function note(
     orphaned: orphaned.map((row) => ({
       eventId: idOfBytes(row.event_id),
       type: row.type,
-      tokenId: row.token_id,
+      ...aboutOf(row.body),
       blockNumber: row.block_number,
-      transactionHash: (JSON.parse(row.body) as CloudEvent).data.transactionHash,
       outcome: outcomeOf(row),
     })),
   };
@@ -253,7 +266,7 @@ async function removeFromQueue(
 }
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
-export type Orphan = Awaited<ReturnType<typeof listOrphans>>[number];
+export type ListedOrphan = Awaited<ReturnType<typeof listOrphans>>[number];
 
 /** The orphans of the given feeds, oldest first. */
 export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {

@@ -22,6 +22,9 @@ export function isEventId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
+/** A stored event. */
+export type EventRow = Selectable<EventsTable>;
+
 /** The key of a row. */
 export function idOf({ id }: { id: number }): number {
   return id;
@@ -31,7 +34,7 @@ export function idOf({ id }: { id: number }): number {
 export const HIGHEST_KEY = 2 ** 31 - 1;
 
 /** A position in the order of the log. `id` orders a retraction after its event, whose position it has. */
-export type Place = Pick<Selectable<EventsTable>, 'block_number' | 'log_index' | 'id'>;
+export type Place = Pick<EventRow, 'block_number' | 'log_index' | 'id'>;
 
 /** The place before the events of a block. */
 export function startOf(block: number): Place {
@@ -42,7 +45,7 @@ export function startOf(block: number): Place {
 export function eventsAfter(db: Kysely<Schema>, feed: number, { block_number, log_index, id }: Place) {
   return db
     .selectFrom('events')
-    .select(['events.id', 'events.token', 'events.block_number', 'events.log_index'])
+    .selectAll('events')
     .where('events.feed', '=', feed)
     .where('events.block_number', '>=', block_number)
     .where((eb) =>
@@ -98,7 +101,7 @@ export function keyIn(keys: ReadonlyMap<string, number>, name: string): number {
 }
 
 /** An event, and a channel that it was sent to, or may have been. */
-export interface Told {
+export interface Sending {
   event: number;
   channel: number;
   isDelivered: SqlBool;
@@ -109,7 +112,7 @@ export async function attemptsOf(
   db: Kysely<Schema>,
   events: readonly number[],
   channel?: number,
-): Promise<Told[]> {
+): Promise<Sending[]> {
   return inBatches(events, (some) =>
     db
       .selectFrom('attempts')
@@ -131,7 +134,7 @@ export function channelsByEvent(
 }
 
 /** An event that is to be stored. */
-interface NewEvent {
+export interface NewEvent {
   cloudEvent: CloudEvent | Retraction | OperationalEvent;
   /** Key of the token's row. */
   token: number;

@@ -1,5 +1,5 @@
 import { type EventFragment, type Interface, ZeroAddress } from 'ethers';
-import type { ChainEventPayload, ChainEventSuffix } from '../../client/events';
+import { payloadMembersOf, type ChainEventSuffix } from '../../client/events';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
 import { chainOrder, type ChainLog } from '../chain/read-chain';
@@ -136,18 +136,11 @@ export function genuineOf(logs: readonly ChainLog[], contracts: RegistryContract
 
 function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): DecodedLog | undefined {
   const parsed = parseRegistryLog(log);
-  switch (parsed?.name) {
-    case 'Transfer':
-      return decodeTransfer(log, parsed.args, contracts);
-    case 'PauseWithRemark':
-    case 'UnpauseWithRemark': {
-      const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
-      const { account, remark } = parsed.args;
-      return { type, tokenId: undefined, payload: { account, remark }, log };
-    }
-    default:
-      return undefined;
-  }
+  if (parsed === undefined) return undefined;
+  if (parsed.name === 'Transfer') return decodeTransfer(log, parsed.args, contracts);
+  const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
+  const { account, remark } = parsed.args;
+  return { type, tokenId: undefined, payload: { account, remark }, log };
 }
 
 /**
@@ -176,37 +169,22 @@ function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   return { type: 'escrow_created', tokenId, payload: { escrowAddress }, log };
 }
 
-/** A type of event, and the log's arguments that its payload has: members of the published schema. */
-type EscrowEvent<Name extends keyof TitleEscrow['filters']> = {
-  [Type in ChainEventSuffix]: {
-    type: Type;
-    payload: (keyof ChainEventPayload<Type> & keyof ArgumentsOf<TitleEscrow, Name>)[];
-  };
-}[ChainEventSuffix];
-
-/** The events of title escrows that count. */
+/** The events of title escrows that count. Members of payloads have the names of the logs' arguments. */
 const ESCROW_EVENTS = {
-  TokenReceived: { type: 'token_received', payload: ['beneficiary', 'holder', 'isMinting', 'remark'] },
-  Nomination: { type: 'nomination', payload: ['prevNominee', 'nominee', 'remark'] },
-  BeneficiaryTransfer: {
-    type: 'beneficiary_transfer',
-    payload: ['fromBeneficiary', 'toBeneficiary', 'remark'],
-  },
-  HolderTransfer: { type: 'holder_transfer', payload: ['fromHolder', 'toHolder', 'remark'] },
-  ReturnToIssuer: { type: 'return_to_issuer', payload: ['caller', 'remark'] },
-  Shred: { type: 'shred', payload: ['remark'] },
-  RejectTransferBeneficiary: {
-    type: 'reject_transfer_beneficiary',
-    payload: ['fromBeneficiary', 'toBeneficiary', 'remark'],
-  },
-  RejectTransferHolder: { type: 'reject_transfer_holder', payload: ['fromHolder', 'toHolder', 'remark'] },
-  RejectTransferOwners: {
-    type: 'reject_transfer_owners',
-    payload: ['fromBeneficiary', 'toBeneficiary', 'fromHolder', 'toHolder', 'remark'],
-  },
-} satisfies { [Name in keyof TitleEscrow['filters']]?: EscrowEvent<Name> };
+  TokenReceived: 'token_received',
+  Nomination: 'nomination',
+  BeneficiaryTransfer: 'beneficiary_transfer',
+  HolderTransfer: 'holder_transfer',
+  ReturnToIssuer: 'return_to_issuer',
+  Shred: 'shred',
+  RejectTransferBeneficiary: 'reject_transfer_beneficiary',
+  RejectTransferHolder: 'reject_transfer_holder',
+  RejectTransferOwners: 'reject_transfer_owners',
+} as const satisfies { [Name in keyof TitleEscrow['filters']]?: ChainEventSuffix };
 
 const ESCROW_EVENT_NAMES = Object.keys(ESCROW_EVENTS) as (keyof typeof ESCROW_EVENTS)[];
+
+const PAYLOAD_MEMBERS = new Map(Object.values(ESCROW_EVENTS).map((type) => [type, payloadMembersOf(type)]));
 
 /** First topics of the logs of title escrows. */
 export const ESCROW_TOPICS = ESCROW_EVENT_NAMES.map((name) => escrowInterface.getEvent(name).topicHash);
@@ -218,11 +196,11 @@ function decodeEscrowLog(log: ChainLog, contracts: RegistryContracts): DecodedLo
   if (parsed?.args.registry !== contracts.registry) return undefined;
   const { tokenId } = parsed.args;
   if (titleEscrowAddress(contracts, tokenId) !== log.address) return undefined;
-  const { type, payload: names } = ESCROW_EVENTS[parsed.name];
-  const args = parsed.args as object as Payload;
-  const payload = Object.fromEntries(names.map((name) => [name, args[name] ?? '']));
-  if (type !== 'token_received') return { type, tokenId, payload, log };
-  return { type, tokenId, payload: { escrowAddress: log.address, ...payload }, log };
+  const type = ESCROW_EVENTS[parsed.name];
+  const values = { escrowAddress: log.address, ...parsed.args } as object as Payload;
+  const names = PAYLOAD_MEMBERS.get(type) ?? [];
+  const payload = Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
+  return { type, tokenId, payload, log };
 }
 
 /**

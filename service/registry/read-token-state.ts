@@ -70,26 +70,19 @@ function stateOf(
   throw new ChainError('TOKEN_OWNER_UNEXPECTED', message);
 }
 
+/** Functions of TitleEscrow, in the order of `EscrowState`. */
+const ROLES = ['beneficiary', 'holder', 'nominee', 'prevBeneficiary', 'prevHolder'] as const;
+
 async function readEscrow(client: Chain, address: string, blockTag: number): Promise<EscrowState> {
   const escrow = TitleEscrow__factory.connect(address, runnerOf(client));
-  const at = { blockTag };
-  const [beneficiary, holder, nominee, previousBeneficiary, previousHolder] = await Promise.all([
-    escrow.beneficiary(at).then(someone),
-    escrow.holder(at).then(someone),
-    escrow.nominee(at).then(someone),
-    escrow.prevBeneficiary(at).then(someone),
-    escrow.prevHolder(at).then(someone),
-  ]);
-  return {
-    titleEscrow: getAddress(address),
-    beneficiary,
-    holder,
-    nominee,
-    previousBeneficiary,
-    previousHolder,
-  };
+  const [beneficiary, holder, nominee, previousBeneficiary, previousHolder] = await Promise.all(
+    ROLES.map((role) => escrow[role]({ blockTag }).then(partyOf)),
+  );
+  const titleEscrow = getAddress(address);
+  return { titleEscrow, beneficiary, holder, nominee, previousBeneficiary, previousHolder };
 }
 
-function someone(address: string): string | undefined {
-  return address === ZeroAddress ? undefined : address;
+/** The address, checksummed. Undefined for the zero address, which is nobody. */
+export function partyOf(address: string | boolean | undefined): string | undefined {
+  return typeof address !== 'string' || address === ZeroAddress ? undefined : getAddress(address);
 }

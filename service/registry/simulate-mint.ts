@@ -9,7 +9,8 @@ import { registryInterface } from './registry-contracts';
 
 /** Arguments of TradeTrustTokenMintable.mint. `remark` is 0x-prefixed hex. */
 export interface MintArguments {
-  beneficiary: string;
+  /** The beneficiary. */
+  owner: string;
   holder: string;
   /** 64 hexadecimal digits. */
   tokenId: string;
@@ -22,17 +23,17 @@ const SELECTOR = registryInterface.getFunction('mint').selector;
  * The data of a call of `mint`. Ethers encodes the same in a hundred times the processor time, because it
  * checks every argument.
  */
-export function mintData({ beneficiary, holder, tokenId, remark }: MintArguments): string {
+export function mintData({ owner, holder, tokenId, remark }: MintArguments): string {
   const bytes = remark.slice(2);
   // The remark begins after four words, with its length.
-  const words = [beneficiary.slice(2), holder.slice(2), tokenId, '80', (bytes.length / 2).toString(16)];
+  const words = [owner.slice(2), holder.slice(2), tokenId, '80', (bytes.length / 2).toString(16)];
   const padded = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0');
   return `${SELECTOR}${words.map((word) => word.padStart(64, '0')).join('')}${padded}`.toLowerCase();
 }
 
 /** A mint to ask about, of a token that does not exist. */
 export function trialMint(owner: string): MintArguments {
-  return { beneficiary: owner, holder: owner, tokenId: randomBytes(32).toString('hex'), remark: '0x' };
+  return { owner, holder: owner, tokenId: randomBytes(32).toString('hex'), remark: '0x' };
 }
 
 /** The registry of mints, and the wallet that sends them. */

@@ -18,16 +18,17 @@ import type { SinkGuard } from '../delivery/guarded-connector';
 import { TEST_TYPE } from '../events/cloud-event';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { distinctConditions, readConditions } from '../outbox/conditions';
-import { createSecretsCipher } from './secrets';
 import {
   addSubscription,
   defaultStateOf,
   findSubscription,
+  followedFeeds,
   listSubscriptions,
   removeSubscription,
   replaceSubscription,
   setDefaultState,
   subscriptionOf,
+  withFailures,
   withoutSecretsOf,
   type SubscriptionRow,
 } from './stored-subscriptions';
@@ -40,7 +41,6 @@ import {
   type StoredSubscription,
   type Subscription,
 } from './subscription';
-import { followedFeeds, withFailures } from './subscription-health';
 
 /** The settings that subscriptions depend on. Without a signing key nothing can be delivered. */
 type SubscriptionSettings = Pick<
@@ -79,7 +79,6 @@ export function createSubscriptions(
 ) {
   const { database, time, onChanged } = parts;
   const { db } = database;
-  const cipher = createSecretsCipher(config.secretsKey);
   const rules = sinkRulesOf(config);
   const conditions = async () => distinctConditions(await readConditions(db));
 
@@ -108,7 +107,7 @@ export function createSubscriptions(
     otherwise: (cause: ConfigurationError) => StoredSubscription,
   ): StoredSubscription {
     try {
-      return subscriptionOf(row, cipher);
+      return subscriptionOf(row, config.secretsKey);
     } catch (cause) {
       if (cause instanceof ConfigurationError) return otherwise(cause);
       throw cause;
@@ -118,7 +117,7 @@ export function createSubscriptions(
   return {
     async add(body: unknown): Promise<StoredSubscription> {
       const subscription = completed(parseSubscription(body, randomUUID()));
-      await addSubscription(database, subscription, cipher, time.now());
+      await addSubscription(database, subscription, config.secretsKey, time.now());
       await onChanged();
       return shownWith(subscription);
     },
@@ -127,14 +126,12 @@ export function createSubscriptions(
      * `after` of the next page. Undefined if there is no subscription `after`.
      */
     async list({ after, limit }: { after?: string | undefined; limit: number }) {
-      const isAfterStored = after !== undefined && after !== DEFAULT_SUBSCRIPTION;
-      if (isAfterStored && (await findSubscription(db, after)) === undefined) return undefined;
+      const isOfApi = after !== undefined && after !== DEFAULT_SUBSCRIPTION;
+      const before = isOfApi ? await findSubscription(db, after) : { id: 0 };
+      if (before === undefined) return undefined;
       const ofSettings = after === undefined ? await findDefault() : undefined;
       const rest = limit - (ofSettings ? 1 : 0);
-      const rows = await listSubscriptions(db, {
-        after: isAfterStored ? after : undefined,
-        limit: rest + 1,
-      });
+      const rows = await listSubscriptions(db, { after: before.id, limit: rest + 1 });
       const page = [...(ofSettings ? [ofSettings] : []), ...rows.slice(0, rest).map(withoutSecretsOf)];
       return {
         subscriptions: withFailures(page, await conditions()),
@@ -169,7 +166,7 @@ export function createSubscriptions(
           shown = shownWith(subscription, stored);
           return subscription;
         };
-        await replaceSubscription(database, name, change, cipher, time.now());
+        await replaceSubscription(database, name, change, config.secretsKey, time.now());
         if (shown === undefined) refuseUnknown(name);
       }
       await onChanged();

@@ -8,59 +8,53 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 const SET_THE_KEY = 'Set SECRETS_KEY to the output of `openssl rand -base64 32`, and restart the service.';
+const SET_THE_SAME_KEY = 'Set SECRETS_KEY to the key with which they were stored, and restart the service.';
 
-/** Encrypts the secrets of subscriptions for the database. */
-export type SecretsCipher = ReturnType<typeof createSecretsCipher>;
+/** SECRETS_KEY: 32 bytes. Undefined if it is not set. */
+export type SecretsKey = Buffer | undefined;
 
 /**
- * Creates the cipher.
+ * Encrypts the secrets of a subscription for the database. Only `decryptSecrets` with the same key and the
+ * same subscription reads them, so a row that was copied to another subscription is not readable.
  *
- * @param key SECRETS_KEY: 32 bytes; undefined if it is not set.
- * @param newNonce replaced in tests. A nonce must never repeat under one key.
+ * @param nonce replaced in tests. It must never repeat under one key.
+ * @throws RequestError SECRETS_KEY_MISSING
  */
-export function createSecretsCipher(key: Buffer | undefined, newNonce = () => randomBytes(NONCE_BYTES)) {
-  return {
-    /**
-     * Encrypts a text. Only `decrypt` with the same key and the same subscription reads it, so a row that was
-     * copied to another subscription is not readable.
-     *
-     * @throws RequestError SECRETS_KEY_MISSING
-     */
-    encrypt(text: string, subscription: string): string {
-      if (key === undefined) {
-        const problem = 'The subscription has secrets, and the service has no key to encrypt them.';
-        throw new RequestError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_KEY}`, { remedy: SET_THE_KEY });
-      }
-      const nonce = newNonce();
-      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(subscription));
-      const bytes = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
-      return VERSION + Buffer.concat(bytes).toString('base64url');
-    },
-    /**
-     * Inverse of `encrypt`.
-     *
-     * @throws ConfigurationError SECRETS_KEY_MISSING, or SECRETS_KEY_WRONG if the text was encrypted with
-     *   another key, for another subscription, or was changed.
-     */
-    decrypt(encrypted: string, subscription: string): string {
-      if (key === undefined) {
-        const remedy = 'Set SECRETS_KEY to the key with which they were stored, and restart the service.';
-        const message =
-          `The secrets of subscription ${subscription} are encrypted, ` +
-          `and SECRETS_KEY is not set. ${remedy}`;
-        throw new ConfigurationError('SECRETS_KEY_MISSING', message, { remedy });
-      }
-      try {
-        return decrypted(encrypted, subscription, key);
-      } catch (cause) {
-        const remedy =
-          'Set SECRETS_KEY to the key with which they were stored, and restart the service. If it is lost, ' +
-          'set the headers of the subscription again.';
-        const problem = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY.`;
-        throw new ConfigurationError('SECRETS_KEY_WRONG', `${problem} ${remedy}`, { cause, remedy });
-      }
-    },
-  };
+export function encryptSecrets(
+  key: SecretsKey,
+  text: string,
+  subscription: string,
+  nonce = randomBytes(NONCE_BYTES),
+): string {
+  if (key === undefined) {
+    const problem = 'The subscription has secrets, and the service has no key to encrypt them.';
+    throw new RequestError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_KEY}`, { remedy: SET_THE_KEY });
+  }
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(subscription));
+  const bytes = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+  return VERSION + Buffer.concat(bytes).toString('base64url');
+}
+
+/**
+ * Inverse of `encryptSecrets`.
+ *
+ * @throws ConfigurationError SECRETS_KEY_MISSING, or SECRETS_KEY_WRONG if the text was encrypted with another
+ *   key, for another subscription, or was changed.
+ */
+export function decryptSecrets(key: SecretsKey, encrypted: string, subscription: string): string {
+  if (key === undefined) {
+    const problem = `The secrets of subscription ${subscription} are encrypted, and SECRETS_KEY is not set.`;
+    throw new ConfigurationError('SECRETS_KEY_MISSING', `${problem} ${SET_THE_SAME_KEY}`, {
+      remedy: SET_THE_SAME_KEY,
+    });
+  }
+  try {
+    return decrypted(encrypted, subscription, key);
+  } catch (cause) {
+    const remedy = `${SET_THE_SAME_KEY} If it is lost, set the headers of the subscription again.`;
+    const problem = `The secrets of subscription ${subscription} cannot be read with SECRETS_KEY.`;
+    throw new ConfigurationError('SECRETS_KEY_WRONG', `${problem} ${remedy}`, { cause, remedy });
+  }
 }
 
 function decrypted(encrypted: string, subscription: string, key: Buffer): string {

@@ -1,12 +1,15 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { RequestError } from '../base/errors';
+import { registryName } from '../base/registry-name';
+import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
-import { OPERATIONS, subjectOfSubscription } from '../events/conditions';
+import { OPERATIONS, subjectOfSubscription, type Condition } from '../events/conditions';
+import { readRegistries } from '../followed-registries/stored-registries';
 import { noteChange } from '../outbox/changes';
 import { endTrouble, forgetConditions } from '../outbox/conditions';
-import { findFeeds } from '../outbox/feeds';
-import { undeliveredOfChannels } from '../outbox/outbox-figures';
+import { findFeeds, registryOfFeed } from '../outbox/feeds';
+import { undeliveredOf } from '../outbox/outbox-figures';
 import {
   addDefault,
   addOperationsChannel,
@@ -16,9 +19,9 @@ import {
 } from '../outbox/channels';
 import { endPauses } from '../outbox/claim-queues';
 import { removeQueues } from '../outbox/purge-events';
-import type { SecretsCipher } from './secrets';
+import { decryptSecrets, encryptSecrets, type SecretsKey } from './secrets';
 import {
-  withMaskedHeaders,
+  presentSubscription,
   worstOf,
   type Headers,
   type StoredSubscription,
@@ -41,11 +44,11 @@ export const MOST_SUBSCRIPTIONS = 10_000;
 /** The row's subscription, with its secrets and its present state. */
 export function subscriptionOf(
   row: Omit<SubscriptionRow, 'id' | 'created_at' | 'changed_at'>,
-  cipher: SecretsCipher,
+  key: SecretsKey,
 ): StoredSubscription {
   const subscription = withoutSecretsOf(row);
   if (row.secrets === null) return subscription;
-  const { headers, secret } = JSON.parse(cipher.decrypt(row.secrets, row.name)) as Secrets;
+  const { headers, secret } = JSON.parse(decryptSecrets(key, row.secrets, row.name)) as Secrets;
   return {
     ...subscription,
     protocolsettings: { ...subscription.protocolsettings, ...(headers && { headers }) },
@@ -64,16 +67,17 @@ export function withoutSecretsOf({
 
 function columnsOf(
   subscription: StoredSubscription,
-  cipher: SecretsCipher,
+  key: SecretsKey,
 ): Pick<SubscriptionRow, 'definition' | 'secrets' | 'state'> {
-  const { headers } = subscription.protocolsettings ?? {};
-  const { secret, ...config } = subscription.config;
-  const secrets: Secrets = { ...(headers && { headers }), ...(secret !== undefined && { secret }) };
-  const protocolsettings = withMaskedHeaders(subscription.protocolsettings ?? {});
+  const { id, protocolsettings, config } = subscription;
+  const secrets: Secrets = {
+    ...(protocolsettings?.headers && { headers: protocolsettings.headers }),
+    ...(config.secret !== undefined && { secret: config.secret }),
+  };
+  const hasNone = Object.keys(secrets).length === 0;
   return {
-    definition: JSON.stringify({ ...subscription, protocolsettings, config }),
-    secrets:
-      Object.keys(secrets).length === 0 ? null : cipher.encrypt(JSON.stringify(secrets), subscription.id),
+    definition: JSON.stringify(presentSubscription(subscription)),
+    secrets: hasNone ? null : encryptSecrets(key, JSON.stringify(secrets), id),
     state: config.state,
   };
 }
@@ -88,23 +92,12 @@ function defaultIn(db: Kysely<Schema>) {
   return db.selectFrom('subscriptions').selectAll().where('definition', 'is', null);
 }
 
-/** Subscriptions of the API, in the order of their creation. `after`: the name of the one before the page. */
+/** Subscriptions of the API, in the order of their creation. `after`: the key of the one before the page. */
 export async function listSubscriptions(
   db: Kysely<Schema>,
-  { after, limit }: { after: string | undefined; limit: number },
+  { after, limit }: { after: number; limit: number },
 ): Promise<SubscriptionRow[]> {
-  return storedIn(db)
-    .$if(after !== undefined, (query) =>
-      query.where('id', '>', (eb) =>
-        eb
-          .selectFrom('subscriptions')
-          .select('id')
-          .where('name', '=', after ?? ''),
-      ),
-    )
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+  return storedIn(db).where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
 /** Finds a subscription of the API. */
@@ -123,10 +116,10 @@ export async function findSubscription(
 export async function addSubscription(
   { db }: Database,
   subscription: StoredSubscription,
-  cipher: SecretsCipher,
+  key: SecretsKey,
   now: number,
 ): Promise<void> {
-  const columns = columnsOf(subscription, cipher);
+  const columns = columnsOf(subscription, key);
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction, subscription.id);
     const { count } = await transaction
@@ -169,13 +162,13 @@ export async function replaceSubscription(
   database: Database,
   name: string,
   change: (row: SubscriptionRow) => StoredSubscription,
-  cipher: SecretsCipher,
+  key: SecretsKey,
   now: number,
 ): Promise<void> {
   await database.db.transaction().execute(async (transaction) => {
     await noteChange(transaction, name);
     const row = await findSubscription(transaction, name);
-    if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), cipher), now);
+    if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), key), now);
   });
 }
 
@@ -253,7 +246,7 @@ export async function removeSubscription(
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
     const channels = await channelsOfSubscription(transaction, row.id);
-    const undelivered = await undeliveredOfChannels(transaction, channels);
+    const undelivered = await undeliveredOf(transaction, row.id);
     const isRemoved = undelivered === 0 || isForced;
     if (isRemoved) {
       await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();
@@ -275,4 +268,53 @@ async function channelsOfSubscription(db: Kysely<Schema>, subscription: number):
     .where('subscription', '=', subscription)
     .execute();
   return rows.map(({ id }) => id);
+}
+
+/** The current feeds of the registries that are followed. */
+export async function followedFeeds(
+  { registries }: Pick<Config, 'registries'>,
+  db: Kysely<Schema>,
+): Promise<string[]> {
+  const followed = new Set([
+    ...registries.map(({ network, address }) => registryName(network.chainId, address)),
+    ...(await readRegistries(db)).map(({ chainId, address }) => registryName(chainId, address)),
+  ]);
+  return (await findFeeds(db)).filter((feed) => followed.has(registryOfFeed(feed)));
+}
+
+/** The number of subscriptions by state. `default` is one of them if the settings have a webhook. */
+export async function countSubscriptions(
+  { registries }: Pick<Config, 'registries'>,
+  db: Kysely<Schema>,
+  conditions: readonly Condition[],
+): Promise<Record<SubscriptionState, number>> {
+  const counts = await db
+    .selectFrom('subscriptions')
+    .select(['state', (eb) => eb.fn.countAll().as('count')])
+    .where('definition', 'is not', null)
+    .groupBy('state')
+    .execute();
+  const byState: Record<SubscriptionState, number> = { active: 0, paused: 0, gone: 0 };
+  for (const { state, count } of counts) byState[state] = Number(count);
+  const isOfDefault = (state: SubscriptionState): boolean =>
+    conditions.some(
+      ({ what, subject }) =>
+        what === `subscription_${state}` && subject === subjectOfSubscription(DEFAULT_SUBSCRIPTION),
+    );
+  if (registries.some(({ webhook }) => webhook !== undefined))
+    byState[(['gone', 'paused'] as const).find(isOfDefault) ?? 'active']++;
+  return byState;
+}
+
+/** Adds `failingSince` to those of these subscriptions that are failing. */
+export function withFailures<Shown extends Pick<Subscription, 'id'>>(
+  subscriptions: readonly Shown[],
+  conditions: readonly Condition[],
+): (Shown & { failingSince?: string })[] {
+  const failing = conditions.filter(({ what }) => what === 'subscription_failing');
+  const since = new Map(failing.map((one) => [one.subject, new Date(one.since).toISOString()]));
+  return subscriptions.map((one) => {
+    const failingSince = since.get(subjectOfSubscription(one.id));
+    return failingSince === undefined ? one : { ...one, failingSince };
+  });
 }

@@ -306,19 +306,15 @@ function subscriptionError(path: Path, problem: string): RequestError {
 export function presentSubscription({ config, protocolsettings, ...rest }: StoredSubscription): Subscription {
   const shown = { ...config };
   delete shown.secret;
+  const names = Object.keys(protocolsettings?.headers ?? {});
+  const headers = Object.fromEntries(names.map((name) => [name, MASK]));
   return {
     ...rest,
-    ...(protocolsettings && { protocolsettings: withMaskedHeaders(protocolsettings) }),
+    ...(protocolsettings && {
+      protocolsettings: { ...protocolsettings, ...(protocolsettings.headers && { headers }) },
+    }),
     config: shown,
   };
-}
-
-export function withMaskedHeaders<Settings extends { readonly headers?: Headers }>(
-  settings: Settings,
-): Settings {
-  if (settings.headers === undefined) return settings;
-  const names = Object.keys(settings.headers);
-  return { ...settings, headers: Object.fromEntries(names.map((name) => [name, MASK])) };
 }
 
 /** The subscription as readers see it, who may not send to its sink: the path may hold a key. */

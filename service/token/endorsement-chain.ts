@@ -1,7 +1,8 @@
-import { ZeroAddress, getAddress } from 'ethers';
+import { ZeroAddress } from 'ethers';
+import { MOVES, ROLE_CHANGES } from '../../client/events';
 import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
-import type { EscrowState, TokenState } from '../registry/read-token-state';
+import { partyOf, type EscrowState, type TokenState } from '../registry/read-token-state';
 
 /** Operations on a token: functions of its registry and its title escrow (docs/states.md). */
 export type TokenOperation =
@@ -46,11 +47,9 @@ const ROLE_THAT_MAY: Partial<Record<TokenOperation, 'beneficiary' | 'holder'>> =
   returnToIssuer: 'holder',
 };
 
-export type Place = TokenState['state'];
-
 /** A token between two logs. */
 export interface Situation extends Roles {
-  place: Place;
+  state: TokenState['state'];
 }
 
 /**
@@ -65,10 +64,9 @@ export interface Situation extends Roles {
  */
 export function endorsementsOf(
   { logs, isWhole }: { logs: readonly DecodedLog[]; isWhole: boolean },
-  state: Exclude<TokenState, { state: 'not minted' }>,
+  state: Situation,
 ): Endorsement[] {
-  const { beneficiary, holder, nominee } = state;
-  let now: Situation = { place: state.state, beneficiary, holder, nominee };
+  let now = state;
   const endorsements: Endorsement[] = [];
   for (const { operation, logs: own, remark } of operationsOf(logs).reverse()) {
     const before = own.reduceRight(unwind, now);
@@ -87,7 +85,7 @@ export function endorsementsOf(
     });
     now = before;
   }
-  const isBegun = now.place === 'not minted' && !now.beneficiary && !now.holder && !now.nominee;
+  const isBegun = now.state === 'not minted' && !now.beneficiary && !now.holder && !now.nominee;
   if (isWhole && !isBegun) throw incomplete('does not begin with a mint');
   return endorsements;
 }
@@ -96,14 +94,14 @@ export function endorsementsOf(
 function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
   const move = MOVES[type];
   if (move) {
-    if (after.place !== move.to) throw incomplete(`has ${type} where the token is ${after.place}`);
-    return { ...after, place: move.from };
+    if (after.state !== move.to) throw incomplete(`has ${type} where the token is ${after.state}`);
+    return { ...after, state: move.from };
   }
   const change = ROLE_CHANGES[type];
   if (change) {
     const { role, from, to } = change;
     expectRole(after, role, payload[to], type);
-    return { ...after, [role]: someone(payload[from]) };
+    return { ...after, [role]: partyOf(payload[from]) };
   }
   if (type === 'token_received') {
     expectRole(after, 'beneficiary', payload.beneficiary, type);
@@ -112,40 +110,14 @@ function unwind(after: Situation, { type, payload }: DecodedLog): Situation {
   return after;
 }
 
-/** The situation after a log. */
-export function afterLog(before: Situation, { type, payload }: DecodedLog): Situation {
-  const move = MOVES[type];
-  if (move) return { ...before, place: move.to };
-  const change = ROLE_CHANGES[type];
-  return change ? { ...before, [change.role]: someone(payload[change.to]) } : before;
-}
-
-const MOVES: Partial<Record<DecodedLog['type'], { from: Place; to: Place }>> = {
-  minted: { from: 'not minted', to: 'in escrow' },
-  surrendered: { from: 'in escrow', to: 'returned to issuer' },
-  restored: { from: 'returned to issuer', to: 'in escrow' },
-  burned: { from: 'returned to issuer', to: 'shredded' },
-};
-
-const ROLE_CHANGES: Partial<Record<DecodedLog['type'], { role: keyof Roles; from: string; to: string }>> = {
-  nomination: { role: 'nominee', from: 'prevNominee', to: 'nominee' },
-  beneficiary_transfer: { role: 'beneficiary', from: 'fromBeneficiary', to: 'toBeneficiary' },
-  holder_transfer: { role: 'holder', from: 'fromHolder', to: 'toHolder' },
-};
-
 function expectRole(
   roles: Roles,
   role: keyof Roles,
   said: string | boolean | undefined,
   type: DecodedLog['type'],
 ): void {
-  if (roles[role] === someone(said)) return;
+  if (roles[role] === partyOf(said)) return;
   throw incomplete(`has ${type} to ${String(said)} where the ${role} is ${roles[role] ?? 'nobody'}`);
-}
-
-/** The address, checksummed. Undefined for the zero address, which is nobody. */
-export function someone(address: string | boolean | undefined): string | undefined {
-  return typeof address !== 'string' || address === ZeroAddress ? undefined : getAddress(address);
 }
 
 function rolesOf({ beneficiary, holder, nominee }: Situation): Roles {

@@ -1,14 +1,6 @@
 // The packages of Digital Bazaar come without types: these are the parts that the project uses.
 
-declare module '@digitalbazaar/credentials-context' {
-  export const contexts: Map<string, object>;
-}
-
-declare module '@digitalbazaar/data-integrity-context' {
-  export const contexts: Map<string, object>;
-}
-
-declare module '@digitalbazaar/multikey-context' {
+declare module '@digitalbazaar/*-context' {
   export const contexts: Map<string, object>;
   export const constants: { CONTEXT_URL: string };
 }
@@ -19,36 +11,20 @@ declare module 'did-context' {
 }
 
 declare module '@digitalbazaar/ecdsa-multikey' {
-  export interface ExportedKeyPair {
-    '@context'?: string;
-    id: string;
-    type: string;
-    controller: string;
-    publicKeyMultibase: string;
-    secretKeyMultibase?: string;
-  }
   export interface Signer {
     id: string;
     algorithm: string;
     sign(options: { data: Uint8Array }): Promise<Uint8Array>;
   }
   export interface KeyPair {
-    id: string;
-    controller: string;
     signer(): Signer;
-    verifier(): { verify(options: { data: Uint8Array; signature: Uint8Array }): Promise<boolean> };
-    export(options: {
-      publicKey?: boolean;
-      secretKey?: boolean;
-      includeContext?: boolean;
-    }): Promise<ExportedKeyPair>;
   }
-  export function generate(options: { id?: string; controller?: string; curve: 'P-256' }): Promise<KeyPair>;
-  export function from(key: ExportedKeyPair): Promise<KeyPair>;
+  /** The key is in Multikey form. */
+  export function from(key: object): Promise<KeyPair>;
 }
 
 declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
-  export type Cryptosuite = object;
+  import type { Signer } from '@digitalbazaar/ecdsa-multikey';
   /**
    * The signed data: the hashes of the proof's options and of the mandatory statements, and the other
    * statements.
@@ -71,9 +47,7 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
     }): Promise<SignData>;
     createProofValue(options: {
       verifyData: SignData;
-      dataIntegrityProof: {
-        signer: { sign(options: { data: Uint8Array }): Promise<Uint8Array> };
-      };
+      dataIntegrityProof: { signer: Signer };
     }): Promise<string>;
   }
   export function createSignCryptosuite(options?: { mandatoryPointers?: string[] }): SignCryptosuite;
@@ -89,9 +63,8 @@ declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
 
 declare module '@digitalbazaar/data-integrity' {
   import type { Signer } from '@digitalbazaar/ecdsa-multikey';
-  import type { Cryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
   export class DataIntegrityProof {
-    constructor(options: { signer?: Signer; date?: string; cryptosuite: Cryptosuite });
+    constructor(options: { signer?: Signer; date?: string; cryptosuite: object });
   }
 }
 

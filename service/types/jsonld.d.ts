@@ -7,7 +7,6 @@ declare module 'jsonld' {
    */
   export interface JsonLdEvent {
     code: string;
-    level: string;
     message?: string;
     details?: Record<string, unknown>;
   }
@@ -15,10 +14,8 @@ declare module 'jsonld' {
     documentLoader: (url: string) => Promise<unknown>;
     contextResolver?: object;
     safe?: boolean;
-    eventHandler?: (handled: { event: JsonLdEvent }) => void;
   }
   export function expand(document: object, options: Options): Promise<Record<string, unknown>[]>;
-  export function toRDF(document: object, options: Options): Promise<object[]>;
 }
 
 // Internal to jsonld 9, and pinned to it by test/unit/cheaper-signing.test.ts.

@@ -16,17 +16,12 @@ export interface Answer {
   checks: Check[];
 }
 
-export function valid(check: string, found: string): Check {
-  return { check, outcome: 'valid', found: cut(found, LONGEST_MESSAGE) };
-}
-
-export function invalid(check: string, found: string): Check {
-  return { check, outcome: 'invalid', found: cut(found, LONGEST_MESSAGE) };
-}
-
-export function couldNotTell(check: string, found: string): Check {
-  return { check, outcome: 'could not tell', found: cut(found, LONGEST_MESSAGE) };
-}
+const checkWith =
+  (outcome: Outcome) =>
+  (check: string, found: string): Check => ({ check, outcome, found: cut(found, LONGEST_MESSAGE) });
+export const valid = checkWith('valid');
+export const invalid = checkWith('invalid');
+export const couldNotTell = checkWith('could not tell');
 
 export function answerOf(checks: Check[]): Answer {
   return { outcome: overall(checks), checks };

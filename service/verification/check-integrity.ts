@@ -11,14 +11,13 @@ import { hasEnded, issuerOf, type IssuerKey } from './check-issuer';
 import { checkTerms, type ContextSource } from './contexts';
 import { deriveCredential, proofProblemOf, type ProofProblem } from './derive-credential';
 import { createStrictVerifyCryptosuite } from './disclose';
-import type { NamedContext, PresentedProof } from './presented-credential';
+import { presentedProof, type NamedContext } from './presented-credential';
 
 /** Input of the integrity check. */
 export interface IntegrityQuestion {
   credential: JsonObject;
-  /** Found in the credential, as is the proof. */
+  /** Found in the credential. */
   named: readonly NamedContext[];
-  proof: PresentedProof;
   /** Pointers that a base proof discloses. Undefined: everything. */
   reveal: readonly string[] | undefined;
   /** URLs of contexts that the user trusts. */
@@ -49,7 +48,8 @@ const KINDS = {
 export async function checkIntegrity(
   question: IntegrityQuestion,
 ): Promise<{ checks: Check[]; shown: JsonObject | undefined }> {
-  const { credential, named, proof, trustedContexts, contexts, now } = question;
+  const { credential, named, trustedContexts, contexts, now } = question;
+  const proof = presentedProof(credential);
   if ('problem' in proof) {
     const failed = proof.kind === 'wrong' ? invalid : couldNotTell;
     return { checks: [failed('proof', `it ${proof.problem}`)], shown: undefined };

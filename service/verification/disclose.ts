@@ -1,4 +1,5 @@
-import { createPublicKey, verify } from 'node:crypto';
+import { verify } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { createVerifyCryptosuite, type VerifyCryptosuite } from '@digitalbazaar/ecdsa-sd-2023-cryptosuite';
 import {
   canonicalize,
@@ -11,7 +12,7 @@ import {
   toDeskolemizedNQuads,
   type LabelMap,
 } from '@digitalbazaar/di-sd-primitives';
-import { P256_PUBLIC_PREFIX } from '../base/did-key-pair';
+import { P256_PUBLIC_PREFIX, p256PublicKey } from '../base/did-key-pair';
 import { RequestError } from '../base/errors';
 import type { JsonObject } from '../issuance/credential';
 import { PROOF_VALUES } from '../issuance/issuing-cryptosuite';
@@ -41,43 +42,36 @@ const { parseBaseProofValue, serializeDisclosureProofValue } = PROOF_VALUES;
 export async function disclose(
   credential: JsonObject,
   pointers: readonly string[],
-  documentLoader: ContextLoader,
+  load: ContextLoader,
 ): Promise<JsonObject> {
   const { version, proof, mandatory, others, signatures, publicKey } = await draft(
     credential,
     pointers,
-    documentLoader,
+    load,
   );
   // A verifier must find the same statements in the version, and their signatures must be right.
   const suite = createStrictVerifyCryptosuite();
-  const asked = { cryptosuite: suite, document: version, proof, documentLoader };
-  const { nonMandatory, ...found } = await suite.createVerifyData(asked);
+  const { nonMandatory, ...found } = await suite.createVerifyData({
+    cryptosuite: suite,
+    document: version,
+    proof,
+    documentLoader: load,
+  });
   const { mandatoryHash } = await hashMandatory({ mandatory });
   const isSame =
-    nonMandatory.length === others.length &&
-    nonMandatory.every((statement, index) => statement === others[index]) &&
-    Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;
+    isDeepStrictEqual(nonMandatory, others) && Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;
   if (!isSame) throw notSelectable();
   if (!areSigned(nonMandatory, signatures, publicKey)) throw new Error('Invalid signature');
   return { ...version, proof };
 }
 
-/** A version before it is verified. Of a large document each copy of the statements takes 100 MB. */
-interface Draft {
-  version: JsonObject;
-  proof: JsonObject;
-  mandatory: string[];
-  /** The other statements of the version, with their signatures by the key of the proof. */
-  others: string[];
-  signatures: Uint8Array[];
-  publicKey: Uint8Array;
-}
-
-async function draft(
-  credential: JsonObject,
-  pointers: readonly string[],
-  documentLoader: ContextLoader,
-): Promise<Draft> {
+/**
+ * A version before it is verified. Of a large document each copy of the statements takes 100 MB.
+ *
+ * @returns `others`: the statements of the version that are not mandatory, with their `signatures` by the key
+ *   of the proof.
+ */
+async function draft(credential: JsonObject, pointers: readonly string[], documentLoader: ContextLoader) {
   const { proof: issued, ...document } = credential as JsonObject & { proof: JsonObject };
   const base = parseBaseProofValue({ proof: issued });
   const options = { documentLoader, contextResolver: new PreparedContexts() };
@@ -130,24 +124,16 @@ function notSelectable(): RequestError {
   return new RequestError('DERIVATION_FAILED', message, { remedy });
 }
 
-/** The DER of a P-256 key before its compressed point (RFC 5480). */
-const P256_SPKI = Buffer.from('3039301306072a8648ce3d020106082a8648ce3d030107032200', 'hex');
-
 /** Whether each statement has its signature, by a Multikey: two bytes for P-256, the compressed point. */
 function areSigned(
   statements: readonly string[],
   signatures: readonly Uint8Array[],
   multikey: Uint8Array,
 ): boolean {
-  const der = Buffer.concat([P256_SPKI, multikey.subarray(P256_PUBLIC_PREFIX.length)]);
-  const key = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  const key = p256PublicKey(multikey.subarray(P256_PUBLIC_PREFIX.length));
+  const options = { key, dsaEncoding: 'ieee-p1363' } as const;
   return statements.every((statement, index) =>
-    verify(
-      'sha256',
-      Buffer.from(statement),
-      { key, dsaEncoding: 'ieee-p1363' },
-      signatures[index] ?? Buffer.of(),
-    ),
+    verify('sha256', Buffer.from(statement), options, signatures[index] ?? Buffer.of()),
   );
 }
 

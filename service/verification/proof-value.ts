@@ -3,39 +3,33 @@ import { messageOf } from '../base/errors';
 /** CBOR values that a proof value may contain. */
 type CborValue = number | string | Buffer | CborValue[] | Map<CborValue, CborValue>;
 
-/** A component of a proof value. `form`: the required form, for messages. */
-interface Component {
-  name: string;
-  form: string;
-  isOfForm: (value: CborValue) => boolean;
-}
-
-const isBytes = (length: number) => (value: CborValue) => Buffer.isBuffer(value) && value.length === length;
-const isText = (value: CborValue): boolean => typeof value === 'string';
-const isLabelMap = (value: CborValue): boolean =>
+type IsOfForm = (value: CborValue) => boolean;
+const isText: IsOfForm = (value) => typeof value === 'string';
+const isBytes =
+  (length: number): IsOfForm =>
+  (value) =>
+    Buffer.isBuffer(value) && value.length === length;
+const isArrayOf =
+  (isMember: IsOfForm): IsOfForm =>
+  (value) =>
+    Array.isArray(value) && value.every(isMember);
+const isLabelMap: IsOfForm = (value) =>
   value instanceof Map && [...value.keys()].every(Number.isInteger) && [...value.values()].every(isBytes(32));
 
-const bytes = (name: string, length: number): Component => ({
-  name,
-  form: `${length} bytes`,
-  isOfForm: isBytes(length),
-});
-const array = (name: string, members: string, isMember: Component['isOfForm']): Component => ({
-  name,
-  form: `an array of ${members}`,
-  isOfForm: (value) => Array.isArray(value) && value.every(isMember),
-});
-
-const baseSignature = bytes('baseSignature', 64);
 /**
- * A P-256 key as a Multikey: a prefix of two bytes and the compressed point of 33. The standard's
- * parseDerivedProofValue says 36 bytes, but no such key has that length.
+ * The components of proof values, with their forms for messages. `publicKey`: a P-256 key as a Multikey: a
+ * prefix of two bytes and the compressed point of 33. The standard's parseDerivedProofValue says 36 bytes,
+ * but no such key has that length.
  */
-const publicKey = bytes('publicKey', 35);
-const signatures = array('signatures', '64 bytes each', isBytes(64));
-const labelMap = { name: 'labelMap', form: 'a map of integers to 32 bytes each', isOfForm: isLabelMap };
-const mandatoryPointers = array('mandatoryPointers', 'texts', isText);
-const mandatoryIndexes = array('mandatoryIndexes', 'integers', Number.isInteger);
+const COMPONENTS: Readonly<Record<string, { form: string; isOfForm: IsOfForm }>> = {
+  baseSignature: { form: '64 bytes', isOfForm: isBytes(64) },
+  publicKey: { form: '35 bytes', isOfForm: isBytes(35) },
+  hmacKey: { form: '32 bytes', isOfForm: isBytes(32) },
+  signatures: { form: 'an array of 64 bytes each', isOfForm: isArrayOf(isBytes(64)) },
+  labelMap: { form: 'a map of integers to 32 bytes each', isOfForm: isLabelMap },
+  mandatoryPointers: { form: 'an array of texts', isOfForm: isArrayOf(isText) },
+  mandatoryIndexes: { form: 'an array of integers', isOfForm: isArrayOf(Number.isInteger) },
+};
 
 /**
  * The two proofs of ecdsa-sd-2023: the issuer's, and that of a version that a holder shows. `header`: a tag
@@ -45,12 +39,12 @@ const PROOFS = [
   {
     kind: 'base',
     header: 'd95d00',
-    components: [baseSignature, publicKey, bytes('hmacKey', 32), signatures, mandatoryPointers],
+    names: ['baseSignature', 'publicKey', 'hmacKey', 'signatures', 'mandatoryPointers'],
   },
   {
     kind: 'derived',
     header: 'd95d01',
-    components: [baseSignature, publicKey, signatures, labelMap, mandatoryIndexes],
+    names: ['baseSignature', 'publicKey', 'signatures', 'labelMap', 'mandatoryIndexes'],
   },
 ] as const;
 
@@ -74,12 +68,12 @@ export function readProofValue(
   const header = decoded.toString('hex', 0, HEADER_LENGTH);
   const proof = PROOFS.find((one) => one.header === header);
   if (proof === undefined) return undefined;
-  const { kind, components } = proof;
+  const { kind, names } = proof;
   if (decoded.toString('base64url') !== text) return { kind, problem: 'is not base64url without padding' };
-  return { kind, problem: problemOf(decoded.subarray(HEADER_LENGTH), components) };
+  return { kind, problem: problemOf(decoded.subarray(HEADER_LENGTH), names) };
 }
 
-function problemOf(payload: Buffer, components: readonly Component[]): string | undefined {
+function problemOf(payload: Buffer, names: readonly string[]): string | undefined {
   let values: CborValue;
   try {
     values = decodeCbor(payload);
@@ -87,9 +81,9 @@ function problemOf(payload: Buffer, components: readonly Component[]): string | 
     return `is not the CBOR of a proof: ${messageOf(thrown)}`;
   }
   if (!Array.isArray(values)) return 'is not the CBOR of an array';
-  if (values.length !== components.length) return `has ${values.length} components, not ${components.length}`;
-  const wrong = components.find(({ isOfForm }, index) => !isOfForm(values[index] as CborValue));
-  return wrong && `has a component that is wrong: ${wrong.name} is not ${wrong.form}`;
+  if (values.length !== names.length) return `has ${values.length} components, not ${names.length}`;
+  const wrong = names.find((name, index) => !COMPONENTS[name]?.isOfForm(values[index] as CborValue));
+  return wrong && `has a component that is wrong: ${wrong} is not ${COMPONENTS[wrong]?.form}`;
 }
 
 const UNSIGNED = 0;

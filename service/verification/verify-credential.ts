@@ -56,15 +56,14 @@ export async function verifyCredential(
   { reveal, trustedContexts = [] }: VerificationOptions = {},
 ): Promise<Verification> {
   const named = contextsOf(credential);
-  const proof = presentedProof(credential);
-  const { verificationMethod } = proof;
+  const { verificationMethod } = presentedProof(credential);
   const contexts = createContextSource(sources.knownContexts, (url) => sources.fetchJson(url));
   const now = sources.clock.now();
   const [issuer, status] = await Promise.all([
     checkIssuer(credential, verificationMethod, (did) => sources.resolveDid(did), now),
     checkStatus(credential, sources.readToken, now),
   ]);
-  const question = { credential, named, proof, reveal, trustedContexts, key: issuer.key, contexts, now };
+  const question = { credential, named, reveal, trustedContexts, key: issuer.key, contexts, now };
   const integrity = await checkIntegrity(question);
   const answers = {
     documentIntegrity: answerOf(integrity.checks),

@@ -1,7 +1,6 @@
-import type { Time } from '../base/time';
+import { type Time, repeat } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat } from '../base/waiting';
 import { nodeFailure } from '../chain/node-errors';
 import type { NodeReport } from '../chain/node-states';
 
@@ -118,17 +117,6 @@ export interface Progress extends Partial<FeedFailure> {
   isEndless: boolean;
 }
 
-/** Tracks the catch-ups of a feed and logs their progress. */
-export interface CatchUpReport {
-  /** Call it when `status.nextBlock` or the last block to read may have changed. */
-  noteBlocks(toBlock: number): void;
-  /** Call it with each error of the node that makes reading slower, whether it is thrown or not. */
-  slowedBy(this: void, error: unknown): FeedFailure;
-  /** Ends a catch-up that is not continued, without a log line. */
-  forget(): void;
-  stop(): Promise<void>;
-}
-
 /** Shorter catch-ups are not reported: they are a few blocks that arrived together. */
 const SHORTEST_MS = 1_000;
 const LOG_EVERY_MS = 10_000;
@@ -164,54 +152,63 @@ function markBefore(marks: CatchUp['marks'], now: number): Mark {
   return marks.findLast(({ at }) => at <= now - MEASURED_MS) ?? marks[0];
 }
 
-/** Maintains `status.catchUp`. Logs its progress every ten seconds, and its end. */
-export function reportCatchUp(
-  status: FeedStatus,
-  { time, logger, mask }: { time: Time; logger: Logger; mask: (text: string) => string },
-): CatchUpReport {
-  let isLogged = false;
-  async function logProgress(): Promise<void> {
-    const progress = progressOf(status, time.now());
-    if (progress === undefined) return;
-    isLogged = true;
-    logger.info({ nextBlock: status.nextBlock, ...progress }, 'catching up with the chain');
+/** Tracks the catch-ups of a feed in `status.catchUp`. Logs their progress and their end. */
+export class CatchUpReport {
+  readonly #logging: { stop(): Promise<void> };
+  #isLogged = false;
+
+  constructor(
+    private readonly status: FeedStatus,
+    private readonly parts: { time: Time; logger: Logger; mask: (text: string) => string },
+  ) {
+    this.#logging = repeat(parts.time, () => this.#logProgress(), LOG_EVERY_MS, LOG_EVERY_MS);
   }
 
-  const logging = repeat(time, logProgress, LOG_EVERY_MS, LOG_EVERY_MS);
-  return {
-    noteBlocks(toBlock) {
-      const { catchUp, nextBlock = 0 } = status;
-      const now = time.now();
-      if (nextBlock <= toBlock) {
-        const mark: Mark = { at: now, nextBlock, toBlock };
-        const begun: CatchUp = catchUp ?? { fromBlock: nextBlock, toBlock, since: now, marks: [mark] };
-        const { marks } = begun;
-        const isNew = now - (marks.at(-1) ?? mark).at >= MARK_EVERY_MS;
-        const old = markBefore(marks, now);
-        const kept = isNew ? ([old, ...marks.filter(({ at }) => at > old.at), mark] as const) : marks;
-        // A reorganisation may rewind to a block before the first.
-        const fromBlock = Math.min(begun.fromBlock, nextBlock);
-        status.catchUp = { ...begun, fromBlock, toBlock, marks: kept };
-        return;
-      }
-      status.catchUp = undefined;
-      if (!isLogged || catchUp === undefined) return;
-      isLogged = false;
+  async #logProgress(): Promise<void> {
+    const progress = progressOf(this.status, this.parts.time.now());
+    if (progress === undefined) return;
+    this.#isLogged = true;
+    this.parts.logger.info({ nextBlock: this.status.nextBlock, ...progress }, 'catching up with the chain');
+  }
+
+  /** Call it when `status.nextBlock` or the last block to read may have changed. */
+  noteBlocks(toBlock: number): void {
+    const { catchUp, nextBlock = 0 } = this.status;
+    const now = this.parts.time.now();
+    if (nextBlock <= toBlock) {
+      const mark: Mark = { at: now, nextBlock, toBlock };
+      const begun: CatchUp = catchUp ?? { fromBlock: nextBlock, toBlock, since: now, marks: [mark] };
+      const { marks } = begun;
+      const isNew = now - (marks.at(-1) ?? mark).at >= MARK_EVERY_MS;
+      const old = markBefore(marks, now);
+      const kept = isNew ? ([old, ...marks.filter(({ at }) => at > old.at), mark] as const) : marks;
+      // A reorganisation may rewind to a block before the first.
+      const fromBlock = Math.min(begun.fromBlock, nextBlock);
+      this.status.catchUp = { ...begun, fromBlock, toBlock, marks: kept };
+      return;
+    }
+    if (this.#isLogged && catchUp !== undefined) {
       const figures = { blocks: nextBlock - catchUp.fromBlock, seconds: (now - catchUp.since) / 1000 };
-      logger.info(figures, 'caught up with the chain');
-    },
-    slowedBy(error) {
-      const failure = failureOf(error, mask);
-      if (status.catchUp) status.catchUp.slowed = { ...failure, at: time.now() };
-      return failure;
-    },
-    forget() {
-      status.catchUp = undefined;
-      isLogged = false;
-    },
-    async stop() {
-      await logging.stop();
-      status.catchUp = undefined;
-    },
+      this.parts.logger.info(figures, 'caught up with the chain');
+    }
+    this.forget();
+  }
+
+  /** Call it with each error of the node that makes reading slower, whether it is thrown or not. */
+  readonly slowedBy = (error: unknown): FeedFailure => {
+    const failure = failureOf(error, this.parts.mask);
+    if (this.status.catchUp) this.status.catchUp.slowed = { ...failure, at: this.parts.time.now() };
+    return failure;
   };
+
+  /** Ends a catch-up that is not continued, without a log line. */
+  forget(): void {
+    this.status.catchUp = undefined;
+    this.#isLogged = false;
+  }
+
+  async stop(): Promise<void> {
+    await this.#logging.stop();
+    this.forget();
+  }
 }

@@ -1,33 +1,22 @@
 import { ZeroHash } from 'ethers';
-import type { Time } from '../base/time';
+import { type Time, createWakeableSleep, untilAborted, type WakeableSleep } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
-import { createWakeableSleep, pause, untilAborted } from '../base/waiting';
-import { Bloom } from '../chain/bloom';
 import type { FinalBlockReading } from '../chain/finality';
 import {
   blockIfThere,
-  blocksAt,
   existingBlock,
   headOf,
-  logsOf,
   unconfirmedBlock,
   type BlockSpan,
   type ChainBlock,
 } from '../chain/read-chain';
-import {
-  isAnswer,
-  isBlockAbsent,
-  isDenied,
-  isRefusal,
-  isThrottled,
-  RangeTooWideError,
-} from '../chain/node-errors';
-import { hasReceipts } from '../chain/read-receipts';
+import { isBlockAbsent, isThrottled, RangeTooWideError } from '../chain/node-errors';
 import type { Chain } from '../chain/chain';
 import type { Pauses } from '../config/followed-registries';
 import type { FeedCursor, KeptBlock } from '../outbox/feeds';
 import type { ChainOrigin } from '../registry/registry-contracts';
 import type { RegistryEvent } from '../registry/registry-event';
+import { expectLogs } from './pruned-logs';
 import { NEAR_HEAD, readRange, type RangeRead, type RegistryReading } from './read-range';
 
 /** The newest block, and the highest final block; negative if there is none. */
@@ -142,13 +131,15 @@ async function nextSighting(
   const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
   if (isFirst || toBlock < nextBlock) {
     const sighting = await compare(options, cursor, head, finalBlock);
-    const pruned =
-      isFirst && (await prunedBefore(client, escrows.contracts.registry, nextBlock, headBlock, signal));
-    if (pruned) throw pruned;
+    if (isFirst)
+      await expectLogs(client, escrows.contracts.registry, nextBlock, { newest: headBlock, signal });
     return sighting;
   }
   return readUpTo(options, cursor, { head, finalBlock, toBlock }).catch(async (error: unknown) => {
-    throw await whetherPruned(options, error, nextBlock, headBlock);
+    // A node may have removed its old blocks, or their logs.
+    if (isBlockAbsent(error) || MISSING.includes(codeOf(error) ?? ''))
+      await expectLogs(client, escrows.contracts.registry, nextBlock, { newest: headBlock, signal });
+    throw error;
   });
 }
 
@@ -165,11 +156,9 @@ async function readUpTo(
   const readBlock = toBlock === nextBlock ? existingBlock : unconfirmedBlock;
   const first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) {
-    const isConfirmed = readBlock === existingBlock || !client.isOfSeveral;
-    const confirmed = isConfirmed ? first : await existingBlock(client, nextBlock);
-    if (isConfirmed || !(await isContinuation(options, kept.at(-1), confirmed)))
-      return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
-    return undefined;
+    const confirmed = await existingBlock(client, nextBlock);
+    if (await isContinuation(options, kept.at(-1), confirmed)) return undefined;
+    return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
   }
   const last = toBlock === nextBlock ? first : await readBlock(client, toBlock);
   const read = await readOrShrink(options, first, last, headBlock - toBlock);
@@ -220,85 +209,6 @@ const CONTRADICTIONS = ['BLOCK_CHANGED', 'ANSWERS_DIFFER'];
 
 /** Codes of what a node lacks. */
 const MISSING = ['BLOCK_MISSING', 'RECEIPT_MISSING'];
-
-/** A node that is behind lacks fewer blocks than this. */
-const OLD_BLOCKS = 128;
-
-/**
- * The error for a block that cannot be read. A node may have removed its old blocks, or their logs.
- *
- * @returns ChainError LOGS_PRUNED if the node does not have it any more; else the error.
- */
-async function whetherPruned(
-  { client, escrows: { contracts }, signal }: ChainFollowing,
-  error: unknown,
-  block: number,
-  headBlock: number,
-): Promise<unknown> {
-  if (!isBlockAbsent(error) && !MISSING.includes(codeOf(error) ?? '')) return error;
-  return (await prunedBefore(client, contracts.registry, block, headBlock, signal)) ?? error;
-}
-
-/** How often a block must be gone, and how long apart: a node of several behind a URL may be far behind. */
-const [PROBES, PROBE_PAUSE_MS] = [4, 5_000];
-
-/** The error LOGS_PRUNED if the node has no logs of `block`; undefined if it has, or may only be behind. */
-export async function prunedBefore(
-  client: Chain,
-  registry: string,
-  block: number,
-  headBlock: number,
-  signal?: AbortSignal,
-): Promise<ChainError | undefined> {
-  if (headBlock - block < OLD_BLOCKS) return undefined;
-  for (let probe = 1; probe <= PROBES; probe++) {
-    const newer = headBlock - NEAR_HEAD;
-    if ((await hasLogs(client, registry, block)) || !(await hasLogs(client, registry, newer)))
-      return undefined;
-    if (probe < PROBES) await pause(client.time, PROBE_PAUSE_MS, signal);
-  }
-  let [gone, there] = [block, headBlock];
-  while (there - gone > 1) {
-    const middle = Math.floor((gone + there) / 2);
-    if (await hasLogs(client, registry, middle)) there = middle;
-    else gone = middle;
-  }
-  const remedy =
-    `Set RPC_URL to a node that has all blocks from ${block} on, then restart the service. ` +
-    `If no earlier event is needed, and none was recorded, START_BLOCK may be ${there}.`;
-  const message = `The node has no logs before block ${there}, and block ${block} is to be read. ${remedy}`;
-  return new ChainError('LOGS_PRUNED', message, { remedy });
-}
-
-/** Blocks in which one with logs is looked for. */
-const PROBED_BLOCKS = 8;
-
-/**
- * Whether the node has the logs of a block. Some nodes answer with no logs where they have removed them: then
- * the receipts tell, of the first block from there on whose header says that it has logs.
- */
-async function hasLogs(client: Chain, address: string, block: number): Promise<boolean> {
-  const showsLogs = (header: ChainBlock | undefined): header is ChainBlock =>
-    header?.isEmpty === false && new Bloom(header).isPresent;
-  let shown: ChainBlock | undefined;
-  try {
-    const numbers = Array.from({ length: PROBED_BLOCKS }, (_, at) => block + at);
-    const headers = await blocksAt(client, numbers);
-    if (headers[0] === undefined) return false;
-    if (!showsLogs(headers[0]))
-      await logsOf(client, { address: [address], fromBlock: block, toBlock: block }).catch(unlessRefused);
-    shown = headers.find(showsLogs);
-    return shown === undefined || (await hasReceipts(client, shown.hash));
-  } catch (error) {
-    if (isBlockAbsent(error) || (shown !== undefined && isAnswer(error))) return false;
-    throw error;
-  }
-}
-
-/** A node that gives no logs at all is read by receipts. */
-function unlessRefused(error: unknown): void {
-  if (isBlockAbsent(error) || !(isRefusal(error) || isDenied(error))) throw error;
-}
 
 /** Whether the first unread block is a child of the last block read. */
 async function isContinuation(
@@ -359,25 +269,15 @@ async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean>
 }
 
 /**
- * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all
- * blocks before it are.
+ * Finds the newest kept block that is still on the chain.
  *
  * @param head number of the chain's newest block; kept blocks above it are no longer on the chain.
  * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
  *   blocks.
  */
 async function findAncestor(client: Chain, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
-  const candidates = kept.filter(({ number }) => number <= head);
-  let gone = candidates.length;
-  let onChain = -1;
-  while (gone - onChain > 1) {
-    const middle = Math.floor((onChain + gone) / 2);
-    const candidate = candidates[middle];
-    if (candidate && (await isOnChain(client, candidate))) onChain = middle;
-    else gone = middle;
-  }
-  const ancestor = candidates[onChain];
-  if (ancestor) return ancestor;
+  for (const block of kept.toReversed())
+    if (block.number <= head && (await isOnChain(client, block))) return block;
   const message =
     `The chain was reorganised deeper than the finality depth: block ${kept[0]?.number} ` +
     'is not the one that was read, and earlier blocks are no longer known. ' +
@@ -417,38 +317,43 @@ export function newestUpTo(kept: readonly KeptBlock[], number: number): KeptBloc
 /** Factor by which each pause without an event is longer than the one before. */
 const GROWTH = 1.5;
 
-/** Decides when to ask the chain for new blocks. */
-export interface BlockAlarm {
+/**
+ * Decides when to ask the chain for new blocks. Over a WebSocket the node reports new blocks (`newHeads`),
+ * but subscriptions can fail silently, so the chain is polled as well. Providers limit calls per day and most
+ * registries are idle most of the time: the pause grows as long as nothing happens.
+ */
+export class BlockAlarm {
+  readonly #sleeper: WakeableSleep;
+  #pauseMs: number;
+  /** Ends the pause, or the next one. */
+  readonly wake: () => void;
+  readonly stop: () => void;
+
+  constructor(
+    time: Time,
+    client: Chain,
+    private readonly pauses: Pauses,
+  ) {
+    this.#sleeper = createWakeableSleep(time);
+    this.#pauseMs = pauses.shortest;
+    this.wake = this.#sleeper.wake;
+    this.stop = client.subscribe(this.wake);
+  }
+
   /**
    * Resolves when the node has reported a block since the last call, when the pause is over, or when the
    * signal aborts.
    */
-  wait(signal: AbortSignal): Promise<void>;
-  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
-  quicken(): void;
-  /** Ends the pause, or the next one. */
-  wake(this: void): void;
-  stop(): void;
-}
+  async wait(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', this.wake);
+    if (!signal.aborted) await this.#sleeper.sleep(this.#pauseMs);
+    signal.removeEventListener('abort', this.wake);
+    this.#sleeper.reset();
+    this.#pauseMs = Math.min(this.#pauseMs * GROWTH, this.pauses.longest);
+  }
 
-/**
- * Over a WebSocket the node reports new blocks (`newHeads`), but subscriptions can fail silently, so the
- * chain is polled as well. Providers limit calls per day and most registries are idle most of the time: the
- * pause grows as long as nothing happens.
- */
-export function createBlockAlarm(time: Time, client: Chain, { shortest, longest }: Pauses): BlockAlarm {
-  const sleeper = createWakeableSleep(time);
-  let pauseMs = shortest;
-  return {
-    async wait(signal) {
-      signal.addEventListener('abort', sleeper.wake);
-      if (!signal.aborted) await sleeper.sleep(pauseMs);
-      signal.removeEventListener('abort', sleeper.wake);
-      sleeper.reset();
-      pauseMs = Math.min(pauseMs * GROWTH, longest);
-    },
-    quicken: () => void (pauseMs = shortest),
-    wake: sleeper.wake,
-    stop: client.subscribe(sleeper.wake),
-  };
+  /** Shortens the pause again: the registry had an event and more may follow, or there is more to read. */
+  quicken(): void {
+    this.#pauseMs = this.pauses.shortest;
+  }
 }

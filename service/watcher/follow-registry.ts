@@ -1,30 +1,24 @@
 import type { Lifecycle } from '../base/lifecycle';
-import type { Time } from '../base/time';
+import { type Time, pause, untilAborted } from '../base/time';
 import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { pause, untilAborted } from '../base/waiting';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
-import { blockIfThere, createBlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
-import type { Chain } from '../chain/chain';
+import { blockIfThere, BlockSpan, existingBlock, headNumberOf } from '../chain/read-chain';
 import { nodeFailure } from '../chain/node-errors';
 import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
 import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
 import { recordRange } from '../outbox/record-range';
+import { restoreEvents } from '../outbox/refill';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
-import { newFeedStatus, reportCatchUp, setState, type CatchUpReport, type FeedStatus } from './feed-status';
-import {
-  createBlockAlarm,
-  followChain,
-  prunedBefore,
-  type ChainFollowing,
-  type Sighting,
-} from './follow-chain';
+import { CatchUpReport, newFeedStatus, setState, type FeedStatus } from './feed-status';
+import { BlockAlarm, followChain, type ChainFollowing, type Sighting } from './follow-chain';
 import { KnownEscrows } from './known-escrows';
-import { readByReceipts } from './read-range';
+import { expectLogs } from './pruned-logs';
+import { readByReceipts, readRange } from './read-range';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
@@ -32,6 +26,7 @@ const LONGEST_PAUSE_MS = 15_000;
 const STANDBY_MS = 2_000;
 /** Interval of the checks, before a rewind, whether the deliveries under way have ended. */
 const IN_FLIGHT_POLL_MS = 50;
+/** Blocks per request at first. */
 const MOST_BLOCKS = 2_000;
 
 /** Options for following the events of a registry. */
@@ -69,7 +64,7 @@ export class RegistryFollower {
   readonly #options: FeedFollowing;
   readonly #name: RegistryName;
   readonly #findRegistry: () => Promise<RegistryOnChain>;
-  readonly #span = createBlockSpan(MOST_BLOCKS);
+  readonly #span = new BlockSpan(MOST_BLOCKS);
   /** A catch-up goes on when the node fails. */
   readonly #catchUp: CatchUpReport;
   /** Blocks to read again once they have been read, because an event of theirs is missing. */
@@ -90,7 +85,7 @@ export class RegistryFollower {
     this.#name = registryName(chainId, registryAddress);
     this.status = newFeedStatus(options.time.now());
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
-    this.#catchUp = reportCatchUp(this.status, options);
+    this.#catchUp = new CatchUpReport(this.status, options);
     this.#finished = this.#run(this.#stopping.signal).finally(() => this.#catchUp.stop());
   }
 
@@ -155,15 +150,17 @@ export class RegistryFollower {
     try {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
-      if (right === undefined || this.#feed !== feed) this.#catchUp.forget();
-      if (right === undefined || this.#feed !== feed) this.#escrows = undefined;
+      if (right === undefined || this.#feed !== feed) {
+        this.#catchUp.forget();
+        this.#escrows = undefined;
+      }
       this.#feed = feed;
       if (right === undefined) {
         await onOpened(feed);
         return 'standby';
       }
       const signal = AbortSignal.any([stop, right.lost]);
-      const alarm = createBlockAlarm(time, client, pauses);
+      const alarm = new BlockAlarm(time, client, pauses);
       this.#wake = alarm.wake;
       this.#hasRight = true;
       try {
@@ -174,14 +171,9 @@ export class RegistryFollower {
         const escrows = (this.#escrows ??= new KnownEscrows(registry, finalityDepth));
         // The blocks that were read but not recorded may be of another branch.
         escrows.rewindTo(cursor.nextBlock - 1);
-        const chain = {
-          ...this.#options,
-          escrows,
-          origin,
-          span: this.#span,
-          slowedBy: this.#catchUp.slowedBy,
-        };
-        await this.#takeSightings(open, { ...chain, cursor, alarm, signal });
+        const { slowedBy } = this.#catchUp;
+        const reading = { ...this.#options, escrows, origin, span: this.#span, slowedBy };
+        await this.#takeSightings(open, { ...reading, cursor, alarm, signal });
         return 'ended';
       } finally {
         alarm.stop();
@@ -344,13 +336,49 @@ export async function nameFeed(
   const first = await blockIfThere(client, Math.min(number, await headNumberOf(client)));
   const again = named(first) ?? named(await blockIfThere(client, genesisBlock));
   if (again !== undefined) return again;
-  if (first === undefined) throw await historyMissing(client, registryAddress, number);
-  return nameBy(origin ?? first);
+  if (first !== undefined) return nameBy(origin ?? first);
+  await expectLogs(client, registryAddress, number);
+  throw new ChainError('BLOCK_MISSING', `The node lacks block ${number} at times.`, { retryable: true });
 }
 
-async function historyMissing(client: Chain, registry: string, block: number): Promise<ChainError> {
-  const pruned = await prunedBefore(client, registry, block, await headNumberOf(client));
-  return (
-    pruned ?? new ChainError('BLOCK_MISSING', `The node lacks block ${block} at times.`, { retryable: true })
-  );
+/** The registry whose events are restored. Blocks before `startBlock` were never read. */
+type PurgedRegistry = Pick<
+  FeedFollowing,
+  'client' | 'registryAddress' | 'identity' | 'startBlock' | 'database' | 'time'
+>;
+
+/**
+ * Reads events from the chain again that were removed because they were old, the newest first: if it ends
+ * early, or the signal aborts, it goes on from there the next time.
+ *
+ * @throws ChainError LOGS_PRUNED if the node does not have the oldest block any more, or removed its logs.
+ */
+export async function restorePurged(
+  { client, registryAddress, identity, startBlock, database, time }: PurgedRegistry,
+  feed: number,
+  { fromBlock, upTo, signal }: { fromBlock: number; upTo: number; signal: AbortSignal },
+): Promise<void> {
+  const finding = createRegistryFinder(client, registryAddress)();
+  const registry = await untilAborted(signal, finding);
+  const escrows = new KnownEscrows(registry, 0);
+  const span = new BlockSpan(MOST_BLOCKS);
+  const firstRead = startBlock ?? registry.genesisBlock;
+  const oldest = Math.min(Math.max(fromBlock, firstRead), upTo);
+  await untilAborted(signal, expectLogs(client, registryAddress, oldest, { signal }));
+  for (let last = upTo; last >= oldest && !signal.aborted;) {
+    const first = Math.max(last - span.blocks() + 1, oldest);
+    const blocks = Promise.all([existingBlock(client, first), existingBlock(client, last)]);
+    const reading = blocks.then((both) => readRange({ client, escrows }, ...both));
+    const read = await untilAborted(signal, reading).catch((error: unknown) => {
+      if (!signal.aborted && span.shrink()) return undefined;
+      throw error;
+    });
+    if (read === undefined) continue;
+    // Earlier blocks were never read, so the last range reaches down to block 0.
+    const from = first <= firstRead ? 0 : first;
+    const range = { events: read.events, fromBlock: from, toBlock: last };
+    if (!(await restoreEvents(database, feed, identity, range, time.now()))) return;
+    span.grow();
+    last = first - 1;
+  }
 }

@@ -2,8 +2,8 @@ import { isError, ZeroHash } from 'ethers';
 import pMap from 'p-map';
 import { ChainError, codeOf } from '../base/errors';
 import { Bloom } from '../chain/bloom';
-import { LearnedLimit } from '../chain/learned-limit';
 import {
+  AnswerTooLargeError,
   isAnswer,
   isBlockAbsent,
   isDenied,
@@ -18,17 +18,15 @@ import {
   existingBlock,
   logsOf,
   refusesUnknownBlocks,
-  transactionsOf,
   type ChainBlock,
   type ChainLog,
   type LogFilter,
-  type TransactionInBlock,
 } from '../chain/read-chain';
-import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
+import { logsOfBlocks } from '../chain/read-receipts';
 import type { Rpc } from '../chain/node';
-import { AnswerTooLargeError } from '../chain/transport';
 import { ESCROW_TOPICS, genuineOf, REGISTRY_AND_FACTORY_TOPICS } from '../registry/decode-log';
 import type { KnownEscrows } from './known-escrows';
+import { NodeLimits, type Kind, type LearnedLimit } from './node-limits';
 
 // The ways to read the logs of a registry, its factory and its title escrows from one node:
 //
@@ -40,12 +38,6 @@ import type { KnownEscrows } from './known-escrows';
 //
 // The cheapest way is taken, by the limits that the node was found to have.
 
-/** The kinds of queries, which nodes limit in different ways. */
-type Kind = 'own' | 'topics' | 'escrows' | 'mints';
-
-/** Blocks and addresses that are asked for in one query until the node refuses. */
-const MOST_BLOCKS = 10_000;
-const MOST_ADDRESSES = 1_000;
 /** Queries of one reading under way. */
 const CONCURRENT_QUERIES = 4;
 /** A timeout takes half a minute: the next query asks for an eighth. */
@@ -63,44 +55,13 @@ const BLOCKS_TO_COME = 10_000;
 /** A block's Bloom filter has too many of more escrows by chance. */
 export const FEW_ESCROWS = 16;
 
-/** The limits that a node was found to have. */
-export class NodeLimits {
-  readonly own: LearnedLimit;
-  readonly topics: LearnedLimit;
-  readonly escrows: LearnedLimit;
-  readonly mints: LearnedLimit;
-  readonly addresses: LearnedLimit;
-  /** Queries by a block's hash (EIP-234). */
-  readonly hashes: LearnedLimit;
-  /** The last refusal of a query, as a clause about the node. */
-  lastRefusal: string | undefined;
-  /** The block of which a query failed in another way than by an answer of the node, the last time. */
-  readonly failed = new Map<Kind, number>();
-  /** Since when every query was denied, by `elapsed()`. */
-  readonly deniedSince = new Map<Kind, number>();
-
-  private constructor({ time }: Rpc) {
-    const limit = (most: number): LearnedLimit => new LearnedLimit(time, most);
-    [this.own, this.topics] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
-    [this.escrows, this.mints] = [limit(MOST_BLOCKS), limit(MOST_BLOCKS)];
-    [this.addresses, this.hashes] = [limit(MOST_ADDRESSES), limit(1)];
-  }
-
-  /** The limits of a node are kept as long as its client. */
-  static of(node: Rpc): NodeLimits {
-    const known = NodeLimits.#known.get(node) ?? new NodeLimits(node);
-    NodeLimits.#known.set(node, known);
-    return known;
-  }
-
-  static readonly #known = new WeakMap<Rpc, NodeLimits>();
-}
-
 /** The blocks to read. */
 export interface LogsWanted {
   escrows: KnownEscrows;
   first: ChainBlock;
   last: ChainBlock;
+  /** The way to read them; undefined: the cheapest. */
+  way?: 'mints';
   /** How many blocks the chain has after them. */
   ahead: number;
   /** Whether a single block may be asked for by its hash (EIP-234). */
@@ -115,7 +76,8 @@ export interface LogsWanted {
   slowedBy?: ((error: unknown) => void) | undefined;
 }
 
-export type Way = 'topics' | 'addresses' | 'receipts';
+/** `mints`: only the logs by which mints and burns are known. */
+export type Way = 'topics' | 'addresses' | 'receipts' | 'mints';
 
 /** Logs of a node, not all genuine. */
 export interface LogReading {
@@ -138,7 +100,7 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogReadin
   const { first, last } = wanted;
   const limits = NodeLimits.of(node);
   for (;;) {
-    const way = cheapestWay(limits, wanted);
+    const way = wanted.way ?? cheapestWay(limits, wanted);
     const isSingle = first.number === last.number && way !== 'receipts';
     // By addresses, the header shows a log that is left out only while the escrows are few. The header of
     // another node shows nothing: one node alone must not decide how the others are asked.
@@ -147,11 +109,13 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogReadin
     const byHash = isSingle && wanted.byHash && (await mayAskByHash(node, limits, last, isChecked));
     try {
       const logs = await WAYS[way]({ ...wanted, node, limits, byHash });
-      if (isSingle && !byHash && (await existingBlock(node, last.number)).hash !== last.hash)
+      const mayHaveChanged = !byHash && (isSingle || way === 'mints');
+      if (mayHaveChanged && (await existingBlock(node, last.number)).hash !== last.hash)
         throw blockChanged(last.number);
       return { way, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
+      if (way === 'mints' && limits.mints.isClosed) throw refusedAll(limits, error.cause);
       if (error.cause !== undefined) wanted.slowedBy?.(changeOfWay(error.cause));
     }
   }
@@ -224,15 +188,14 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
     return [...own, ...(await query(reading, 'escrows', portions))];
   },
 
+  mints: (reading) => query(reading, 'mints', reading.escrows.filters(reading.first.number)),
+
   async receipts(reading) {
     const { node, limits, escrows, byReceipts } = reading;
     const read = async (): Promise<ChainLog[]> => {
       const headers = await headersOf(reading);
-      const mayHave = headers.filter((header) => mayHaveLogs(header, escrows));
-      return logsOfBlocks(
-        node,
-        mayHave.map(({ hash }) => hash),
-      );
+      const hashes = headers.flatMap((header) => (mayHaveLogs(header, escrows) ? header.hash : []));
+      return logsOfBlocks(node, hashes);
     };
     const logs = byReceipts.get(node) ?? read();
     byReceipts.set(node, logs);
@@ -248,39 +211,11 @@ function ownLogs(reading: Reading): Promise<ChainLog[]> {
   return query(reading, 'own', [{ address, topics: REGISTRY_AND_FACTORY_TOPICS }]);
 }
 
-/**
- * The logs of a node that these filters select: of mints and burns, in the blocks `first` to `last`. A single
- * block is still on the chain afterwards.
- *
- * @throws ChainError LOGS_REFUSED, BLOCK_CHANGED, BLOCK_MISSING (all retryable); any error of the node that
- *   is no refusal.
- */
-export async function readOwnLogs(
-  node: Rpc,
-  filters: readonly Filter[],
-  { first, last }: Record<'first' | 'last', ChainBlock>,
-): Promise<ChainLog[]> {
-  const limits = NodeLimits.of(node);
-  for (;;) {
-    const isSingle = first.number === last.number;
-    const byHash = isSingle && (await mayAskByHash(node, limits, last, false));
-    try {
-      const logs = await query({ first, last, node, limits, byHash }, 'mints', filters);
-      if (!byHash && (await existingBlock(node, last.number)).hash !== last.hash)
-        throw blockChanged(last.number);
-      return logs;
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      if (limits.mints.isClosed) throw refusedAll(limits, error.cause);
-    }
-  }
-}
-
 type Filter = Omit<LogFilter, 'fromBlock' | 'toBlock' | 'blockHash'>;
 
 /** The logs of each filter, in as many queries as the node's limits demand. */
 async function query(
-  { node, limits, first, last, byHash }: Pick<Reading, 'node' | 'limits' | 'byHash' | 'first' | 'last'>,
+  { node, limits, first, last, byHash }: Reading,
   kind: Kind,
   filters: readonly Filter[],
 ): Promise<ChainLog[]> {
@@ -429,30 +364,6 @@ function mayHaveLogs(header: ChainBlock, escrows: KnownEscrows): boolean {
   if (bloom.mayHave([registry, titleEscrowFactory])) return true;
   const few = escrows.few(header.number, FEW_ESCROWS);
   return bloom.mayHave(ESCROW_TOPICS) && (few === undefined || bloom.mayHave(few));
-}
-
-/** All logs of blocks, from their receipts: a node has a receipt completely or not at all. */
-export async function logsOfBlocks(node: Rpc, hashes: readonly string[]): Promise<ChainLog[]> {
-  const transactions = await pMap(hashes, (hash) => transactionsIn(node, hash), {
-    concurrency: CONCURRENT_QUERIES,
-  });
-  const all = transactions.flat();
-  const receipts = await receiptLogsOf(node, all);
-  return all.flatMap((wanted) => receipts.get(transactionIn(wanted)) ?? receiptMissing(wanted));
-}
-
-export async function transactionsIn(node: Rpc, blockHash: string): Promise<TransactionInBlock[]> {
-  const hashes = await transactionsOf(node, blockHash);
-  return hashes.map((transactionHash) => ({ transactionHash, blockHash }));
-}
-
-/** @throws ChainError RECEIPT_MISSING (retryable). */
-export function receiptMissing({ transactionHash }: TransactionInBlock): never {
-  const message =
-    `The node does not have the receipt of transaction ${transactionHash}, ` +
-    'and does not give all logs of its block. If the block is old, ' +
-    'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
-  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
 }
 
 function refusedAll(limits: NodeLimits, cause: unknown): ChainError {

@@ -8,26 +8,18 @@ import {
   existingBlock,
   logsOf,
   nameLogs,
+  transactionsOf,
   type ChainBlock,
   type ChainLog,
   type TransactionInBlock,
 } from '../chain/read-chain';
-import { receiptLogsOf, transactionIn } from '../chain/read-receipts';
-import type { Chain, Reading } from '../chain/chain';
+import { logsOfBlocks, receiptLogsOf, receiptMissing, transactionIn } from '../chain/read-receipts';
+import type { Chain } from '../chain/chain';
 import type { RegistryContracts } from '../registry/registry-contracts';
 import { ESCROW_TOPICS, completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryEvent } from '../registry/registry-event';
 import type { KnownEscrows } from './known-escrows';
-import {
-  FEW_ESCROWS,
-  logsOfBlocks,
-  readLogs,
-  readOwnLogs,
-  receiptMissing,
-  transactionsIn,
-  type LogsWanted,
-  type Way,
-} from './log-ways';
+import { FEW_ESCROWS, readLogs, type LogsWanted, type Way } from './log-ways';
 
 /** The contents of a range of blocks. */
 export interface RangeRead {
@@ -91,29 +83,29 @@ async function readOnce(
   const learnMints = (): Promise<void> => readMintsBefore(client, escrows, first.number);
   const isOfThisNode = !client.isOfSeveral;
   const wanted = { escrows, first, last, ...how, isOfThisNode, learnMints, byReceipts: new Map(), slowedBy };
-  const { way, logs: answer } = await client.agree(blocksIn(first, last), async (node) => {
-    const logs = await readLogs(node, wanted);
-    return { value: logs, ...inWords(genuineOf(logs.logs, contracts)) };
+  const reading = await client.agree(blocksIn(first, last), async (node) => {
+    const { way, logs } = await readLogs(node, wanted);
+    const genuine = genuineOf(logs, contracts);
+    return { value: { way, logs, genuine }, names: namesOf(genuine.map(({ log }) => log)) };
   });
-  const genuine = genuineOf(answer, contracts);
-  const noted = (read: RangeRead): RangeRead => {
-    escrows.note(genuine, first.number, last.number);
-    return read;
-  };
+  const { way, genuine } = reading;
   const isSingle = first.number === last.number;
   // A single block is still there. A range of numbers may have changed.
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
+  const readReceipts = async (): Promise<ChainLog[]> => {
+    const isUnsure = isSingle && mayLackLogs(last, reading.logs, escrows, way);
+    const transactions = isUnsure ? transactionsOf(client, last.hash) : genuine.map(({ log }) => log);
+    return logsOfTransactions(client, await transactions);
+  };
   // Blocks that were read by their receipts are complete.
-  if (way === 'receipts') return noted({ events: await eventsOf(client, genuine, blocks, answer), blocks });
-  const wantedLogs =
-    isSingle && mayLackLogs(last, answer, escrows, way)
-      ? await transactionsIn(client, last.hash)
-      : genuine.map(({ log }) => log);
-  const logs = await logsOfTransactions(client, wantedLogs);
+  const logs = way === 'receipts' ? reading.logs : await readReceipts();
   const lacking = lackingIn(genuine, logs, contracts);
   // An escrow may have been left out of the mints.
   if (lacking && way === 'addresses') escrows.rewindTo(0);
-  return lacking ? { lacking } : noted({ events: await eventsOf(client, genuine, blocks, logs), blocks });
+  if (lacking) return { lacking };
+  const events = await eventsOf(client, genuine, blocks, logs);
+  escrows.note(genuine, first.number, last.number);
+  return { events, blocks };
 }
 
 /**
@@ -121,15 +113,18 @@ async function readOnce(
  * newest ones are read block by block, as all logs are near the head.
  */
 async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: number): Promise<void> {
+  const learnMints = async (): Promise<void> => undefined;
+  const how = { way: 'mints', ahead: 0, byHash: true, isOfThisNode: false } as const;
+  const wanted = { ...how, escrows, learnMints, byReceipts: new Map() };
   const read = async (from: number, to: number): Promise<DecodedLog[]> => {
     const [first, last] = await Promise.all([existingBlock(client, from), existingBlock(client, to)]);
     return client.agree(blocksIn(first, last), async (node) => {
-      const logs = await readOwnLogs(node, escrows.filters(from), { first, last });
+      const { logs } = await readLogs(node, { ...wanted, first, last });
       // Some nodes answer with no logs where they have removed them.
       if (from === escrows.genesisBlock && !logs.some(({ blockNumber }) => blockNumber === from))
         throw firstLogMissing(from);
       const events = genuineOf(logs, escrows.contracts);
-      return { value: events, ...inWords(events) };
+      return { value: events, names: namesOf(events.map(({ log }) => log)) };
     });
   };
   await escrows.learnBefore(block, NEAR_HEAD, read);
@@ -140,9 +135,8 @@ function firstLogMissing(block: number): ChainError {
   return new ChainError('LOGS_REFUSED', message, { retryable: true });
 }
 
-function inWords(logs: readonly DecodedLog[]): Pick<Reading<unknown>, 'content' | 'inShort'> {
-  const names = nameLogs(logs.map(({ log }) => log)).map(({ name }) => name);
-  return { content: names.join('\n').toLowerCase(), inShort: `${logs.length} events` };
+function namesOf(logs: readonly ChainLog[]): string[] {
+  return nameLogs(logs).map(({ name }) => name.toLowerCase());
 }
 
 function blocksIn(first: Pick<ChainBlock, 'number'>, last: Pick<ChainBlock, 'number'>): object {
@@ -204,7 +198,7 @@ async function logsOfTransactions(client: Chain, wanted: readonly TransactionInB
 async function allLogsOf(client: Chain, blockHash: string): Promise<ChainLog[]> {
   return client.agree({ blockHash }, async (node) => {
     const logs = await logsOf(node, { blockHash });
-    return { value: logs, content: JSON.stringify(logs), inShort: `${logs.length} logs` };
+    return { value: logs, names: namesOf(logs) };
   });
 }
 
@@ -266,7 +260,7 @@ async function eventsOf(
 
 /** The place in its block of each log of a block, by its name, from all receipts. */
 async function countLogs(client: Chain, blockHash: string): Promise<ReadonlyMap<string, number>> {
-  const transactions = await transactionsIn(client, blockHash);
+  const transactions = await transactionsOf(client, blockHash);
   const logs = await logsOfTransactions(client, transactions);
   const inOrder = transactions.flatMap(({ transactionHash: of }) =>
     logs.filter(({ transactionHash }) => transactionHash === of),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Transaction, Wallet } from 'ethers';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { DEPLOYER, DEPLOYER_KEY, localSetupOfSuite } from '../helpers/chain/local-setup';

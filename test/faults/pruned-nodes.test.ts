@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { connectNode } from '../../service/chain/chain';
 import { createRegistryFinder } from '../../service/registry/registry-contracts';
-import { restorePurged } from '../../service/watcher/restore-purged';
+import { restorePurged } from '../../service/watcher/follow-registry';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { EVENTS_OF_A_MINT, mintDirectly } from '../helpers/chain/direct-mint';
 import { localSetupOfSuite } from '../helpers/chain/local-setup';

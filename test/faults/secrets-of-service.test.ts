@@ -223,8 +223,8 @@ describe('the service with secrets in its settings', () => {
     for (const mode of MODE_NAMES) {
       echo.fail(mode);
       const before = echo.asked[mode] ?? 0;
-      for (const ask of [() => signer.sign(fields), signer.remote?.check])
-        await ask?.().catch((error: unknown) => logger.warn({ error }, messageOf(error)));
+      for (const ask of [() => signer.sign(fields), () => signer.remote?.check()])
+        await ask()?.catch((error: unknown) => logger.warn({ error }, messageOf(error)));
       expect(echo.asked[mode], mode).to.be.at.least(before + 2);
       log += JSON.stringify(signer.remote?.report());
     }

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
+import { systemTime, newDeferred } from '../../service/base/time';
 import { freePort } from '../../devnet/place';
 import { messageOf } from '../../service/base/errors';
-import { newDeferred } from '../../service/base/waiting';
 import { headOf } from '../../service/chain/read-chain';
 import { connectNode, type Chain } from '../../service/chain/chain';
 import { headNumberOf } from '../../service/chain/read-chain';

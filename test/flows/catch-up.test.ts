@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import { healthOf, metricOf, type CatchUpHealth } from '../helpers/processes/health-and-metrics';
 import { startRpcProxy, type RpcProxy } from '../helpers/chain/rpc-proxy';
 import { startService, type LogLine, type RunningService } from '../helpers/processes/running-service';

@@ -191,7 +191,7 @@ describe('npx tdoc did --check', () => {
 
   it('names the problem with DID_KEY_PAIRS', async () => {
     const stranger = await generate({ id: keyPair.id, controller: keyPair.controller, curve: 'P-256' });
-    const { publicKeyMultibase } = await stranger.export({ publicKey: true });
+    const { publicKeyMultibase } = (await stranger.export({ publicKey: true })) as DidKeyPair;
     const damaged = `${keyPair.secretKeyMultibase.slice(0, -4)}0OIl`;
     for (const [value, message] of [
       ['', /DID_KEY_PAIRS: is not set/],

@@ -7,8 +7,7 @@ import { Client } from 'pg';
 import { catchUp } from '../../cli/check/check-node';
 import { freePort } from '../../devnet/place';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../../service/base/published-files';
-import { systemTime } from '../../service/base/time';
-import { pause } from '../../service/base/waiting';
+import { systemTime, pause } from '../../service/base/time';
 import { mintTogether } from '../helpers/chain/direct-mint';
 import { createLocalSetup, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import {

@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
 import type { Devnet } from '../../devnet/start-devnet';
-import { newDeferred } from '../../service/base/waiting';
-import { check as checkEvidence } from '../../service/evidence/evidence';
+import { newDeferred } from '../../service/base/time';
+import { check as checkEvidence } from '../../evidence/evidence';
 import { eventually } from '../helpers/eventually';
 import {
   abortedError,

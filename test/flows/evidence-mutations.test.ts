@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { sha256, toUtf8Bytes } from 'ethers';
 import { freePort } from '../../devnet/place';
 import { operate, type Operated } from '../../devnet/operations';
-import { check, evidencePage, type EvidenceFile, type Statement } from '../../service/evidence/evidence';
+import { check, evidencePage, type EvidenceFile, type Statement } from '../../evidence/evidence';
 import { codeOf, messageOf } from '../../service/base/errors';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { mintDirectly } from '../helpers/chain/direct-mint';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { PROJECT_ROOT } from '../../service/base/project-root';
-import type { EvidenceFile, EvidenceReport } from '../../service/evidence/evidence';
+import type { EvidenceFile, EvidenceReport } from '../../evidence/evidence';
 import full from '../fixtures/bill-of-lading-full.json';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { CHAIN_EVENT_TYPES } from '../../client/events';
 import { codeOf, messageOf } from '../../service/base/errors';
-import { check, collect, type EvidenceReport } from '../../service/evidence/evidence';
+import { check, collect, type EvidenceReport } from '../../evidence/evidence';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup';
 import { startRpcProxy } from '../helpers/chain/rpc-proxy';

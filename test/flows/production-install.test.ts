@@ -21,7 +21,7 @@ import { createLocalSetup, type LocalSetup } from '../helpers/chain/local-setup'
 const ADMIN_API_KEY = 'the-key-of-the-operator-0123456789';
 
 /** The files that the Dockerfile copies beside the packages. */
-const COPIED = ['package.json', 'cli', 'contexts', 'dist'];
+const COPIED = ['package.json', 'cli', 'contexts', 'dist', 'evidence/evidence-page.html'];
 const CONTEXTS_PAGE = readDocument('docs/contexts.md');
 /** A context that the settings do not name, with a term that leaves content unsigned. */
 const SEALS = 'contexts/seals-bill-of-lading-v1.json';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { readSettings } from '../../service/config/config';
 import { messageOf, ServiceError } from '../../service/base/errors';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { create } from '../helpers/processes/create-call';

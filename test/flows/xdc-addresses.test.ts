@@ -5,7 +5,7 @@ import { makeDidKey, makeSigningKey } from '../../cli/keys/make-keys';
 import { systemTime } from '../../service/base/time';
 import { networkOfChain } from '../../service/chain/networks';
 import { connectNode } from '../../service/chain/chain';
-import { check } from '../../service/evidence/evidence';
+import { check } from '../../evidence/evidence';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { startRpcProxy, type RpcAnswer } from '../helpers/chain/rpc-proxy';
 import { startSocketFront } from '../helpers/chain/socket-front';

@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020';
-import { openApi } from '../../service/http/description/openapi';
+import { openApi } from '../../client/description/openapi';
 import { addViolation } from './violations';
 
 /** Larger bodies are not read again. */

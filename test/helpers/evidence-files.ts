@@ -1,5 +1,5 @@
 import { decodeRlp, encodeRlp, keccak256, sha256, toUtf8Bytes } from 'ethers';
-import { collect, type EvidenceFile, type EvidenceOptions } from '../../service/evidence/evidence';
+import { collect, type EvidenceFile, type EvidenceOptions } from '../../evidence/evidence';
 import { seededRandom, type SeededRandom } from './seeded-random';
 
 /** Collects the evidence of a token from the node of a setup, as `tdoc evidence` does. */

@@ -17,7 +17,7 @@ describe('POST /create with the maximum number of waiting callers', () => {
     finish = [];
     app = await startHttpApp({
       callersAtOnce: MOST,
-      acceptDocument: accepting(async () => {
+      issuing: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
         return mintedDocument();
       }),
@@ -80,7 +80,7 @@ describe('POST /create with Prefer: respond-async while no block is mined', () =
     await using app = await startHttpApp({
       apiKey: API_KEY,
       issuedDocuments: { find: none, documentOf: none, list: () => expect.fail('it is not asked') },
-      acceptDocument: accepting(async () => {
+      issuing: accepting(async () => {
         const mint = new Promise<string>((resolve) => mine.push(() => resolve('0x01')));
         return mintedDocument(undefined, mint);
       }),

@@ -9,11 +9,11 @@ import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
 import { fillChannel } from '../../service/outbox/refill';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
+import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';
 import { recordRange } from '../../service/outbox/record-range';
 import { takeTurn } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
   addSubscription,
   removeSubscription,
@@ -25,7 +25,6 @@ import { eventIn, hashOf, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/databa
 import { eventually } from '../helpers/eventually';
 import { subscriptionWith } from '../helpers/subscription-body';
 
-const cipher = createSecretsCipher(undefined);
 const OTHER_FEED = `80002:0x${'6c'.repeat(20)}:fedcba9876543210`;
 
 describeOnEngines('several channels of a feed', (on, engine) => {
@@ -45,7 +44,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
 
   async function subscribe(members: object = {}): Promise<string> {
     const id = randomUUID();
-    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, cipher, outbox.now);
+    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, undefined, outbox.now);
     return id;
   }
   async function channelOf(feed: string, subscription: string): Promise<number> {
@@ -75,6 +74,13 @@ describeOnEngines('several channels of a feed', (on, engine) => {
       .filter((one) => one.subscription === subscription)
       .reduce((sum, one) => sum + one.waiting, 0);
   };
+
+  it('are counted together in the figures of their feed', async () => {
+    await store(2, [eventIn(1, 7n), eventIn(2, 7n)]);
+    await fail(second);
+    const figures = { feed: SAMPLE_FEED, nextBlock: 3, waiting: 3, deadLetters: 1, orphaned: 0 };
+    expect(await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED, OTHER_FEED])).to.deep.equal([figures]);
+  });
 
   it('goes on in one channel while another backs off', async () => {
     await store(2, [eventIn(1, 7n), eventIn(2, 7n)]);
@@ -216,7 +222,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     const before = outbox.now;
     const head = await claimOne(second);
     const moved = { ...subscriptionWith({ sink: 'https://new.example/' }), id: name };
-    await replaceSubscription(outbox.database, name, () => moved, cipher, before + 5);
+    await replaceSubscription(outbox.database, name, () => moved, undefined, before + 5);
     /** It was sent to the sink of this time, and failed. Returns the event if it is due at once. */
     const failAt = async (changedAt: number, { queue, ...delivery }: ClaimedHead, outcome: object) => {
       const failed = { delivery, attempt: attempt(before, 'it failed'), nextAttemptAt: before };

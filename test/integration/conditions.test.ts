@@ -3,9 +3,8 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import pino from 'pino';
 import type { OperationalEvent } from '../../client/events';
-import { systemTime } from '../../service/base/time';
-import { newDeferred } from '../../service/base/waiting';
-import { watchConditions } from '../../service/composition/watch-conditions';
+import { systemTime, newDeferred } from '../../service/base/time';
+import { StorageTrial, watchConditions } from '../../service/composition/watch-conditions';
 import type { Config } from '../../service/config/config';
 import { OPERATIONS, type Condition } from '../../service/events/conditions';
 import { mintingRightOf } from '../../service/journal/issuance';
@@ -23,14 +22,13 @@ import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { redeliver } from '../../service/outbox/redeliver';
 import { storedLetters } from '../helpers/database/stored-queues';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
   addSubscription,
   removeSubscription,
   replaceSubscription,
   subscriptionOf,
 } from '../../service/subscriptions/stored-subscriptions';
-import { countSubscriptions } from '../../service/subscriptions/subscription-health';
+import { countSubscriptions } from '../../service/subscriptions/stored-subscriptions';
 import { dead, emptyOutbox, failed, type ClaimedHead } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventIn, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
@@ -42,7 +40,6 @@ const SUBSCRIPTION_TYPES = ['failing', 'gone', 'recovered'].map((one) => `${PREF
 const NODE_TYPES = ['away', 'differing', 'back'].map((one) => `${PREFIX}node_${one}`);
 const TYPES = [...SUBSCRIPTION_TYPES, ...NODE_TYPES, `${PREFIX}dead_letter`];
 const OBSERVER = `31337:${SAMPLE_REGISTRY.registryAddress}`;
-const cipher = createSecretsCipher(undefined);
 
 const ofNode = (what: 'node_away' | 'node_differing', since = 1): Condition => ({
   what,
@@ -62,7 +59,7 @@ describeOnEngines('conditions', (on, engine) => {
 
   async function subscribe(members: object = {}): Promise<string> {
     const id = randomUUID();
-    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, cipher, outbox.now);
+    await addSubscription(outbox.database, { ...subscriptionWith(members), id }, undefined, outbox.now);
     return id;
   }
   async function channelOf(subscription: string, feed = OPERATIONS): Promise<number> {
@@ -145,19 +142,25 @@ describeOnEngines('conditions', (on, engine) => {
     const before = await stored();
     const looked = newDeferred<undefined>();
     const feed = { chainId, registry, opened: SAMPLE_FEED, status: { state: 'standby' } };
-    const issuing = { scope, isMinting: () => false, report: async () => ({ signers: [] }) };
-    const watching = watchConditions({ subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config, {
+    const running = { follower: { isReader: async () => false } };
+    const core = {
+      config: { subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config,
       database: outbox.database,
-      eventDelivery: { feeds: [{ ...feed, isReader: async () => false }] as never },
-      issuing: issuing as never,
-      // The last thing that it looks at.
-      findUnfollowed: async () => {
-        looked.resolve(undefined);
-        return { deliveries: [], issuances: [] };
-      },
       time: { ...systemTime, now: () => outbox.now },
       logger: pino({ level: 'silent' }),
-    });
+    };
+    let looks = 0;
+    const lines = {
+      eventDelivery: {
+        // The second time is for the registries that are not followed: it looks at nothing later.
+        get feeds() {
+          if (++looks === 2) looked.resolve(undefined);
+          return [{ ...feed, running }];
+        },
+      },
+      issuing: { scope, isMinting: () => false },
+    };
+    const watching = watchConditions(core, lines as never, async () => expect.fail(), new StorageTrial(core));
     await looked.promise;
     await watching.stop();
     expect(await stored()).to.deep.equal(before);
@@ -203,8 +206,8 @@ describeOnEngines('conditions', (on, engine) => {
       replaceSubscription(
         outbox.database,
         id,
-        (row) => ({ ...subscriptionOf(row, cipher), ...members }),
-        cipher,
+        (row) => ({ ...subscriptionOf(row, undefined), ...members }),
+        undefined,
         (outbox.now += 1),
       );
     await change({ types: [`${PREFIX}node_away`, `${PREFIX}node_back`] });
@@ -268,10 +271,10 @@ describeOnEngines('conditions', (on, engine) => {
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([]);
       const resumed = (row: Parameters<typeof subscriptionOf>[0]) => {
-        const subscription = subscriptionOf(row, cipher);
+        const subscription = subscriptionOf(row, undefined);
         return { ...subscription, config: { ...subscription.config, state: 'active' as const } };
       };
-      await replaceSubscription(outbox.database, name, resumed, cipher, outbox.now);
+      await replaceSubscription(outbox.database, name, resumed, undefined, outbox.now);
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });

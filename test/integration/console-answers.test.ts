@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { BILL_OF_LADING } from '../../devnet/bill-of-lading';
 import { freePort } from '../../devnet/place';
-import { newDeferred } from '../../service/base/waiting';
 import { CallerLeftError } from '../../service/base/errors';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
-import { systemTime } from '../../service/base/time';
+import { systemTime, newDeferred } from '../../service/base/time';
 import { createAnswers, type AnswersParts } from '../../service/answers/answers';
 import { createCheckingPool, type CheckingPool } from '../../service/answers/checking-pool';
 import type { IssuingProgress, VerifiedView } from '../../service/answers/views';

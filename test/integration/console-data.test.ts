@@ -48,7 +48,7 @@ describe('the console', () => {
       registry: api.local.registryAddress.toLowerCase(),
       state: 'following',
       headBlock: head,
-      readUpTo: head,
+      nextBlock: head + 1,
       lagBlocks: 0,
       waiting: 0,
       deadLetters: 0,

@@ -3,7 +3,9 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
+import { createLifecycle, type Lifecycle } from '../../service/base/lifecycle';
 import { createLogger } from '../../service/base/logger';
+import { findNetwork } from '../../service/chain/networks';
 import {
   ContradictionCheck,
   startContradictionCheck,
@@ -22,6 +24,7 @@ const MINUTE_MS = 60_000;
 const GENESIS = `0x${SAMPLE_FEED.split(':')[2]}${'00'.repeat(24)}`;
 const MINT = `0x${'ab'.repeat(32)}`;
 const OTHER_MINT = `0x${'cd'.repeat(32)}`;
+type FollowedChain = { confirmations?: number; blockTimeMs?: number; startBlock?: number };
 /** More rows than one query reads. */
 const MANY = 250;
 /** More documents than one check compares. */
@@ -34,9 +37,9 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   let feed: OpenFeed;
   let log: Record<string, unknown>[];
   let counted: number;
+  let lifecycle: Lifecycle;
   let now: number;
   let check: ContradictionCheck;
-  let recent: Map<string, number>;
   /** The blocks that the feed was told to read again. */
   let again: number[];
   const time = { ...systemTime, now: () => now };
@@ -47,25 +50,28 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     now = 1_000_000_000;
     log = [];
     counted = 0;
-    recent = new Map();
+    lifecycle = createLifecycle().on('contradicted', () => counted++);
     again = [];
     journal = createDatabaseJournal(database, scope, time);
     await journal.enterChain(GENESIS);
     check = new ContradictionCheck(options());
   });
 
+  const followed = ({ confirmations = 2, blockTimeMs = 0, startBlock }: FollowedChain = {}) => ({
+    confirmations,
+    startBlock,
+    network: { ...findNetwork('31337')!, blockTimeMs },
+  });
+
   function options(changes: Partial<ContradictionCheckOptions> = {}): ContradictionCheckOptions {
     const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
     return {
-      db: database.db,
+      database,
       scope,
-      confirmations: 2,
-      startBlock: undefined,
-      blockTimeMs: 0,
+      registry: followed(),
       time,
       logger: createLogger({ level: 'info', mask: (text) => text, destination }),
-      contradicted: () => void counted++,
-      recentMints: recent,
+      lifecycle,
       readAgain: (block) => void again.push(block),
       ...changes,
     };
@@ -180,7 +186,9 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   });
 
   it('reports a contradiction only when it has lasted for the time of CONFIRMATIONS blocks', async () => {
-    check = new ContradictionCheck(options({ blockTimeMs: 2_000, confirmations: 32 }));
+    check = new ContradictionCheck(
+      options({ registry: followed({ confirmations: 32, blockTimeMs: 2_000 }) }),
+    );
     const tokenId = await added();
     await read(90, [{ tokenId, block: 7 }]);
     await look(2);
@@ -224,19 +232,22 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
       [lost, 7],
       [later, 8],
     ] as const)
-      recent.set(tokenId, block);
+      lifecycle.emit('mined', tokenId, block);
     await check.look();
     expect(again).to.deep.equal([]);
     await read(7, [{ tokenId: seen, block: 7 }]);
     await check.look();
     await check.look();
     expect(again).to.deep.equal([7]);
-    expect([...recent.keys()]).to.deep.equal([later]);
     // The look noted nothing: the first check after it waits for the reading.
     await look();
     expect(told()).to.deep.equal([]);
     await look();
     expect(told()).to.deep.equal(once('MINT_WITHOUT_EVENT', lost));
+    again = [];
+    await read(8);
+    await check.look();
+    expect(again).to.deep.equal([8]);
   });
 
   it('reports a mint that the queue takes back although the watcher sees it, among many', async () => {
@@ -265,7 +276,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
   });
 
   it('reports nothing about unknown or orphaned blocks, or those before the first that is read', async () => {
-    check = new ContradictionCheck(options({ startBlock: 8 }));
+    check = new ContradictionCheck(options({ registry: followed({ startBlock: 8 }) }));
     await final(7);
     const { db } = database;
     const [unknown, orphaned] = [await final(9), await added()];
@@ -379,7 +390,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     let statements = 0;
     let failsAt = 0;
     const db = failing(() => ++statements === failsAt);
-    check = new ContradictionCheck(options({ db }));
+    check = new ContradictionCheck(options({ database: { db } }));
     for (let isOver = false, block = 10; !isOver; block += 10) {
       // The watcher lags: when it reads the block, the check has already passed the row in the order of
       // ends.
@@ -405,7 +416,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     const db = failing(() => failures-- > 0);
     const passing = new VirtualTime(now);
     tellOfStatements(database, passing);
-    const running = startContradictionCheck(options({ db, time: passing }));
+    const running = startContradictionCheck(options({ database: { db }, time: passing }));
     await passing.until('it is told', () => counted === 1);
     await passing.pass(MINUTE_MS);
     await running.stop();
@@ -413,7 +424,7 @@ describeOnEngines('the contradiction check of journal and watcher', (on) => {
     expect([first?.level, second?.level]).to.deep.equal(['warn', 'warn']);
     expect(third).to.deep.include({ level: 'error', tokenId });
     expect(log).to.have.length(3);
-    recent.set(tokenId, 7);
+    lifecycle.emit('mined', tokenId, 7);
     again = [];
     await passing.pass(3 * MINUTE_MS);
     expect(again).to.deep.equal([]);

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { expect } from 'chai';
 import { freePort } from '../../devnet/place';
 import { systemTime } from '../../service/base/time';
-import { createFetching, fetchJson, type FetchJson } from '../../service/did/fetch-json';
+import { createFetching, type FetchJson } from '../../service/did/fetch-json';
 import { didWebUrl, resolveDidWeb } from '../../service/did/resolve-did-web';
 import { serve, type TestServer } from '../helpers/http-server';
 
@@ -23,7 +23,7 @@ describe('did:web', () => {
     requests = [];
   });
 
-  const getJson: FetchJson = (one) => fetchJson(systemTime, one);
+  const getJson: FetchJson = (one) => createFetching(systemTime)(one);
   const did = (): string => `did:web:127.0.0.1%3A${port}`;
   const url = (path = '/document.json', host = '127.0.0.1'): URL => new URL(`https://${host}:${port}${path}`);
   const answering = (body: string, status = 200): void => {
@@ -121,9 +121,9 @@ describe('did:web', () => {
 
   it('reports a host as unavailable that does not answer, or not in time', async () => {
     answer = (_request, response) => response.flushHeaders();
-    const fetched = await fetchJson(systemTime, url(), 200);
+    const fetched = await createFetching(systemTime, 200)(url());
     expect(fetched.kind).to.equal('unavailable');
-    expect(fetched).to.have.property('problem').which.includes('does not answer within 0.2 s');
+    expect(fetched).to.have.property('problem').which.includes('was not fetched within the 0.2 s');
     const closed = await getJson(new URL(`https://127.0.0.1:${await freePort(0)}/did.json`));
     expect(closed.kind).to.equal('unavailable');
     expect(closed).to.have.property('problem').which.includes('ECONNREFUSED');

@@ -1,16 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { lookup } from 'node:dns';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../service/base/lifecycle';
-import { systemTime } from '../../service/base/time';
+import { systemTime, newDeferred } from '../../service/base/time';
 import { startEventDelivery } from '../../service/composition/event-delivery';
 import { loadConfig } from '../../service/config/config';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { giveUpRegistry, storeRegistry } from '../../service/followed-registries/stored-registries';
 import { RegistryFollower } from '../../service/watcher/follow-registry';
-import { newDeferred } from '../../service/base/waiting';
 import { newState, openState } from '../helpers/database/engines';
 import { stopLater } from '../helpers/resources';
 
@@ -38,17 +38,16 @@ describe('event delivery', () => {
     };
     const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
     const RPC_URL = 'http://127.0.0.1:9';
-    const delivery = await startEventDelivery(
-      loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
-      {
-        database: { ...database, db: database.db.withPlugin(waiting) },
-        slots: createDeliverySlots({ most: 10, time: systemTime, logger }),
-        targetOf: () => undefined,
-        time: systemTime,
-        lifecycle: createLifecycle(),
-        logger,
-      },
-    );
+    const core = {
+      config: loadConfig({ ...state.settings, ENV_FILE, NET: '31337', RPC_URL }),
+      database: { ...database, db: database.db.withPlugin(waiting) },
+      time: systemTime,
+      lifecycle: createLifecycle(),
+      logger,
+      lookup,
+    };
+    const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
+    const delivery = await startEventDelivery(core, slots);
     stopLater('event delivery', () => delivery.stop());
     const ending = newDeferred<undefined>();
     const stop = Reflect.get(RegistryFollower.prototype, 'stop');

@@ -10,16 +10,11 @@ import { BusyError, RequestError } from '../../service/base/errors';
 import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
 import { loadConfig } from '../../service/config/config';
 import { CORS_HEADERS } from '../../service/http/gate';
+import type { DocumentType } from '../../service/issuance/credential';
 import { keptDocument } from '../../service/issuance/issue-document';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
-import {
-  accepting,
-  mintedDocument,
-  REQUEST,
-  startHttpApp,
-  type RunningHttpApp,
-} from '../helpers/processes/http-app';
+import { mintedDocument, REQUEST, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { rawRequest } from '../helpers/processes/raw-request';
 import { stopLater } from '../helpers/resources';
 import { temporaryFolder } from '../helpers/temporary-folder';
@@ -160,8 +155,10 @@ describe('the answers of the HTTP API', () => {
         // Each wrong key comes an hour after the one before it.
         time: { ...systemTime, now: () => (now += 3_600_000) },
         didDocumentPath,
-        acceptDocument: (documentId) =>
-          accepting(async () => {
+        issuing: {
+          acceptedType: (documentId) => documentId as DocumentType,
+          async issue({ documentType }) {
+            const documentId: string = documentType;
             if (documentId === 'BUSY') throw new BusyError('Too many.', 60_000);
             if (documentId === 'WRONG')
               throw new RequestError('SUBSCRIPTION_INVALID', '/a~1b/0 is wrong. Correct it.');
@@ -172,10 +169,15 @@ describe('the answers of the HTTP API', () => {
               journal: { documentOf: () => never },
               time: HASTY,
             };
-            const failing = { ready: () => never, failure: async () => 'SIGNER_UNREACHABLE' };
+            const failing = {
+              ready: () => never,
+              follow: () => never,
+              failure: async () => 'SIGNER_UNREACHABLE',
+            };
             const signers = documentId === 'UNSIGNED' ? { wallet: failing } : {};
             return keptDocument({ ...minting, signers }, { ...slow, ...issuance, requestHash: undefined });
-          })(documentId),
+          },
+        },
         issuedDocuments: { find: notAsked, documentOf: notAsked, list: notAsked },
         health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
         metrics: { contentType: 'text/plain', text: () => metrics() },
@@ -323,10 +325,11 @@ describe('the answers of the HTTP API', () => {
   });
 
   it('have a stack only in development', async () => {
-    const acceptDocument = (): never => {
+    const acceptedType = (): never => {
       throw new Error('"INVOICE" is not supported');
     };
-    const { url } = await startHttpApp({ development: true, acceptDocument });
+    const issuing = { acceptedType, issue: acceptedType };
+    const { url } = await startHttpApp({ development: true, issuing });
     const answer = await fetch(`${url}/create/INVOICE`, { method: 'POST' });
     const { error } = (await answer.json()) as { error: { message: string; stack: string } };
     expect([answer.status, error.message]).to.deep.equal([500, 'Internal server error']);

@@ -6,7 +6,6 @@ import type { Database } from '../../service/database/database';
 import { createDeliverers } from '../../service/delivery/deliverers';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
@@ -18,7 +17,6 @@ import { subscriptionWith } from '../helpers/subscription-body';
 import { VirtualTime } from '../helpers/virtual-time';
 
 const SUBSCRIPTIONS = 30;
-const cipher = createSecretsCipher(undefined);
 
 describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
   // The looks do not depend on the engine.
@@ -36,7 +34,7 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
     time = VirtualTime.ofRequests();
     const { database } = outbox;
     for (let index = 0; index < SUBSCRIPTIONS; index++)
-      await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+      await addSubscription(database, { ...subscriptionWith(), id: randomUUID() }, undefined, 1);
     const channels = await database.db.selectFrom('channels').select('id').orderBy('id').execute();
     await database.db
       .updateTable('channels')

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import type { DocumentBytes } from '../../service/journal/issuance';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
-import type { PreparedDocument } from '../../service/issuance/prepare-document';
+import type { SignedDocument } from '../../service/journal/issuance';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
@@ -15,7 +15,7 @@ const TX_HASH = `0x${'12'.repeat(32)}`;
 const MEGABYTE = 1024 * 1024;
 
 /** A JSON document of this many bytes. */
-function jsonDocument(bytes: number): PreparedDocument {
+function jsonDocument(bytes: number): SignedDocument {
   const text = (filling: string): string => `{"id":"urn:ü","data":"${filling}"}`;
   const filling = 'x'.repeat(bytes - Buffer.byteLength(text('')));
   const document = new Uint8Array(bytes);
@@ -52,7 +52,7 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
 
   const call = (tokenId: string, method = 'GET'): Promise<Response> =>
     fetch(`${app.url}/documents/${tokenId}`, { headers: AUTHORIZATION, method });
-  const issued = async (bytes = 1_000): Promise<PreparedDocument> => {
+  const issued = async (bytes = 1_000): Promise<SignedDocument> => {
     const prepared = jsonDocument(bytes);
     await journal.add(prepared);
     await journal.mined(prepared.tokenId, mintedBy(TX_HASH), true);

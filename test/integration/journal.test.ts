@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import { codeOf } from '../../service/base/errors';
-import type { PreparedDocument } from '../../service/issuance/prepare-document';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
-import type { IdempotentRequest, MintTransaction } from '../../service/journal/issuance';
+import type { IdempotentRequest, MintTransaction, SignedDocument } from '../../service/journal/issuance';
 import { mintFiguresOf, type MintFigures } from '../../service/journal/read-issuances';
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
@@ -49,11 +48,11 @@ describeOnEngines('the journal', (on) => {
     expect([await rowsOf('document_parts'), await rowsOf('loose_documents')]).to.deep.equal([parts, 0]);
   };
   /** Expects that the journal has these bytes of a document, and so many parts in all. */
-  const expectStored = async ({ tokenId, document }: PreparedDocument, parts: number): Promise<void> => {
+  const expectStored = async ({ tokenId, document }: SignedDocument, parts: number): Promise<void> => {
     expect(Buffer.compare(await collected(journal.documentOf(tokenId)), document)).to.equal(0);
     await expectParts(parts);
   };
-  const added = async (bytes?: number, request?: IdempotentRequest): Promise<PreparedDocument> => {
+  const added = async (bytes?: number, request?: IdempotentRequest): Promise<SignedDocument> => {
     const prepared = preparedDocument(bytes);
     expect(await journal.add(prepared, request)).to.equal(undefined);
     return prepared;

@@ -41,7 +41,7 @@ describe('bodies of POST /create', () => {
         large: { permits: 2, waiting: 2, waitMs },
         medium: { permits: 3, waiting: 1, waitMs },
       },
-      acceptDocument: accepting(async ({ body }) => {
+      issuing: accepting(async ({ body }) => {
         const signed = Buffer.from(JSON.stringify({ id: 'x', body: parseBody(body) }));
         await new Promise<void>((resolve) => working.push(resolve));
         return mintedDocument({ length: signed.length, parts: [signed] });
@@ -237,12 +237,9 @@ describe('the body middleware', () => {
           complete: true,
           socket: { bytesRead: 0 },
         });
-        const ctx = {
-          req,
-          request: { body: undefined },
-          state: { accepted: { documentType }, least: { bytes: 1, withinMs: 60_000 } },
-        };
-        const read = await createBody(systemTime, ctx as never);
+        const ctx = { req, request: { body: undefined } };
+        const least = { bytes: 1, withinMs: 60_000 };
+        const read = await createBody(systemTime, ctx as never, documentType, least);
         expect(ctx.request.body, 'nothing is kept beside the bytes').to.equal(undefined);
         return read;
       };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { IssueDocument } from '../../service/issuance/issue-document';
+import type { Issuing } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import { accepting, mintedDocument, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { createRequest, rawRequest } from '../helpers/processes/raw-request';
@@ -10,7 +10,7 @@ const ON_ONE_CONNECTION = 20;
 
 describe('POST /create when its caller leaves', () => {
   let app: RunningHttpApp;
-  let issueDocument: IssueDocument;
+  let issueDocument: Issuing['issue'];
   /** The signals of the requests that reached the use case. */
   let signals: AbortSignal[];
   const warnings: Error[] = [];
@@ -23,7 +23,7 @@ describe('POST /create when its caller leaves', () => {
 
   beforeEach(async () => {
     signals = [];
-    app = await startHttpApp({ acceptDocument: accepting((request) => issueDocument(request)) });
+    app = await startHttpApp({ issuing: accepting((request) => issueDocument(request)) });
     issueDocument = ({ left }) => {
       signals.push(left);
       return new Promise((_, reject) =>

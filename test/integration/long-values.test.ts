@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cut, LONGEST_MESSAGE } from '../../service/base/errors';
 import { isWellFormed, pointerOf } from '../../service/base/json';
 import { createLogger } from '../../service/base/logger';
-import { OPERATIONS } from '../../service/http/description/openapi';
+import { OPERATIONS } from '../../client/description/openapi';
 import type { Operation } from '../../service/http/description/operation';
 import minimal from '../fixtures/bill-of-lading-minimal.json';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Kysely, sql } from 'kysely';
@@ -11,7 +12,6 @@ import { loadConfig } from '../../service/config/config';
 import type { Database } from '../../service/database/database';
 import type { Schema } from '../../service/database/schema';
 import { sqliteDialect } from '../../service/database/sqlite-driver';
-import { createMintOutcomes } from '../../service/observability/issuing-report';
 import { createMetrics } from '../../service/observability/metrics';
 import { newState, openState, type Engine, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
@@ -25,16 +25,17 @@ function observe(state: State, database: Database) {
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as (typeof log)[0]) };
   const lifecycle = createLifecycle();
   const ENV_FILE = join(state.settings.DATA_DIR, 'none.env');
-  const observing = startObserving(loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }), {
+  const core = {
+    config: loadConfig({ ...state.settings, ENV_FILE, NET: '31337' }),
     database,
-    metrics: createMetrics(lifecycle),
-    outcomes: createMintOutcomes(lifecycle, systemTime),
-    lifecycle,
-    issuing: { scope: undefined, report: async () => undefined, isMinting: () => false },
-    eventDelivery: { feeds: [], feedOf: () => undefined, figures: async () => [] },
     time: systemTime,
+    lifecycle,
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
-  });
+    lookup,
+  };
+  const eventDelivery = { feeds: [], feedOf: () => undefined, figures: async () => [] };
+  const lines = { issuing: undefined, eventDelivery: eventDelivery as never };
+  const observing = startObserving(core, createMetrics(lifecycle), lines);
   return { ...owned('the observation', observing, 'stop'), log };
 }
 
@@ -133,7 +134,7 @@ describe('a database that can be read and not be written', () => {
       const [database, file] = await openWithFile(state, engine);
       await begin(database, file);
       const { log, ...observing } = observe(state, database);
-      const found = async () => (await observing.conditions()).filter(({ what }) => what === KIND);
+      const found = async () => (await observing.sources.conditions()).filter(({ what }) => what === KIND);
       const logged = (level: string) => log.filter((line) => line.what === KIND && line.level === level);
       const [condition] = await eventually('it is seen', async () => {
         const all = await found();

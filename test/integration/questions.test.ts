@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
-import { check } from '../../service/evidence/evidence';
+import { check } from '../../evidence/evidence';
 import { createClient, type components } from '../../client/create-client';
 import { BILL_OF_LADING, MINT_EVENTS } from '../../devnet/bill-of-lading';
-import { OPERATIONS } from '../../service/http/description/openapi';
+import { OPERATIONS } from '../../client/description/openapi';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { FOREIGN_DOCUMENTS } from '../helpers/credentials/foreign-documents';

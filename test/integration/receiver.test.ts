@@ -12,7 +12,7 @@ import {
 } from '../../receiver/receiver';
 import type { StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import { eventually } from '../helpers/eventually';
 import { rawRequest, textOf, type RawRequest } from '../helpers/processes/raw-request';
 import { owned, stopLater } from '../helpers/resources';

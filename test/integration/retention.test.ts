@@ -14,17 +14,18 @@ describe('the retention of what a service stored', () => {
   const retained = (days: number | undefined, onPurge: () => void = () => undefined) =>
     owned(
       'the retention',
-      startRetention({
-        what: 'issued documents',
-        purge: async (before) => {
-          purges.push(before);
-          onPurge();
-          return 1;
+      startRetention(
+        { time, logger: createLogger({ level: 'silent', mask: (text) => text }) },
+        'issued documents',
+        {
+          purge: async (before) => {
+            purges.push(before);
+            onPurge();
+            return 1;
+          },
         },
         days,
-        time,
-        logger: createLogger({ level: 'silent', mask: (text) => text }),
-      }),
+      ),
       'stop',
     );
 

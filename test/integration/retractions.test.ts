@@ -176,7 +176,7 @@ describeOnEngines('retractions', (on) => {
     expect(rewound.orphaned).to.have.length(2);
     await mineAgain(3, [again]);
     expect(await usual.takeAll()).to.deep.equal([]);
-    expect((await outboxFiguresOf(outbox.database.db, SAMPLE_FEED)).orphaned).to.equal(1);
+    expect((await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED]))[0]?.orphaned).to.equal(1);
     await redeliver({ fromBlock: 1 }, usual.channel);
     expect((await usual.takeAll()).map(({ id }) => id)).to.deep.equal([told.find(isOf('7'))?.id]);
   });
@@ -282,11 +282,7 @@ describeOnEngines('retractions', (on) => {
     await mineAgain(2, [event]);
     const taken = await subscriber.takeAll();
     expect(taken.map(briefly)).to.deep.equal(['retracts block 2']);
-    const originals = await db
-      .selectFrom('events')
-      .select(['id', 'token', 'body'])
-      .where('audience', '=', 'all')
-      .execute();
+    const originals = await db.selectFrom('events').selectAll().where('audience', '=', 'all').execute();
     const [present] = await presentAnnouncements(db, subscriber.channel, originals);
     const { id } = JSON.parse(present?.body ?? '') as ServiceEvent;
     expect(retractedBy(taken)).not.to.include(id);

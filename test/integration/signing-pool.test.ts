@@ -16,7 +16,7 @@ import {
 import type { Preparation } from '../../service/issuance/prepare-document';
 import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
 import type { SignedCredential } from '../../service/issuance/sign';
-import { fromTransferredError, toTransferredError } from '../../service/base/transferred-error';
+import { fromTransferredError, toTransferredError } from '../../service/base/worker-tasks';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { derive, verify } from '../helpers/credentials/derive-and-verify';
 import { eventually } from '../helpers/eventually';

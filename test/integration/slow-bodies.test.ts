@@ -38,7 +38,7 @@ describe('a body that arrives slowly', () => {
     const few = { permits: PLACES };
     app = await startHttpApp({
       time,
-      acceptDocument: accepting(async () => (issued++, mintedDocument())),
+      issuing: accepting(async () => (issued++, mintedDocument())),
       bodyLimits: { large: few, medium: few, least: LEAST },
     });
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ConfigurationError } from '../../service/base/errors';
-import type { AcceptDocument } from '../../service/issuance/issue-document';
+import type { Issuing } from '../../service/issuance/issue-document';
 import { eventually } from '../helpers/eventually';
 import {
   accepting,
@@ -21,17 +21,22 @@ function requestWith(...bytes: number[]): Buffer {
 
 describe('a body of POST /create of up to 64 KB', () => {
   let app: RunningHttpApp;
-  let accept: AcceptDocument;
+  let issuing: Issuing;
   /** The bodies that reached the use case. */
   let issued: string[];
 
   before(async () => {
-    app = await startHttpApp({ acceptDocument: (documentId) => accept(documentId) });
+    app = await startHttpApp({
+      issuing: {
+        acceptedType: (type) => issuing.acceptedType(type),
+        issue: (request) => issuing.issue(request),
+      },
+    });
   });
 
   beforeEach(() => {
     issued = [];
-    accept = accepting(async ({ body }) => {
+    issuing = accepting(async ({ body }) => {
       issued.push(Buffer.from(body).toString());
       return mintedDocument();
     });
@@ -124,7 +129,7 @@ describe('a body of POST /create of up to 64 KB', () => {
   });
 
   it('is not read, nor are its headers, when no document of its type is issued', async () => {
-    accept = () => {
+    issuing.acceptedType = () => {
       throw new ConfigurationError('NOT_CONFIGURED', 'Nothing is configured.');
     };
     const headers = { 'Content-Type': 'text/plain', 'Idempotency-Key': 'a b' };

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { sql } from 'kysely';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
 import {
   addSubscription,
   defaultStateOf,
@@ -10,8 +9,6 @@ import {
 } from '../../service/subscriptions/stored-subscriptions';
 import { describeOnEngines } from '../helpers/database/engines';
 import { subscriptionWith } from '../helpers/subscription-body';
-
-const cipher = createSecretsCipher(undefined);
 
 describeOnEngines('subscriptions in a new database', (on) => {
   it('can have default paused before any registry was read', async () => {
@@ -25,7 +22,7 @@ describeOnEngines('subscriptions in a new database', (on) => {
         with recursive numbers (i) as (select 1 union all select i + 1 from numbers
           where i < ${sql.lit(MOST_SUBSCRIPTIONS)})
         select 'number ' || i, ${definition}, 1, 1 from numbers`.execute(on.database.db);
-    const add = () => addSubscription(on.database, { ...subscriptionWith(), id: randomUUID() }, cipher, 1);
+    const add = () => addSubscription(on.database, { ...subscriptionWith(), id: randomUUID() }, undefined, 1);
     const refused = await add().catch((error: unknown) => error);
     expect(refused).to.include({
       code: 'SUBSCRIPTIONS_TOO_MANY',

@@ -8,7 +8,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { signingKeyOf } from '../../service/base/signing-keys';
 import { inheritedEnvironment } from '../../service/config/config';
 import { createWebhookClient, newWebhookSecret } from '../../service/delivery/attempt-delivery';
-import { TAGS } from '../../service/http/description/introduction';
+import { TEXTS } from '../../client/description/openapi';
 import { eventually } from '../helpers/eventually';
 import { webhookTo } from '../helpers/receiver/webhook-to';
 import { codeBlocks, readDocument } from '../helpers/pages/markdown';
@@ -80,7 +80,7 @@ describe('programs of docs/webhooks.md and of the API description', () => {
   it('in the API description: the receiver accepts genuine deliveries and refuses changed ones', async () => {
     const signingKeys = { key: signingKeyOf(privateKey), next: undefined };
     const service = await startHttpApp({ signingKeys });
-    const [program = ''] = codeBlocks({ heading: 'Webhooks', text: TAGS.Webhooks }, 'js');
+    const [program = ''] = codeBlocks({ heading: 'Webhooks', text: TEXTS.Webhooks ?? '' }, 'js');
     writeFileSync(join(folder, 'receiver.mjs'), program);
     await expectToVerify(process.execPath, ['receiver.mjs'], { SERVICE_URL: service.url });
     await service.close();

@@ -7,17 +7,10 @@ import * as trustvc from '@trustvc/w3c-context';
 import { expect } from 'chai';
 import * as jsonld from 'jsonld';
 import { createDocumentLoader } from '../../service/issuance/document-loader';
-import {
-  ATTACHMENTS_CONTEXT_URL,
-  RENDER_METHOD_CONTEXT_URL,
-  TRANSFERABLE_RECORDS_CONTEXT_URL,
-  type JsonObject,
-} from '../../service/issuance/credential';
+import { TRADETRUST_CONTEXT_URLS, type JsonObject } from '../../service/issuance/credential';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../../service/base/published-files';
 import full from '../fixtures/bill-of-lading-full.json';
 
-/** The TradeTrust contexts of our credentials. */
-const SHARED = [TRANSFERABLE_RECORDS_CONTEXT_URL, RENDER_METHOD_CONTEXT_URL, ATTACHMENTS_CONTEXT_URL];
 const OUR_URL = 'https://issuer.example/contexts/bill-of-lading-v1.json';
 const TERMS = 'https://example.com/terms#';
 
@@ -46,7 +39,7 @@ function inlined(document: JsonObject, contexts: Contexts): JsonObject {
 }
 
 describe('our copies of the TradeTrust contexts', () => {
-  for (const url of [...SHARED, TRUSTVC_BILL_OF_LADING_CONTEXT_URL]) {
+  for (const url of [...TRADETRUST_CONTEXT_URLS, TRUSTVC_BILL_OF_LADING_CONTEXT_URL]) {
     it(`define, protect and contain the same as the published one: ${url}`, async () => {
       expect(theirs[url]).to.have.property('@context');
       expect(spelledOut((await documentLoader(url)).document)).to.deep.equal(spelledOut(theirs[url]));
@@ -69,11 +62,11 @@ describe('our Bill of Lading context', () => {
   async function expanded(contextUrl: string): Promise<Map<string, unknown>> {
     const attachments = [{ data: 'AA==', filename: 'a.pdf', mimeType: 'application/pdf' }];
     const document = {
-      '@context': ['https://www.w3.org/ns/credentials/v2', ...SHARED, contextUrl],
+      '@context': ['https://www.w3.org/ns/credentials/v2', ...TRADETRUST_CONTEXT_URLS, contextUrl],
       ...full.credentialSubject,
       attachments,
     };
-    const urls = contextUrl === OUR_URL ? [...SHARED, OUR_URL] : [];
+    const urls = contextUrl === OUR_URL ? [...TRADETRUST_CONTEXT_URLS, OUR_URL] : [];
     const loaded = await Promise.all(urls.map(documentLoader));
     const ours = Object.fromEntries(loaded.map(({ document: one, documentUrl }) => [documentUrl, one]));
     const contexts = contextUrl === OUR_URL ? ours : theirs;

@@ -1,7 +1,21 @@
 // Functions of packages without types that only tests call.
 
 declare module '@digitalbazaar/ecdsa-sd-2023-cryptosuite' {
+  export type Cryptosuite = object;
   export function createDiscloseCryptosuite(options?: { selectivePointers?: string[] }): object;
+}
+
+declare module '@digitalbazaar/ecdsa-multikey' {
+  import type { DidKeyPair } from '../../service/base/did-key-pair';
+  export interface KeyPair {
+    verifier(): { verify(options: { data: Uint8Array; signature: Uint8Array }): Promise<boolean> };
+    export(options: {
+      publicKey?: boolean;
+      secretKey?: boolean;
+      includeContext?: boolean;
+    }): Promise<Omit<DidKeyPair, 'secretKeyMultibase'> & { secretKeyMultibase?: string }>;
+  }
+  export function generate(options: { id?: string; controller?: string; curve: 'P-256' }): Promise<KeyPair>;
 }
 
 declare module 'jsonld-signatures' {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Chain } from '../../service/chain/chain';
-import { createBlockAlarm, type BlockAlarm } from '../../service/watcher/follow-chain';
+import { BlockAlarm } from '../../service/watcher/follow-chain';
 import { VirtualTime } from '../helpers/virtual-time';
 import { seededRandom } from '../helpers/seeded-random';
 
@@ -14,7 +14,7 @@ describe('the block alarm', () => {
     return time.during(seededRandom(1), play);
   };
   const alarmOf = (client: object, pauses: typeof LONG) =>
-    createBlockAlarm(time, { subscribe: () => () => undefined, ...client } as unknown as Chain, pauses);
+    new BlockAlarm(time, { subscribe: () => () => undefined, ...client } as unknown as Chain, pauses);
 
   async function pauseOf(alarm: BlockAlarm, signal = new AbortController().signal): Promise<number> {
     const since = time.now();

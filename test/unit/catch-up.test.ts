@@ -4,8 +4,7 @@ import { createLogger } from '../../service/base/logger';
 import {
   newFeedStatus,
   progressOf,
-  reportCatchUp,
-  type CatchUpReport,
+  CatchUpReport,
   type FeedStatus,
   type Progress,
 } from '../../service/watcher/feed-status';
@@ -27,7 +26,7 @@ describe('the log lines about a catch-up', () => {
     lines = [];
     const destination = { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) };
     const logger = createLogger({ level: 'info', mask: (text) => text, destination });
-    report = reportCatchUp(status, { time, logger, mask: (text) => text.replace('secret', '[secret]') });
+    report = new CatchUpReport(status, { time, logger, mask: (text) => text.replace('secret', '[secret]') });
     readUpTo(FIRST_BLOCK);
   });
 

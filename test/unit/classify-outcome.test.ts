@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { retryAfterMsOf } from '../../service/base/waiting';
+import { retryAfterMsOf } from '../../service/base/time';
 import { failureOf } from '../../service/delivery/attempt-delivery';
 
 const NOW = Date.parse('2026-11-21T00:00:00Z');

@@ -30,7 +30,7 @@ const STATUS: FollowedFeed['status'] = {
   code: undefined,
   reason: undefined,
 };
-const GAS = { gasOfMint: 350_000n, isGasEstimated: true };
+const GAS = { gasOfMint: 350_000, isGasEstimated: true };
 const WALLET = {
   address: `0x${'Aa'.repeat(20)}`,
   balanceWei: 1n,

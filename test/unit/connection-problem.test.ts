@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { connectionProblem } from '../../service/base/connection-problem';
+import { connectionProblem } from '../../service/base/errors';
 
 describe('why a connection failed', () => {
   for (const [code, words, meaning] of [

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import type { TaggedOverview } from '../../console/requests/api';
 import { RequestFailure } from '../../console/requests/request';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import type { Overview } from '../../service/console/views';
 import { stopLater } from '../helpers/resources';
 

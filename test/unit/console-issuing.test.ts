@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { EMPTY_PACKAGE, type Draft } from '../../console/issuing/draft';
 import { createIssuing, NOTHING } from '../../console/issuing/issuing-state';
 import { RequestFailure } from '../../console/requests/request';
-import { newDeferred } from '../../service/base/waiting';
+import { newDeferred } from '../../service/base/time';
 import type { Validation } from '../../service/validation/problems';
 
 type IssuingApi = Parameters<ReturnType<typeof createIssuing>['sendAgain']>[0];

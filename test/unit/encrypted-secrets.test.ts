@@ -1,14 +1,13 @@
 import { createDecipheriv } from 'node:crypto';
 import { expect } from 'chai';
 import { ConfigurationError, RequestError, ServiceError } from '../../service/base/errors';
-import { createSecretsCipher } from '../../service/subscriptions/secrets';
+import { decryptSecrets, encryptSecrets } from '../../service/subscriptions/secrets';
 
 const TEXT = '{"headers":{"Authorization":"Bearer schlüssel-of-acme"}}';
 const NAME = '0f8fad5b-d9cb-469f-a165-70867728950e';
 
 describe('secrets of subscriptions', () => {
   const key = Buffer.alloc(32, 7);
-  const cipher = createSecretsCipher(key);
   const thrownBy = (call: () => unknown): ServiceError => {
     try {
       call();
@@ -20,12 +19,12 @@ describe('secrets of subscriptions', () => {
 
   it('are read with the key and the subscription with which they were encrypted', () => {
     for (const text of [TEXT, '', '\u0000', 'x'.repeat(100_000)])
-      expect(cipher.decrypt(cipher.encrypt(text, NAME), NAME)).to.equal(text);
+      expect(decryptSecrets(key, encryptSecrets(key, text, NAME), NAME)).to.equal(text);
   });
 
   it('are encrypted with AES-256-GCM, a random nonce, and the name as additional data', () => {
     const nonce = Buffer.from('nonce-of-12.');
-    const encrypted = createSecretsCipher(key, () => nonce).encrypt(TEXT, NAME);
+    const encrypted = encryptSecrets(key, TEXT, NAME, nonce);
     expect(encrypted).to.match(/^1\.[\w-]+$/);
     const bytes = Buffer.from(encrypted.slice(2), 'base64url');
     expect(bytes.subarray(0, 12).equals(nonce)).to.equal(true);
@@ -34,17 +33,17 @@ describe('secrets of subscriptions', () => {
     expect(decipher.update(bytes.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')).to.equal(
       TEXT,
     );
-    expect(cipher.encrypt(TEXT, NAME)).not.to.equal(cipher.encrypt(TEXT, NAME));
+    expect(encryptSecrets(key, TEXT, NAME)).not.to.equal(encryptSecrets(key, TEXT, NAME));
   });
 
   it('cannot be encrypted without SECRETS_KEY: the caller is told how to make one', () => {
-    const error = thrownBy(() => createSecretsCipher(undefined).encrypt(TEXT, NAME));
+    const error = thrownBy(() => encryptSecrets(undefined, TEXT, NAME));
     expect(error).to.be.instanceOf(RequestError).and.include({ code: 'SECRETS_KEY_MISSING' });
     expect(error.message).to.contain('openssl rand -base64 32').and.not.contain('acme');
   });
 
   it('cannot be read without SECRETS_KEY', () => {
-    const error = thrownBy(() => createSecretsCipher(undefined).decrypt(cipher.encrypt(TEXT, NAME), NAME));
+    const error = thrownBy(() => decryptSecrets(undefined, encryptSecrets(key, TEXT, NAME), NAME));
     expect(error).to.be.instanceOf(ConfigurationError).and.include({ code: 'SECRETS_KEY_MISSING' });
     expect(error.message).to.contain(NAME);
     expect(error.remedy).to.contain('SECRETS_KEY');
@@ -55,16 +54,16 @@ describe('secrets of subscriptions', () => {
     bytes[at < 0 ? bytes.length + at : at]! ^= 1;
     return `1.${bytes.toString('base64url')}`;
   };
-  const encrypted = cipher.encrypt(TEXT, NAME);
+  const encrypted = encryptSecrets(key, TEXT, NAME);
   for (const [what, call] of [
-    ['with another key', () => createSecretsCipher(Buffer.alloc(32, 8)).decrypt(encrypted, NAME)],
-    ['for another subscription', () => cipher.decrypt(encrypted, 'default')],
-    ['with a changed nonce', () => cipher.decrypt(changed(encrypted, 0), NAME)],
-    ['with a changed text', () => cipher.decrypt(changed(encrypted, 12), NAME)],
-    ['with a changed tag', () => cipher.decrypt(changed(encrypted, -1), NAME)],
-    ['with a part missing', () => cipher.decrypt(encrypted.slice(0, 20), NAME)],
-    ['with nothing but a version', () => cipher.decrypt('1.', NAME)],
-    ['of another version', () => cipher.decrypt(encrypted.replace('1.', '2.'), NAME)],
+    ['with another key', () => decryptSecrets(Buffer.alloc(32, 8), encrypted, NAME)],
+    ['for another subscription', () => decryptSecrets(key, encrypted, 'default')],
+    ['with a changed nonce', () => decryptSecrets(key, changed(encrypted, 0), NAME)],
+    ['with a changed text', () => decryptSecrets(key, changed(encrypted, 12), NAME)],
+    ['with a changed tag', () => decryptSecrets(key, changed(encrypted, -1), NAME)],
+    ['with a part missing', () => decryptSecrets(key, encrypted.slice(0, 20), NAME)],
+    ['with nothing but a version', () => decryptSecrets(key, '1.', NAME)],
+    ['of another version', () => decryptSecrets(key, encrypted.replace('1.', '2.'), NAME)],
   ] as const)
     it(`are refused as SECRETS_KEY_WRONG ${what}`, () => {
       const error = thrownBy(call);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
-import { createBlockSpan } from '../../service/chain/read-chain';
+import { BlockSpan } from '../../service/chain/read-chain';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
 import { KnownEscrows } from '../../service/watcher/known-escrows';
@@ -133,7 +133,7 @@ function sightings(
     origin: { number: 0, hash: ZeroHash },
     readFinalBlock: async (headBlock) => headBlock,
     finalityDepth: 1,
-    span: createBlockSpan(20),
+    span: new BlockSpan(20),
     alarm,
     signal,
     ...feed,

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import ts from 'typescript';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 
-const FOLDERS = ['bench', 'cli', 'client', 'console', 'deploy', 'devnet', 'receiver', 'service'];
+const FOLDERS = ['bench', 'cli', 'client', 'console', 'deploy', 'devnet', 'evidence', 'receiver', 'service'];
 
 /** The project's files that each of its files imports, types included. */
 function readImports(): Map<string, string[]> {

@@ -1,13 +1,9 @@
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { CallerLeftError, ChainError, SignerError, UnavailableError } from '../../service/base/errors';
-import {
-  createAcceptDocument,
-  type IssueDocument,
-  type MintedDocument,
-} from '../../service/issuance/issue-document';
+import { createIssuing, type Issuing, type KeptDocument } from '../../service/issuance/issue-document';
 import type { Issuance, SignedDocument } from '../../service/journal/issuance';
-import type { SignerReadiness } from '../../service/keys/signer-state';
+import type { RemoteSigner } from '../../service/keys/signer-state';
 import { eventually } from '../helpers/eventually';
 import { preparedDocument } from '../helpers/database/prepared-documents';
 
@@ -17,7 +13,7 @@ const BEFORE_IT_IS_KEPT: Step[] = ['issuer signer', 'sign', 'check', 'simulate',
 const KEY = { key: 'key', requestHash: 'hash' };
 
 describe('issuing a document', () => {
-  let issue: IssueDocument;
+  let issuing: Issuing;
   /** Steps that began, in order. */
   let begun: Step[];
   /** Held steps, each with the function that lets it go on. */
@@ -40,13 +36,14 @@ describe('issuing a document', () => {
       begun.push(step);
       if (held.has(step)) await new Promise<void>((goOn) => waiting.push({ step, goOn }));
     };
-    const readinessOf = (key: 'issuer' | 'wallet'): SignerReadiness => ({
+    const readinessOf = (key: 'issuer' | 'wallet'): Pick<RemoteSigner, 'ready' | 'failure' | 'follow'> => ({
       async ready(left) {
         await take(`${key} signer`);
         left.throwIfAborted();
         if (away.has(key)) throw new SignerError('SIGNER_UNREACHABLE', 'The signer at its URL is away.');
       },
       failure: async () => (away.has(key) ? 'SIGNER_UNREACHABLE' : undefined),
+      follow: (signature) => signature,
     });
     const issuer = {
       signers: { issuer: readinessOf('issuer'), wallet: readinessOf('wallet') },
@@ -80,23 +77,32 @@ describe('issuing a document', () => {
       },
     };
     const newUuid = (): string => '01937b4a-0000-7000-8000-000000000000';
-    issue = createAcceptDocument(issuer, newUuid)('BILL_OF_LADING').issue;
+    issuing = createIssuing(issuer, newUuid);
+  });
+
+  it('accepts a Bill of Lading in upper, lower or mixed case, and no other type', () => {
+    for (const written of ['BILL_OF_LADING', 'bill_of_lading', 'Bill_Of_Lading'])
+      expect(issuing.acceptedType(written), written).to.equal('BILL_OF_LADING');
+    for (const written of ['', 'INVOICE', 'BILL-OF-LADING', 'BILL_OF_LADING '])
+      expect(() => issuing.acceptedType(written), written).to.throw('is not supported');
   });
 
   interface Asked {
     leave: () => void;
-    outcome: Promise<MintedDocument | Error>;
+    outcome: Promise<Awaited<ReturnType<KeptDocument['minted']>> | Error>;
   }
 
   function ask(request?: { key: string; requestHash: string }, isMintAwaited = true): Asked {
     const left = new AbortController();
-    const outcome = issue({
-      body: new Uint8Array(10),
-      request,
-      isMintAwaited,
-      stored: () => undefined,
-      left: left.signal,
-    })
+    const outcome = issuing
+      .issue({
+        documentType: 'BILL_OF_LADING',
+        body: new Uint8Array(10),
+        idempotent: request,
+        isMintAwaited,
+        stored: () => undefined,
+        left: left.signal,
+      })
       .then(({ minted }) => minted())
       .catch((error: unknown) => error as Error);
     return { leave: () => left.abort(new CallerLeftError()), outcome };

@@ -2,11 +2,9 @@ import { expect } from 'chai';
 import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { healthOf } from '../../service/observability/health';
-import {
-  createIssuingReport,
-  createMintOutcomes,
-  type IssuingReport,
-} from '../../service/observability/issuing-report';
+import { mintReport, type IssuingReport, type MintReport } from '../../service/observability/issuing-report';
+import { createSnapshots, type IssuingFigures } from '../../service/observability/snapshot';
+import type { HealthReport } from '../../service/http/routes/published';
 import { createMetrics, type Metrics } from '../../service/observability/metrics';
 import type { NodeReport } from '../../service/chain/node-states';
 import { newFeedStatus, type FeedState, type FollowedFeed } from '../../service/watcher/feed-status';
@@ -17,7 +15,7 @@ const wallet = {
   address: `0x${'12'.repeat(20)}`,
   balanceWei: 1_500_000_000_000_000_000n,
   mintsAffordable: 42,
-  gasOfMint: 350_000n,
+  gasOfMint: 350_000,
   isGasEstimated: true,
   readAt: 5_000,
 };
@@ -85,8 +83,6 @@ describe('the metrics of issuing', () => {
   it('count failed mints by code, and mints undone by a reorganisation', async () => {
     const lifecycle = createLifecycle();
     const metrics = createMetrics(lifecycle);
-    const outcomes = createMintOutcomes(lifecycle, { now: () => 7_000 });
-    expect(outcomes.lastFailure()).to.equal(undefined);
     lifecycle.emit('mint failed', 'MINT_REVERTED');
     lifecycle.emit('mint failed', 'MINT_REVERTED');
     lifecycle.emit('mint failed', 'TRANSACTION_REJECTED');
@@ -98,7 +94,6 @@ describe('the metrics of issuing', () => {
     expect(await valuesOf(metrics, undefined, 'etr_mints_reorganised_total')).to.deep.equal([
       'etr_mints_reorganised_total 3',
     ]);
-    expect(outcomes.lastFailure()).to.deep.equal({ code: 'TRANSACTION_REJECTED', at: 7_000 });
   });
 });
 
@@ -154,19 +149,25 @@ describe('GET /metrics', () => {
 });
 
 describe('the report of issuing', () => {
-  const sources = {
-    mints: async () => ({ waiting: 1, inFlight: 0, mined: 0, oldestAddedAt: 1_000 }),
-    lastFailure: () => ({ code: 'MINT_REVERTED', at: 3_000 }),
-    signing: () => signing,
-    signers: () => signers,
-    wallet: async () => wallet,
-    time: { ...systemTime, now: () => 4_500 },
+  const mintsNow = async (now = 4_500): Promise<MintReport> =>
+    mintReport(
+      { waiting: 1, inFlight: 0, mined: 0, oldestAddedAt: 1_000 },
+      { code: 'MINT_REVERTED', at: 3_000 },
+      now,
+    );
+  const source: IssuingFigures = {
+    countMints: () => mintsNow(),
+    ownFigures: async () => ({ signing, signers, wallet }),
   };
-  const shown = async (report: IssuingReport): Promise<unknown> =>
-    JSON.parse(JSON.stringify(healthOf([], report, 0).issuing));
+  const health = async (issuing: IssuingFigures, withinMs = 1_000): Promise<HealthReport> => {
+    const never = async () => expect.fail();
+    const unasked = { conditions: never, outboxes: never, subscriptions: never };
+    const take = createSnapshots({ ...unasked, feeds: () => [], issuing }, { time: systemTime });
+    return healthOf(await take(withinMs, []));
+  };
 
   it('gives ages in seconds, and times and wei as text', async () => {
-    expect(await shown(await createIssuingReport(sources)(1_000))).to.deep.equal({
+    expect((await health(source)).issuing).to.deep.equal({
       mints: {
         waiting: 1,
         inFlight: 0,
@@ -179,41 +180,29 @@ describe('the report of issuing', () => {
         { key: 'wallet', at: 'https://signer.example', state: 'failing', since: WHEN, wrongAnswers: 1 },
         { key: 'issuer', at: '/lib/module.so, token tdoc', state: 'up', since: WHEN, wrongAnswers: 1 },
       ],
-      wallet: {
-        ...wallet,
-        balanceWei: '1500000000000000000',
-        gasOfMint: 350_000,
-        readAt: '1970-01-01T00:00:05.000Z',
-      },
+      wallet: { ...wallet, balanceWei: '1500000000000000000', readAt: '1970-01-01T00:00:05.000Z' },
     });
   });
 
   it('leaves the service healthy with an empty wallet, which a restart would not fund', async () => {
     const empty = { ...wallet, balanceWei: 0n, mintsAffordable: 0 };
-    const report = await createIssuingReport({ ...sources, wallet: async () => empty })(1_000);
-    const { isHealthy, issuing } = healthOf([], report, 0);
+    const ownFigures = async () => ({ signing, signers, wallet: empty });
+    const { isHealthy, issuing } = await health({ ...source, ownFigures });
     expect(isHealthy).to.equal(true);
     expect(issuing).to.deep.include({
-      wallet: { ...empty, balanceWei: '0', gasOfMint: 350_000, readAt: '1970-01-01T00:00:05.000Z' },
+      wallet: { ...empty, balanceWei: '0', readAt: '1970-01-01T00:00:05.000Z' },
     });
   });
 
   it('has no negative age when the clock of another process is ahead', async () => {
-    const { mints: counted } = await createIssuingReport({
-      ...sources,
-      time: { ...systemTime, now: () => 0 },
-    })(1_000);
-    expect(counted?.oldestSeconds).to.equal(0);
+    expect((await mintsNow(0)).oldestSeconds).to.equal(0);
   });
 
   it('comes in time, without the mints, when the database fails or hangs', async () => {
-    const failing = { ...sources, mints: async () => Promise.reject(new Error('the database is away')) };
-    const hanging = { ...sources, mints: () => new Promise<never>(() => undefined) };
-    for (const one of [failing, hanging]) {
-      const report = await createIssuingReport({ ...one, signers: () => [], wallet: async () => undefined })(
-        5,
-      );
-      expect(await shown(report)).to.deep.equal({ signing, signers: [] });
-    }
+    const ownFigures = async () => ({ signing, signers: [], wallet: undefined });
+    const failing = async () => Promise.reject(new Error('the database is away'));
+    const hanging = () => new Promise<never>(() => undefined);
+    for (const countMints of [failing, hanging])
+      expect((await health({ countMints, ownFigures }, 5)).issuing).to.deep.equal({ signing, signers: [] });
   });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LearnedLimit } from '../../service/chain/learned-limit';
+import { LearnedLimit } from '../../service/watcher/node-limits';
 import type { ChainLog } from '../../service/chain/read-chain';
 import type { DecodedLog } from '../../service/registry/decode-log';
 import { titleEscrowAddress } from '../../service/registry/registry-contracts';

@@ -4,11 +4,10 @@ import { systemTime } from '../../service/base/time';
 import { makeError } from 'ethers';
 import { ALREADY_KNOWN, classifyRefusal, type Refusal } from '../../service/chain/node-errors';
 import { broadcast } from '../../service/chain/transactions';
-import { decideRejection, type Rejection, type Remedy } from '../../service/minting/handle-rejections';
+import { decideRejection, type Rejection, type Remedy } from '../../service/minting/decide-rejection';
 import type { Mint, SignedMint } from '../../service/minting/mint';
-import { judgeReceipts, MintChain, mintTopics, type MintReceipt } from '../../service/minting/mint-chain';
+import { judgeReceipts, MintNode, mintTopics, type MintReceipt } from '../../service/minting/node';
 import { Nonces, raiseFees } from '../../service/minting/transaction-terms';
-import { BroadcastWidth } from '../../service/minting/queue-parts';
 
 describe('the decisions of the mint queue', () => {
   describe('the choice of nonces', () => {
@@ -268,7 +267,7 @@ describe('the decisions of the mint queue', () => {
 
     it('is "none" while the node gives a receipt of a transaction that is not mined', async () => {
       const pending = { ...receipt({ logs: [] }), status: null, blockHash: null, blockNumber: null };
-      const chain = new MintChain(
+      const chain = new MintNode(
         chainOf(async () => pending),
         registry,
         () => Promise.resolve(0),
@@ -287,7 +286,7 @@ describe('the decisions of the mint queue', () => {
         data: '0x',
       };
       const tooWide = Object.assign(new Error(), { error: { code: -32_000, message: 'ten blocks' } });
-      const chain = new MintChain(
+      const chain = new MintNode(
         chainOf(async (method, [first]) => {
           if (method === 'eth_blockNumber') return '0x64';
           if (method === 'eth_call') return `0x${'0'.repeat(63)}1`;
@@ -302,14 +301,5 @@ describe('the decisions of the mint queue', () => {
         await chain.findMint({ tokenId, transactions: [], issuance: { tokenId } } as unknown as Mint),
       ).to.deep.equal(mined);
     });
-  });
-
-  it('send 16 together, but one at a time if the node mines at once or has refused one', () => {
-    const width = new BroadcastWidth(true, systemTime);
-    expect(width.now()).to.equal(1);
-    width.minesAtOnce = false;
-    expect(width.now()).to.equal(16);
-    width.refused();
-    expect(width.now()).to.equal(1);
   });
 });

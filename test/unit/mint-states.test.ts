@@ -1,193 +1,320 @@
-import { systemTime } from '../../service/base/time';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { PendingTransaction, type Mint, type SignedMint } from '../../service/minting/mint';
-import { MintStates, type MintState } from '../../service/minting/mint-states';
-import { MintRecorder } from '../../service/minting/record-mints';
-import { Nonces } from '../../service/minting/transaction-terms';
+import { keccak256, Wallet } from 'ethers';
+import { ChainError } from '../../service/base/errors';
 import { PROJECT_ROOT } from '../../service/base/project-root';
+import { systemTime } from '../../service/base/time';
+import { findNetwork } from '../../service/chain/networks';
+import {
+  issuanceStateOf,
+  newMint,
+  step,
+  type Mint,
+  type MintQueueOptions,
+  type MintState,
+  type Observation,
+  type SignedMint,
+} from '../../service/minting/mint';
+import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
+import { createMintSending } from '../../service/minting/send-mints';
+import { chainOf } from '../helpers/chain/fake-nodes';
+import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
 
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+const OTHER_WALLET = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const MINED = mintedBy('0x01');
+const ERROR = new ChainError('MINT_REVERTED', 'It reverted.');
 
-const signed = (mint: Mint, nonce: number): SignedMint => {
-  const { tokenId } = mint.issuance;
-  const fees = { type: 0, gasPrice: 1n } as const;
-  const one = { tokenId, hash: `0x${nonce}`, nonce, raw: '0x', from: WALLET, gasLimit: 1n, fees };
-  const transaction = { ...one, mayBeTaken: false, wasSent: false };
-  mint.transactions.push(transaction);
-  return transaction;
-};
+const signed = (nonce: number, members: Partial<SignedMint> = {}): SignedMint => ({
+  tokenId: '',
+  hash: `0x${nonce}`,
+  nonce,
+  raw: '0x',
+  from: WALLET,
+  gasLimit: 1n,
+  fees: { type: 0, gasPrice: 1n },
+  reach: 'none',
+  ...members,
+});
 
-/** The states of one mint, brought to the given state. */
-class Scene {
-  readonly states = new MintStates(new Nonces(systemTime), systemTime);
-  readonly mint = this.states.add(newIssuance(), false);
-  readonly pending = new PendingTransaction(this.mint, [signed(this.mint, 5)], 0);
+const sendable = { saw: 'sendable', from: WALLET, nonce: 5, at: 0 } as const;
+const token = { saw: 'token', mined: MINED, isFinal: false } as const;
+const failure = { saw: 'failure', error: ERROR } as const;
+const obstacle = { saw: 'obstacle', until: 60_000 } as const;
+const refused = {
+  saw: 'refused',
+  refusal: 'other',
+  attempts: 1,
+  reach: 'refused',
+  pending: 5,
+  floor: 5,
+  isChainShorter: false,
+  pendingHolder: 'being sent',
+  error: ERROR,
+  until: 60_000,
+} as const;
 
-  constructor(state: MintState) {
-    const { states, mint, pending } = this;
-    const ways: Record<MintState, () => void> = {
-      preparing: () => undefined,
-      waiting: () => states.wait(mint),
-      deferred: () => states.defer(mint, 0),
-      ready: () => states.ready(pending),
-      sending: () => (states.ready(pending), states.takeReady()),
-      pending: () => (states.ready(pending), states.takeReady(), states.pending(pending)),
-      mined: () => states.mined(mint, mintedBy('0x01')),
-      settled: () => states.settle(mint),
-    };
-    ways[state]();
-    expect(states.stateOf(mint)).to.equal(state);
-  }
+/** A mint with one transaction, after these observations. */
+function seen(...observations: Observation[]): Mint {
+  let mint: Mint = { ...newMint(newIssuance()), transactions: [signed(5)] };
+  for (const observation of observations) mint = step(mint, observation).mint;
+  return mint;
 }
 
-/** Every transition, with the call that makes it. */
-const MOVES: [MintState, MintState, (scene: Scene) => void][] = [
-  ['preparing', 'waiting', ({ states, mint }) => states.wait(mint)],
-  ['preparing', 'ready', ({ states, pending }) => states.ready(pending)],
-  ['preparing', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],
-  ['preparing', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
-  ['preparing', 'settled', ({ states, mint }) => states.settle(mint)],
-  ['waiting', 'preparing', ({ states, mint }) => expect(states.takeWaiting(1)).to.deep.equal([mint])],
-  ['deferred', 'waiting', ({ states }) => states.resume()],
-  ['deferred', 'settled', ({ states, mint }) => states.settle(mint)],
-  ['deferred', 'ready', ({ states, pending }) => states.ready(pending)],
-  ['deferred', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
-  ['ready', 'sending', ({ states, pending }) => expect(states.takeReady()).to.equal(pending)],
-  ['ready', 'waiting', ({ states, mint }) => states.wait(mint)],
-  ['ready', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],
-  ['ready', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
-  ['sending', 'pending', ({ states, pending }) => states.pending(pending)],
-  ['sending', 'ready', ({ states, pending }) => states.ready(pending)],
-  ['sending', 'waiting', ({ states, mint }) => states.wait(mint)],
-  ['sending', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
-  ['pending', 'ready', ({ states, pending }) => states.ready(pending)],
-  ['pending', 'waiting', ({ states, mint }) => states.wait(mint)],
-  ['pending', 'mined', ({ states, mint }) => states.mined(mint, mintedBy('0x01'))],
-  ['pending', 'settled', ({ states, mint }) => states.settle(mint)],
-  ['pending', 'deferred', ({ states, mint }) => states.defer(mint, 60_000)],
-  ['mined', 'settled', ({ states, mint }) => states.settle(mint)],
-  ['mined', 'preparing', ({ states, mint }) => states.unmined(mint)],
+/** The observations that bring a new mint to a state. */
+const WAYS: Record<MintState['name'], Observation[]> = {
+  waiting: [],
+  ready: [sendable],
+  sending: [sendable, { saw: 'sent', at: 0 }],
+  pending: [sendable, { saw: 'sent', at: 0 }, { saw: 'taken', hash: '0x5' }],
+  mined: [token],
+  settled: [failure],
+};
+
+/** Every transition, with the observation that makes it. */
+const MOVES: [MintState['name'], MintState['name'], Observation][] = [
+  ['waiting', 'ready', sendable],
+  ['waiting', 'waiting', obstacle],
+  ['waiting', 'mined', token],
+  ['waiting', 'settled', failure],
+  ['ready', 'sending', { saw: 'sent', at: 1 }],
+  ['ready', 'waiting', { saw: 'no nonce' }],
+  ['ready', 'waiting', { saw: 'no way', error: ERROR, until: 60_000 }],
+  ['ready', 'mined', token],
+  ['sending', 'pending', { saw: 'open' }],
+  ['sending', 'ready', { saw: 'unsent' }],
+  ['sending', 'waiting', { saw: 'no nonce' }],
+  ['sending', 'mined', token],
+  ['pending', 'ready', { saw: 'unsent' }],
+  ['pending', 'waiting', { saw: 'out of gas' }],
+  ['pending', 'waiting', obstacle],
+  ['pending', 'mined', token],
+  ['pending', 'settled', failure],
+  ['mined', 'settled', { saw: 'final block' }],
+  ['mined', 'waiting', { saw: 'block gone' }],
 ];
 
 describe('the state of a mint', () => {
-  it('has exactly the transitions of the table in mint-states.ts', () => {
-    const source = readFileSync(join(PROJECT_ROOT, 'service/minting/mint-states.ts'), 'utf8');
+  it('has exactly the transitions of the table in mint.ts', () => {
+    const source = readFileSync(join(PROJECT_ROOT, 'service/minting/mint.ts'), 'utf8');
     const rows = [...source.matchAll(/^ \* \| (\w+) +\|[^|]+\| (\w+) +\|$/gm)].slice(1);
     expect(rows.map(([, from, to]) => `${from} → ${to}`)).to.deep.equal(
       MOVES.map(([from, to]) => `${from} → ${to}`),
     );
   });
 
-  for (const [from, to, move] of MOVES)
-    it(`changes from ${from} to ${to}`, () => {
-      const scene = new Scene(from);
-      move(scene);
-      const { states, mint } = scene;
-      expect(states.stateOf(mint)).to.equal(to);
-      const holds = to === 'ready' || to === 'sending' || to === 'pending';
-      expect(states.held()).to.have.length(holds ? 1 : 0);
-      expect(states.allMined()).to.have.length(to === 'mined' ? 1 : 0);
-      expect(states.takeWaiting(9)).to.deep.equal(to === 'waiting' ? [mint] : []);
+  for (const [from, to, observation] of MOVES)
+    it(`changes from ${from} to ${to} by "${observation.saw}"`, () => {
+      const before = seen(...WAYS[from]);
+      expect(before.state.name).to.equal(from);
+      expect(step(before, observation).mint.state.name).to.equal(to);
     });
 
-  it('does not change once it is settled', () => {
-    const { states, mint, pending } = new Scene('settled');
-    states.wait(mint);
-    states.defer(mint, 0);
-    states.ready(pending);
-    states.pending(pending);
-    states.mined(mint, mintedBy('0x01'));
-    expect(states.stateOf(mint)).to.equal('settled');
-    expect(states.held()).to.deep.equal([]);
-    expect(states.allMined()).to.deep.equal([]);
+  it('does not change once it is settled, and does only with its token and block once it is mined', () => {
+    const late: Observation[] = [
+      { saw: 'no nonce' },
+      { saw: 'unsent' },
+      { saw: 'open' },
+      { saw: 'taken', hash: '0x5' },
+      { saw: 'another chain' },
+      obstacle,
+      sendable,
+      refused,
+      failure,
+    ];
+    for (const observation of late) {
+      const [settled, mined] = [seen(failure), seen(...WAYS.pending, token)];
+      expect(step(settled, observation)).to.deep.equal({ mint: settled });
+      expect(step(mined, observation)).to.deep.equal({ mint: mined });
+    }
+    for (const observation of [token, { saw: 'block gone' }, { saw: 'final block' }] as const) {
+      const settled = seen(failure);
+      expect(step(settled, observation)).to.deep.equal({ mint: settled });
+    }
   });
 
-  it('stays mined when a node acknowledges or refuses one of its transactions late', () => {
-    const { states, mint, pending } = new Scene('mined');
-    states.pending(pending);
-    states.ready(pending);
-    states.wait(mint);
-    states.defer(mint, 0);
-    expect(states.stateOf(mint)).to.equal('mined');
-    expect(states.allMined()).to.deep.equal([mint]);
-    expect(states.held()).to.deep.equal([]);
-    expect(states.takeWaiting(9)).to.deep.equal([]);
+  it('is written to the journal when it is mined, its block is gone or another, or it failed', () => {
+    const another = { ...token, mined: { ...MINED, block: { number: 9, hash: '0x09' } } };
+    for (const [way, observation, change] of [
+      [WAYS.pending, token, 'mined'],
+      [WAYS.pending, { ...token, isFinal: true }, 'final'],
+      [WAYS.mined, another, 'mined'],
+      [WAYS.mined, { saw: 'block gone' }, 'submitted'],
+      [WAYS.pending, failure, 'failed'],
+    ] as [Observation[], Observation, unknown][]) {
+      const { mint, command } = step(seen(...way), observation);
+      expect([command, issuanceStateOf(mint)]).to.deep.equal(['record', change]);
+    }
+    expect(step(seen(token), token)).to.not.have.property('command');
   });
 
-  it('is waiting again when another mint takes its nonce', () => {
-    const { states, mint } = new Scene('pending');
-    const other = states.add(newIssuance(), false);
-    states.ready(new PendingTransaction(other, [signed(other, 5)], 0));
-    expect(states.held().map((held) => held.mint)).to.deep.equal([other]);
-    expect(states.stateOf(mint)).to.equal('waiting');
+  it('keeps the time when its block or its nonce was first missing, until its block is there', () => {
+    const missing = seen(token, { saw: 'no block', at: 7 }, { saw: 'no block', at: 9 });
+    expect(missing.state).to.have.property('goneSince', 7);
+    expect(step(missing, { saw: 'block there' }).mint.state).not.to.have.property('goneSince');
+    const used = seen(...WAYS.pending, { saw: 'no token', at: 7 }, { saw: 'no token', at: 9 });
+    expect(used.state).to.have.property('missingSince', 7);
   });
 
-  it('is ready again if this wallet signed it and no other mint has its nonce, else waiting', () => {
-    const { states, mint } = new Scene('preparing');
-    states.sendAgain(mint, WALLET);
-    expect(states.held().map(({ nonce }) => nonce)).to.deep.equal([5]);
-    const other = states.add(newIssuance(), false);
-    signed(other, 5);
-    states.sendAgain(other, WALLET);
-    expect(states.stateOf(other)).to.equal('waiting');
-    const third = states.add(newIssuance(), false);
-    signed(third, 6);
-    states.sendAgain(third, '0x70997970C51812dc3A010C7d01b50e0d17dc79C8');
-    expect(states.stateOf(third)).to.equal('waiting');
+  it('counts a transaction as possible from when it is sent, and its attempts until a node has it', () => {
+    const [sent] = seen(...WAYS.sending).transactions;
+    expect(sent?.reach).to.equal('possible');
+    expect(seen(...WAYS.sending, { saw: 'denied', hash: '0x5' }).transactions[0]?.reach).to.equal('refused');
+    const rejected = seen(...WAYS.sending, { saw: 'unsent' }, refused);
+    expect([rejected.transactions[0]?.reach, rejected.state.name]).to.deep.equal(['refused', 'ready']);
+    expect(rejected.state).to.have.property('attempts', 1);
+    const mayHaveIt = seen(...WAYS.sending, { saw: 'unsent' }, { ...refused, reach: 'possible' });
+    expect(mayHaveIt.state.name).to.equal('pending');
+    const open = seen(...WAYS.sending, { saw: 'open' }, { saw: 'open' });
+    expect(open.state).to.include({ name: 'pending', attempts: 2 });
+    const taken = seen(...WAYS.sending, { saw: 'open' }, { saw: 'unsent' }, { saw: 'sent', at: 1 });
+    expect(step(taken, { saw: 'taken', hash: '0x5' }).mint.state).to.include({
+      name: 'pending',
+      attempts: 0,
+    });
+    expect(seen(...WAYS.sending, { saw: 'taken', hash: '0x4' }).state.name).to.equal('sending');
   });
 
-  it('follows the order of adding while waiting, and the order of nonces when sending', () => {
-    const states = new MintStates(new Nonces(systemTime), systemTime);
-    const mints = Array.from({ length: 3 }, () => states.add(newIssuance(), false));
-    for (const mint of [...mints].reverse()) states.wait(mint);
-    expect(states.takeWaiting(9)).to.deep.equal(mints);
-    for (const [index, mint] of mints.entries())
-      states.ready(new PendingTransaction(mint, [signed(mint, 9 - index)], 0));
-    expect([1, 2, 3].map(() => states.takeReady()?.nonce)).to.deep.equal([7, 8, 9]);
+  it('counts the same refusals in a row, and fails with the one that is not believed to pass', () => {
+    let mint = seen(...WAYS.ready);
+    for (let times = 1; times < 5; times++) {
+      const { mint: next, command } = step(mint, refused);
+      expect([next.state.name, command]).to.deep.equal(['ready', 'send again later']);
+      mint = next;
+    }
+    const busy = step(mint, { ...refused, refusal: 'busy' }).mint;
+    expect(step(busy, refused).command).to.equal('send again later');
+    const { mint: refusedLast, command } = step(mint, refused);
+    expect([refusedLast.state, refusedLast.refusal, command]).to.deep.equal([
+      { name: 'waiting', until: 60_000 },
+      ERROR,
+      'give up',
+    ]);
   });
 
-  it('leads to an outcome, also once the mint is forgotten, and a new one if its block is gone', async () => {
-    const { states, mint } = new Scene('mined');
-    const { tokenId } = mint.issuance;
-    mint.outcome.resolve('0x01');
-    expect(await states.outcomeOf(tokenId)).to.equal('0x01');
-    states.unmined(mint);
-    expect(mint.mined).to.equal(undefined);
-    mint.outcome.resolve('0x02');
-    states.settle(mint);
-    states.forget(mint);
-    expect(states.find(tokenId)).to.equal(undefined);
-    expect(await states.outcomeOf(tokenId)).to.equal('0x02');
-  });
-
-  it('leads to its transaction at once if an earlier run saw it mined', async () => {
-    const states = new MintStates(new Nonces(systemTime), systemTime);
-    const issuance = newIssuance();
-    states.takeUp({ issuance, transactions: [], mined: mintedBy('0x01') }, WALLET);
-    const outcome = Promise.race([states.outcomeOf(issuance.tokenId), Promise.resolve('pending')]);
-    expect(await outcome).to.equal('0x01');
+  it('leaves no transaction that a node may have once the chain is another one', () => {
+    const { state, transactions } = seen(...WAYS.pending, { saw: 'another chain' });
+    expect([state.name, transactions.map(({ reach }) => reach)]).to.deep.equal(['waiting', ['none']]);
   });
 });
 
-describe('nonces that were assigned on another chain', () => {
-  it('are told once to who assigns them anew, also after other parts noticed the chain first', async () => {
-    const options = {
+describe('the mints of a queue', () => {
+  const options = (): MintQueueOptions =>
+    ({
       time: systemTime,
+      network: findNetwork('31337'),
+      confirmations: 1,
+      wallet: { address: WALLET },
       journal: createMemoryJournal(),
-      stopping: new AbortController().signal,
-    };
-    const recorder = new MintRecorder(options as unknown as ConstructorParameters<typeof MintRecorder>[0]);
-    expect(await recorder.enterChain('0xa')).to.equal(true);
-    expect(await recorder.leavesOldNonces('0xa')).to.equal(false);
+    }) as unknown as MintQueueOptions;
+  let mints: QueuedMints;
+  /** Adds a mint whose transaction has this nonce. */
+  const added = (nonce: number, from = WALLET): QueuedMint => {
+    const queued = mints.add(newIssuance());
+    mints.observe(queued, { saw: 'signed', transaction: signed(nonce, { from }) });
+    return queued;
+  };
+
+  const waiting = (): QueuedMint[] => mints.waiting().map(({ queued }) => queued);
+
+  beforeEach(() => {
+    mints = new QueuedMints(options(), new AbortController().signal);
+  });
+
+  it('share no nonce: one is waiting again when another takes its nonce', () => {
+    const [mint, other] = [added(5), added(5)];
+    mints.observe(mint, sendable);
+    mints.observe(other, sendable);
+    expect(mints.held()).to.deep.equal([other]);
+    expect(waiting()).to.deep.equal([mint]);
+  });
+
+  it('give back the nonces of those that are set aside or ran out of gas, and no others', () => {
+    const [other, low, short, late] = [added(4), added(5), added(6), added(7)];
+    for (const [index, queued] of [other, low, short, late].entries())
+      mints.observe(queued, { ...sendable, nonce: 4 + index });
+    mints.observe(other, { saw: 'no nonce' });
+    expect(mints.nonces.lowestFreed()).to.equal(undefined);
+    mints.defer(late, 60_000);
+    expect(mints.nonces.lowestFreed()).to.equal(7);
+    mints.observe(short, { saw: 'out of gas' });
+    expect(mints.nonces.lowestFreed()).to.equal(6);
+    expect(mints.observe(low, { ...refused, refusal: 'gas' })).to.equal('estimate again');
+    expect(mints.nonces.lowestFreed()).to.equal(5);
+  });
+
+  it('are ready again if this wallet signed them and no other mint has the nonce, else waiting', () => {
+    const [mint, other, third] = [added(5), added(5), added(6, OTHER_WALLET)];
+    for (const queued of [mint, other, third]) mints.placeAnew(queued);
+    expect(mints.held('ready')).to.deep.equal([mint]);
+    expect(waiting()).to.deep.equal([other, third]);
+  });
+
+  it('of an earlier run are sent again as they are, and a node may have them', async () => {
+    const fields = { to: WALLET, nonce: 5, gasLimit: 21_000, gasPrice: 1, chainId: 1, type: 0 };
+    const raw = await new Wallet(DEPLOYER_KEY).signTransaction(fields);
+    const issuance = newIssuance();
+    const { tokenId } = issuance;
+    const transactions = [{ tokenId, hash: keccak256(raw), nonce: 5, raw }];
+    mints.takeUp({ issuance, transactions, mined: undefined });
+    const [ready] = mints.held('ready');
+    expect(ready?.mint).to.deep.include({ isRecovered: true });
+    expect(ready?.mint.transactions.map((one) => [one.raw, one.reach])).to.deep.equal([[raw, 'possible']]);
+  });
+
+  it('follow the order of adding while waiting, and the order of nonces when they are sent', () => {
+    const three = [added(9), added(8), added(7)];
+    for (const queued of [...three].reverse()) mints.defer(queued, 0);
+    expect(waiting()).to.deep.equal(three);
+    for (const [index, queued] of three.entries()) mints.observe(queued, { ...sendable, nonce: 9 - index });
+    expect(mints.held('ready')).to.deep.equal([...three].reverse());
+  });
+
+  for (const [what, atOnce, change] of [
+    ['one after the other if the node mines at once', 1, {}],
+    ['16 together elsewhere', 16, { minesAtOnce: false }],
+    ['one after the other after a refusal for the order', 1, { minesAtOnce: false, narrowUntil: Infinity }],
+  ] as const)
+    it(`are sent ${what}`, async () => {
+      let sent = 0;
+      const client = chainOf(() => new Promise(() => void sent++));
+      mints = Object.assign(new QueuedMints({ ...options(), client }, new AbortController().signal), change);
+      for (let nonce = 0; nonce < 20; nonce++) mints.observe(added(nonce), { ...sendable, nonce });
+      const sending = createMintSending(mints);
+      while ((await sending.turn()) === 0);
+      expect([sent, mints.in('sending').length]).to.deep.equal([atOnce, atOnce]);
+    });
+
+  it('lead to an outcome, also once they are forgotten, and a new one if their block is gone', async () => {
+    const unfinished = { issuance: newIssuance(), transactions: [], mined: MINED };
+    mints.takeUp(unfinished);
+    const { tokenId } = unfinished.issuance;
+    expect(await mints.outcomeOf(tokenId)).to.equal('0x01');
+    const [queued] = mints.in('mined');
+    if (queued === undefined) expect.fail('it is not mined');
+    mints.options.journal.unmined = async () => undefined;
+    mints.options.journal.mined = async () => undefined;
+    Object.assign(mints.options, { logger: { warn: () => undefined, debug: () => undefined } });
+    Object.assign(mints.options, { lifecycle: { emit: () => undefined } });
+    mints.observe(queued, { saw: 'block gone' });
+    mints.observe(queued, { saw: 'token', mined: mintedBy('0x02'), isFinal: true });
+    expect(await mints.outcomeOf(tokenId)).to.equal('0x02');
+    await mints.finish();
+    expect(mints.find(tokenId)).to.equal(undefined);
+    expect(await mints.outcomeOf(tokenId)).to.equal('0x02');
+  });
+
+  it('are told once that their nonces are of another chain, whichever part noticed it first', async () => {
+    expect(await mints.enterChain('0xa')).to.equal(true);
+    expect(await mints.leavesOldNonces('0xa')).to.equal(false);
     // The part that follows mints asks, then the part that handles rejections.
-    expect(await recorder.enterChain('0xb')).to.equal(false);
-    expect(await recorder.enterChain('0xb')).to.equal(true);
-    expect(await recorder.leavesOldNonces('0xb')).to.equal(true);
-    expect(await recorder.leavesOldNonces('0xb')).to.equal(false);
+    expect(await mints.enterChain('0xb')).to.equal(false);
+    expect(await mints.enterChain('0xb')).to.equal(true);
+    expect(await mints.leavesOldNonces('0xb')).to.equal(true);
+    expect(await mints.leavesOldNonces('0xb')).to.equal(false);
   });
 });

@@ -5,7 +5,19 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { readDocument } from '../helpers/pages/markdown';
 
 const FOLDERS = [
-  ...['bench', 'cli', 'client', 'console', 'contexts', 'contracts', 'deploy', 'devnet', 'docs', 'examples'],
+  ...[
+    'bench',
+    'cli',
+    'client',
+    'console',
+    'contexts',
+    'contracts',
+    'deploy',
+    'devnet',
+    'docs',
+    'evidence',
+    'examples',
+  ],
   ...['receiver', 'service', 'test'],
 ];
 
@@ -18,6 +30,7 @@ const FOREIGN = new Map([
   ['contexts/bill-of-lading-v2.json', "the reader's: a next version, made by the steps of docs/contexts.md"],
   ['contexts/trade-bill-of-lading-v1.json', "the reader's: a context of docs/contexts.md"],
   ['published-keys.mjs', "the reader's: a module of docs/webhooks.md"],
+  ['receiver.mjs', "the reader's: a program of the API's description"],
   ['report.mjs', "the reader's: a program of docs/reports"],
   ['tenants/a.did.json', "the reader's: a setting of docs/tenants.md"],
   ['tenants/a.service.config.json', "the reader's: a setting of docs/tenants.md"],

@@ -32,13 +32,18 @@ describe('networks', () => {
   });
 
   for (const network of NETWORKS) {
-    const { name, chainId, rpcKey } = network;
+    const { name, chainId, rpcKey, gasPricing, explorerApi } = network;
 
     it(`${name} is found by its id and its name, and configured in Hardhat`, () => {
       expect(findNetwork(String(chainId))).to.equal(network);
       expect(findNetwork(` ${name.toUpperCase()} `)).to.equal(network);
       const { [name]: known } = hardhatNetworks({}).networks;
       expect(known).to.have.property('chainId', chainId);
+    });
+
+    it(`${name} has a kind of fees and of explorer that are known`, () => {
+      expect(gasPricing).to.be.oneOf(['eip-1559', 'legacy', 'free']);
+      expect(explorerApi).to.be.oneOf(['etherscan', 'blockscout', undefined]);
     });
 
     it(`${name} has a complete RPC URL, with its provider's key if it has one`, () => {

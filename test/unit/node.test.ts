@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { isError } from 'ethers';
 import { nothingLearned, RpcNode } from '../../service/chain/node';
 import { createPatience } from '../../service/chain/throttling';
-import { noAnswer } from '../../service/chain/transport';
+import { noAnswer } from '../../service/chain/node-errors';
 import { VirtualTime } from '../helpers/virtual-time';
 
 describe('a node that is closed', () => {

@@ -68,13 +68,13 @@ describe('preparing a document', () => {
     expect(await numberIn(['A-1', 'A-2'])).to.equal(undefined);
   });
 
-  it("returns the mint's token id, beneficiary, holder and encrypted remark", async () => {
+  it("returns the mint's token id, owner, holder and encrypted remark", async () => {
     const prepared = await prepare(preparationOf(bodyWith({}, { remarks: 'Grüße' })));
     const { credentialStatus, id } = await documentOf(bodyWith());
     expect(prepared).to.include({
       credentialId: id,
       tokenId: credentialStatus.tokenId,
-      beneficiary: OWNER,
+      owner: OWNER,
       holder: HOLDER,
     });
     expect(prepared.tokenId).to.match(/^[0-9a-f]{64}$/);

@@ -10,7 +10,7 @@ import {
   registryInterface,
   titleEscrowAddress,
 } from '../../service/registry/registry-contracts';
-import { prunedBefore } from '../../service/watcher/follow-chain';
+import { expectLogs } from '../../service/watcher/pruned-logs';
 import { KnownEscrows } from '../../service/watcher/known-escrows';
 import { readLogs, type LogsWanted } from '../../service/watcher/log-ways';
 import { readRange } from '../../service/watcher/read-range';
@@ -285,7 +285,8 @@ describe('a block that a node does not have', () => {
     prunedBy(nodeOf([], absentFrom(isAbsent)));
   const prunedBy = async (client: Chain): Promise<string | undefined> => {
     const time = client.time as VirtualTime;
-    return (await time.settled(prunedBefore(client, CONTRACTS.registry, 20, HEAD)))?.message;
+    const asked = expectLogs(client, CONTRACTS.registry, 20, { newest: HEAD });
+    return time.settled(asked.then(() => undefined, messageOf));
   };
 
   it('was removed if it lacks all blocks up to a later one', async () =>

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FetchRequest, FetchResponse, makeError } from 'ethers';
 import { wantedPauseMs, isAnswer, isRefusal, isThrottled } from '../../service/chain/node-errors';
-import { createBlockSpan } from '../../service/chain/read-chain';
+import { BlockSpan } from '../../service/chain/read-chain';
 import { keepRead, newestUpTo } from '../../service/watcher/follow-chain';
 
 /** The error that ethers creates from a node's answer. */
@@ -38,7 +38,7 @@ describe('ranges of blocks', () => {
   });
 
   it('are halved down to one block, and grow back to the maximum, never beyond', () => {
-    const span = createBlockSpan(2_000);
+    const span = new BlockSpan(2_000);
     const sizes = [span.blocks()];
     while (span.shrink()) sizes.push(span.blocks());
     expect(sizes).to.deep.equal([2000, 1000, 500, 250, 125, 62, 31, 15, 7, 3, 1]);

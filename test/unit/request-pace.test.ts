@@ -1,13 +1,20 @@
 import { expect } from 'chai';
-import { createRequestPace } from '../../service/chain/throttling';
+import { Pacing } from '../../service/chain/throttling';
+import type { Request } from '../../service/chain/transport';
 import { VirtualTime } from '../helpers/virtual-time';
 
-type Pace = ReturnType<typeof createRequestPace>;
+const CALL: Request = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] };
+const RANGE: Request = { ...CALL, method: 'eth_getLogs', params: [{ fromBlock: '0x1', toBlock: '0x2' }] };
+
+/** The provider throttles a request that was sent in this turn. */
+async function refuse(pace: Pacing, turn: number, request = CALL, times = 1): Promise<boolean> {
+  return pace.again({ request, cause: new Error('too many requests'), times, turn });
+}
 
 /** Plays with a pace. `timeFor`: milliseconds until this many requests may be sent. */
-function withPace(play: (pace: Pace, timeFor: (turns: number) => Promise<number>) => Promise<void>) {
+function withPace(play: (pace: Pacing, timeFor: (turns: number) => Promise<number>) => Promise<void>) {
   const time = new VirtualTime();
-  const pace = createRequestPace(time);
+  const pace = new Pacing(time);
   const played = play(pace, async (turns) => {
     const since = time.now();
     for (let turn = 0; turn < turns; turn++) await pace.turn();
@@ -20,20 +27,20 @@ describe('the pace of requests to a provider', () => {
   it('is unlimited until the provider throttles, and again if the refusal had another cause', () =>
     withPace(async (pace, timeFor) => {
       expect(await timeFor(1_000)).to.equal(0);
-      pace.refused(await pace.turn());
-      pace.forget();
+      expect(await refuse(pace, await pace.turn(), RANGE)).to.equal(true);
+      expect(await refuse(pace, await pace.turn(), RANGE, 2)).to.equal(false);
       expect(await timeFor(10)).to.equal(0);
     }));
 
   it('is one request a second after a refusal, for concurrent requests too', () =>
     withPace(async (pace, timeFor) => {
-      pace.refused(await pace.turn());
+      await refuse(pace, await pace.turn());
       expect(await Promise.all([timeFor(1), timeFor(1)])).to.deep.equal([1_000, 2_000]);
     }));
 
   it('rises with answers until it is unlimited', () =>
     withPace(async (pace, timeFor) => {
-      pace.refused(await pace.turn());
+      await refuse(pace, await pace.turn());
       await pace.turn();
       for (let answer = 0; answer < 14; answer++) pace.answered();
       // The turn before these answers still decides the time of the next one.
@@ -44,10 +51,10 @@ describe('the pace of requests to a provider', () => {
   it('slows down once for requests that were sent at the same pace', () =>
     withPace(async (pace, timeFor) => {
       const [first, second] = [await pace.turn(), await pace.turn()];
-      pace.refused(first);
+      await refuse(pace, first);
       await pace.turn();
       for (let answer = 0; answer < 14; answer++) pace.answered();
-      pace.refused(second);
+      await refuse(pace, second);
       await pace.turn();
       expect(await timeFor(10)).to.equal(0);
     }));

@@ -1,6 +1,6 @@
 import { FetchRequest, getAddress, makeError, type Interface } from 'ethers';
 import { expect } from 'chai';
-import { AnswerTooLargeError, malformed } from '../../service/chain/transport';
+import { AnswerTooLargeError, malformed } from '../../service/chain/node-errors';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { mintData, simulationFailed } from '../../service/registry/simulate-mint';
 import { seededRandom } from '../helpers/seeded-random';
@@ -17,11 +17,11 @@ const CALL = {
 it('a mint is encoded as ethers does it, with a remark of any length', () => {
   for (let seed = 0; seed < 200; seed++) {
     const random = seededRandom(seed);
-    const [beneficiary, holder] = [getAddress(random.hex(20)), getAddress(random.hex(20))];
+    const [owner, holder] = [getAddress(random.hex(20)), getAddress(random.hex(20))];
     const tokenId = random.hex(32).slice(2);
     const remark = random.hex(random.below(130));
-    expect(mintData({ beneficiary, holder, tokenId, remark })).to.equal(
-      registryInterface.encodeFunctionData('mint', [beneficiary, holder, `0x${tokenId}`, remark]),
+    expect(mintData({ owner, holder, tokenId, remark })).to.equal(
+      registryInterface.encodeFunctionData('mint', [owner, holder, `0x${tokenId}`, remark]),
     );
   }
 });

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { systemTime } from '../../service/base/time';
-import { newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/waiting';
+import { systemTime, newDeferred, pause, toldIfSlow, untilAborted } from '../../service/base/time';
 import { stopLater } from '../helpers/resources';
 import { VirtualTime } from '../helpers/virtual-time';
 

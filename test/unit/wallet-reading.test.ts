@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parseEther } from 'ethers';
 import type { TransactionFees } from '../../service/chain/transactions';
 import { createLogger } from '../../service/base/logger';
-import { createGasReading, createWalletReading } from '../../service/observability/issuing-report';
+import { createWalletReading } from '../../service/observability/issuing-report';
 import { DOCUMENTED_GAS_LIMIT } from '../../service/registry/simulate-mint';
 import { VirtualTime } from '../helpers/virtual-time';
 
@@ -38,7 +38,7 @@ describe("the wallet's balance", () => {
         return balance();
       },
       readFees: async () => fees,
-      readGas: createGasReading(() => estimate()),
+      estimateGas: () => estimate(),
       keepMs: 60_000,
       time,
       logger,
@@ -55,7 +55,7 @@ describe("the wallet's balance", () => {
       address,
       balanceWei: parseEther('1'),
       mintsAffordable: 28,
-      gasOfMint: 350_000n,
+      gasOfMint: 350_000,
       isGasEstimated: true,
       readAt: READ_AT,
     });
@@ -81,7 +81,7 @@ describe("the wallet's balance", () => {
   it('follows the estimates of gas, and says until the first one that the gas is documented', async () => {
     estimate = () => Promise.reject(new Error('execution reverted'));
     const wallet = start();
-    const documented = { gasOfMint: DOCUMENTED_GAS_LIMIT, isGasEstimated: false };
+    const documented = { gasOfMint: Number(DOCUMENTED_GAS_LIMIT), isGasEstimated: false };
     expect(await time.until('it was read', wallet)).to.include({ ...documented, mintsAffordable: 29 });
     const then = async (passes: number) => {
       await passUntil(passes * 70_000);
@@ -90,7 +90,7 @@ describe("the wallet's balance", () => {
       return wallet();
     };
     estimate = async () => 1_400_000n;
-    const raised = { gasOfMint: 1_400_000n, isGasEstimated: true, mintsAffordable: 7 };
+    const raised = { gasOfMint: 1_400_000, isGasEstimated: true, mintsAffordable: 7 };
     expect(await then(1)).to.include(raised);
     estimate = () => Promise.reject(new Error('the registry is paused'));
     expect(await then(2)).to.include(raised);

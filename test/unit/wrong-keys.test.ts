@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import { HttpError } from '../../service/http/middleware/errors';
+import { HttpError } from '../../service/http/errors';
 import { createKeyRefusal, type RefuseKey } from '../../service/http/wrong-keys';
 
 const WRONG = new HttpError(401, 'API_KEY_WRONG', 'The key is wrong.');

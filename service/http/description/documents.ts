@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { CREATE_REQUEST } from '../../issuance/create-request';
 import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
+import EXAMPLES from './examples.json';
 import { chapter, json, OF_DATABASE, type AnswerHeader } from './operation';
 import { page, PAGE_LIMIT, pagePosition } from './values';
 
@@ -15,83 +16,6 @@ const ISSUANCE = component('Issuance', {
   txHash: HASH.optional(),
   failure: z.strictObject({ code: TEXT, message: TEXT }).optional(),
 });
-
-const ACCOUNT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
-const SUBJECT = { type: ['BillOfLading'], scac: 'MAEU', blNumber: 'MAEU240718305' };
-
-/** Bodies of POST /create, by name. */
-const CREATE_EXAMPLE = {
-  minimal: { owner: ACCOUNT, holder: ACCOUNT, credentialSubject: SUBJECT },
-  complete: {
-    owner: ACCOUNT,
-    holder: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
-    remarks: 'shipped on board',
-    credentialSubject: {
-      type: ['BillOfLading'],
-      billOfLadingName: 'Bill of Lading',
-      scac: 'MAEU',
-      blNumber: 'MAEU240718306',
-      vessel: 'Maersk Kinloss',
-      voyageNo: '431W',
-      portOfLoading: 'Singapore',
-      portOfDischarge: 'Rotterdam',
-      carrierName: 'Maersk A/S',
-      placeOfReceipt: 'Jurong',
-      placeOfDelivery: 'Duisburg',
-      packages: [
-        { packagesDescription: '40 drums of resin', packagesWeight: '8200 kg', packagesMeasurement: '21 m3' },
-      ],
-      shipperName: 'Straits Resins',
-      shipperAddressStreet: '8 Gul Circle',
-      shipperAddressCountry: 'SG',
-      consigneeName: 'Rheinchemie Handel',
-      notifyPartyName: 'Rheinchemie Handel',
-      attachments: [{ data: 'aGVsbG8=', filename: 'hello.txt', mimeType: 'text/plain' }],
-    },
-  },
-};
-
-/** An answer of POST /create. The `proofValue` is shortened. */
-export const CREATED_EXAMPLE = {
-  signedW3CDocument: {
-    '@context': [
-      'https://www.w3.org/ns/credentials/v2',
-      'https://w3id.org/security/data-integrity/v2',
-      'https://trustvc.io/context/transferable-records-context.json',
-      'https://trustvc.io/context/render-method-context-v2.json',
-      'https://trustvc.io/context/attachments-context.json',
-      'https://carrier.example/contexts/bill-of-lading-v1.json',
-    ],
-    type: ['VerifiableCredential'],
-    credentialStatus: {
-      type: 'TransferableRecords',
-      tokenNetwork: { chain: 'ETH', chainId: '31337' },
-      tokenRegistry: '0xd8058efe0198ae9dD7D563e1b4938Dcbc86A1F81',
-      tokenId: '68e671ae02d9fef28de7f8a8fa60f29e89947ac651df57a5d425abf5b7819bb7',
-    },
-    renderMethod: [
-      {
-        id: 'https://generic-templates.tradetrust.io',
-        type: 'EMBEDDED_RENDERER',
-        templateName: 'BILL_OF_LADING',
-      },
-    ],
-    credentialSubject: SUBJECT,
-    validFrom: '2026-11-22T11:26:25.580Z',
-    validUntil: '2027-02-22T11:26:25.580Z',
-    issuer: 'did:web:carrier.example',
-    id: 'urn:uuid:01a20301-e52c-7491-a676-2ab8454428ab',
-    proof: {
-      type: 'DataIntegrityProof',
-      created: '2026-11-22T11:26:25Z',
-      verificationMethod: 'did:web:carrier.example#keys-1',
-      cryptosuite: 'ecdsa-sd-2023',
-      proofPurpose: 'assertionMethod',
-      proofValue: 'u2V0AhVhA30slW5IEANLescOlDEgaxATbLWmZyi9QiMB8YTBz4SHQmLlllgfr3RQoi_IryT_67dmRdX6pQz…',
-    },
-  },
-  txHash: '0x258332c8ec2574599a8018cc87b8be778173ecb1507df2fabd12d617fc0c2d77',
-};
 
 /** The signed credential (docs/specification.md, section 3). */
 const SIGNED_CREDENTIAL = z
@@ -135,7 +59,8 @@ const ISSUED_DOCUMENT = component('IssuedDocument', {
   txHash: HASH.describe('The transaction that minted the token.'),
 });
 
-const CREATED_TOKEN = CREATED_EXAMPLE.signedW3CDocument.credentialStatus.tokenId;
+/** `created` answers `minimal`. Its `proofValue` is shortened. */
+const CREATED_TOKEN = EXAMPLES.created.signedW3CDocument.credentialStatus.tokenId;
 /** The parameter of the paths of one token. */
 export const TOKEN_ID_PATH = {
   tokenId: {
@@ -184,38 +109,6 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
   createDocument: {
     request: 'POST /create/{documentId}',
     summary: 'Issue a document',
-    description: `Signs a credential with the subject, mints its token in the token registry, and answers when
-the mint is mined. That takes as long as the network takes for a block, up to ten minutes if it makes none:
-wait for 15 minutes, or send an \`Idempotency-Key\` and choose any timeout.
-
-\`\`\`sh
-curl -s https://carrier.example/create/BILL_OF_LADING \\
-  -H 'Authorization: Bearer <API_KEY>' -H 'Content-Type: application/json' \\
-  -H 'Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9324' -d @bill-of-lading.json
-\`\`\`
-
-**Sending again.** With an \`Idempotency-Key\`, send the same request again after any answer or none. Without
-a key, a status from 400 to 499 means that nothing was issued: correct the request, or send it again as it is
-after a 408. Send it again as it is after a 503 without \`X-Token-Id\`. A 500 made no token and may be sent
-again when its cause is gone, except the codes MINT_STILL_WAITING, MINT_NOT_CONFIRMED, INTERNAL and
-ISSUANCE_UNKNOWN. After these, and after a 503 with \`X-Token-Id\`, ask for the document of that token. After
-one of these codes without that header, and after no answer at all, look at
-[what was issued](#operation-listDocuments) first, because a second request makes a second token.
-A caller who disconnects before the document is stored cancels it; after five minutes the list has it, or
-never will.
-
-**Without waiting.** With \`Prefer: respond-async\` (RFC 7240) the answer is 202 as soon as the document is
-stored; ask at \`Location\` for it. It will be minted even if the service stops right after the answer. The
-same key is answered 202 again, also when the document is mined. The preference has no effect if the service
-has no API_KEY, because \`GET /documents/{tokenId}\` does not exist then.
-
-**While a signer is away** the request waits for it for a minute at most, and is then answered 503 with its
-code: nothing was stored. A document that was stored before is answered 503 too, with \`X-Token-Id\`, if it
-cannot be signed within ten minutes. Its mint goes on when the signer is back. With
-\`Prefer: respond-async\` the request waits for the issuer's signer only.
-
-**A 500** has the message "Internal server error". Below, the codes say who has to act. The log of the service
-has the reason, in the line with the answer's \`X-Request-Id\`.`,
     access: 'issuer if set',
     pathParameters: {
       documentId: {
@@ -233,14 +126,14 @@ has the reason, in the line with the answer's \`X-Request-Id\`.`,
     body: {
       kind: 'document',
       schema: CREATE_REQUEST.meta({ id: 'CreateRequest' }),
-      examples: CREATE_EXAMPLE,
+      examples: EXAMPLES.requests,
     },
     answers: {
       200: json(
         'The document is signed, and its token is mined. A reorganisation may still remove the mint until ' +
           '`GET /documents/{tokenId}` answers `X-Document-State: final`; the service mints it again then.',
         ISSUED_DOCUMENT,
-        { examples: { issued: CREATED_EXAMPLE } },
+        { examples: { issued: EXAMPLES.created } },
       ),
       202: json(
         'Only with `Prefer: respond-async`. The document is stored, and will be minted.',

@@ -1,21 +1,8 @@
 import * as z from 'zod';
-import explained from './explained-codes.json';
+import type explained from './explained-codes.json';
 
 /** A code of the header X-Error-Code. */
 export type ErrorCode = keyof typeof explained;
-
-/**
- * The reason of each error of the API, and the remedy. Markdown, in half sentences. docs/error-codes.md has
- * the same, and the codes of the log and of the commands besides.
- */
-export const ERROR_CODES = explained as Readonly<Record<ErrorCode, ExplainedCode>>;
-
-interface ExplainedCode {
-  readonly why: string;
-  readonly remedy?: string;
-  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
-  readonly actor?: 'caller' | 'nobody';
-}
 
 /** A part of an OpenAPI document or a JSON Schema. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -29,8 +16,7 @@ export type Tag =
   | 'Deliveries and events'
   | 'Registries'
   | 'Discovery'
-  | 'Health and metrics'
-  | 'Webhooks';
+  | 'Health and metrics';
 
 /** A header of an answer. */
 export interface AnswerHeader {
@@ -71,7 +57,7 @@ export interface Operation {
   /** As in OpenAPI: parameters are in braces. */
   path: string;
   summary: string;
-  /** Markdown. */
+  /** Markdown. A text of several lines is in client/description/api.md, under the `operationId`. */
   description?: string;
   /**
    * The key that a request needs. `issuer if set`: API_KEY, if the service has one. `issuer` and `admin`:
@@ -88,7 +74,7 @@ export interface Operation {
   answers: Readonly<Record<number, Answer>>;
   /**
    * The codes of errors by status. The errors of every request, and those of `access`, `query` and `body`,
-   * need not be listed (`errorsOf`).
+   * need not be listed (`errorsOf` in client/description/openapi.ts).
    */
   errors?: Readonly<Record<number, readonly ErrorCode[]>>;
 }
@@ -127,57 +113,10 @@ export function json(
   return { description, content: body, ...(headers && { headers }) };
 }
 
-type Errors = Readonly<Record<number, readonly ErrorCode[]>>;
-
-/** Errors that any request may get: most of them from Node.js, before the service sees the request. */
-const OF_EVERY_REQUEST: Errors = {
-  400: ['PATH_MALFORMED', 'REQUEST_MALFORMED'],
-  408: ['REQUEST_TIMEOUT'],
-  431: ['HEADERS_TOO_LARGE'],
-  500: ['INTERNAL'],
-};
-
 /** Errors of a database that is read, and cannot be written now. */
 export const OF_DATABASE = ['DATABASE_LOCKED', 'DATABASE_FULL', 'DATABASE_READ_ONLY'] as const;
-
-const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
-  anyone: {},
-  'issuer if set': { 401: ['API_KEY_WRONG'] },
-  issuer: { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
-  admin: { 401: ['ADMIN_API_KEY_WRONG'], 404: ['NOT_FOUND'], 500: OF_DATABASE },
-  'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
-};
-
-const OF_BODY: Errors = {
-  400: ['BODY_NOT_JSON', 'BODY_ABORTED', 'BODY_AMBIGUOUS', 'BODY_TOO_COMPLEX'],
-  408: ['BODY_TOO_SLOW'],
-  413: ['BODY_TOO_LARGE'],
-  415: ['CONTENT_TYPE_WRONG', 'CONTENT_ENCODING_UNSUPPORTED'],
-};
-
-/** Operations that only read are answered even then. */
-const OF_STORING: Errors = { 503: ['DATABASE_REMOVED'] };
 
 /** Whether an operation changes and stores nothing. */
 export function onlyLooks({ method, isHarmless }: Pick<Operation, 'method' | 'isHarmless'>): boolean {
   return method === 'get' || isHarmless === true;
-}
-
-/** Every error of an operation: its codes, by status. */
-export function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
-  const { access, query, body, errors = {} } = operation;
-  const all = new Map<number, ErrorCode[]>();
-  const sources = [
-    OF_EVERY_REQUEST,
-    OF_ACCESS[access],
-    access === 'anyone' ? {} : { 429: ['KEY_ATTEMPTS'] as const },
-    query ? { 400: ['QUERY_INVALID'] as const } : {},
-    body ? OF_BODY : {},
-    onlyLooks(operation) ? {} : OF_STORING,
-    errors,
-  ];
-  for (const source of sources)
-    for (const [status, codes] of Object.entries(source))
-      all.set(Number(status), [...(all.get(Number(status)) ?? []), ...codes]);
-  return all;
 }

@@ -66,9 +66,6 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   createSubscription: {
     request: 'POST /subscriptions',
     summary: 'Make a subscription',
-    description: `Names and values follow the CloudEvents Subscriptions API, a draft of the CNCF. At most
-10,000 subscriptions. Filters name the attributes \`id\`, \`source\`, \`type\`, \`subject\`, \`time\`,
-\`specversion\` and \`datacontenttype\`.`,
     body: {
       kind: 'small',
       schema: SUBSCRIPTION_REQUEST.meta({ id: 'SubscriptionRequest' }),
@@ -120,9 +117,6 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   replaceSubscription: {
     request: 'PUT /subscriptions/{id}',
     summary: 'Replace, pause or resume a subscription',
-    description: `Send the answer of a GET, with your changes. A member that is left out gets its default;
-only the values of headers, and \`startFrom\`, are kept. Every event that is recorded after the answer follows
-the new source, types, filters and state.`,
     pathParameters: SUBSCRIPTION_PATH,
     body: {
       kind: 'small',

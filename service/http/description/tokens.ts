@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-requests';
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
-import { CREATED_EXAMPLE, TOKEN_ID_PATH } from './documents';
+import { TOKEN_ID_PATH } from './documents';
+import EXAMPLES from './examples.json';
 import { chapter, json, OF_DATABASE } from './operation';
 
-const CREDENTIAL = CREATED_EXAMPLE.signedW3CDocument;
+const CREDENTIAL = EXAMPLES.created.signedW3CDocument;
 
 /** The registry that a token is sought in. */
 const TOKEN_PLACE = z.object({
@@ -43,13 +44,6 @@ export const TOKENS = chapter('Tokens', 'any key', {
   getToken: {
     request: 'GET /tokens/{tokenId}',
     summary: 'Show a token',
-    description: `Reads the state of the token and its endorsement chain from its chain. The same as
-\`tdoc token --json\`, with the events and the document that this service has.
-
-Without parameters, the token is sought in the registry in which the service issues documents
-(TOKEN_REGISTRY_ADDRESS, on the chain of NET). For a token of another registry give \`registry\`, and
-\`chainId\` if it is on another chain, as \`credentialStatus\` of the credential, or \`GET /registries\`, has
-them.`,
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
     headers: {
@@ -71,9 +65,6 @@ them.`,
   getEvidence: {
     request: 'GET /tokens/{tokenId}/evidence',
     summary: 'Collect the evidence of a token',
-    description: `Collects proofs of the token's events, of its state and of its contracts, as
-\`tdoc evidence\` does, without the document. \`tdoc check-evidence\` checks the file, without a network. It
-reads every block with an event of the token: this may take a minute.`,
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
     answers: { 200: json('The evidence, a file to keep.', EVIDENCE) },
@@ -90,12 +81,6 @@ export const CREDENTIALS = chapter('Credentials', 'any key', {
   verifyCredential: {
     request: 'POST /credentials/verify',
     summary: 'Verify a credential',
-    description: `Whether the document is as it was signed, who signed it, and the state of its token. The
-service asks a configured node of the token's network, the issuer's host, and the hosts of contexts that it
-does not know. It connects to those hosts at public addresses only, unless its operator allows private ones
-(ALLOW_PRIVATE_SINKS), or its network is local: then this machine may be asked. A verdict is 200, whatever it
-says. "could not tell" means that something could not be asked: try again later. All that the credential names
-is fetched within ten seconds.`,
     isHarmless: true,
     body: {
       kind: 'document',
@@ -114,8 +99,6 @@ is fetched within ten seconds.`,
   deriveCredential: {
     request: 'POST /credentials/derive',
     summary: 'Derive the version of a credential that a holder shows',
-    description: `It discloses what the pointers name, and what the issuer made mandatory. The service holds
-no key for it: a version is derived from the base proof of the credential.`,
     isHarmless: true,
     body: {
       kind: 'document',

@@ -4,20 +4,20 @@ import type { Context } from 'koa';
 import { BusyError, messageOf } from '../../base/errors';
 import { type Time, timeAt } from '../../base/time';
 import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
+import { limitBodies, limitCallers, type BodyLimitsOptions } from '../limits';
+import { HttpError } from '../errors';
+import { linkNextPage, type OperationRouter } from '../operation-router';
 import {
-  callerLeft,
-  callersAtOnce,
-  limitBodies,
-  type BodyLimitsOptions,
-  type BodyLimitsState,
-  type CallerState,
-} from '../middleware/limits';
-import { HttpError } from '../middleware/errors';
-import type { RequestState } from '../middleware/request-log';
-import { linkNextPage, type OperationRouter, type QueryOf } from '../operation-router';
-import { arrived, declaredBody, LIMIT_BYTES, mostBytes, readBody, SMALL_BYTES } from '../read-body';
+  arrived,
+  checkDeclaredBody,
+  LIMIT_BYTES,
+  mostBytes,
+  readBody,
+  SMALL_BYTES,
+  type LeastRate,
+} from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
-import type { AcceptDocument, AcceptedType } from '../../issuance/issue-document';
+import type { Issuing } from '../../issuance/issue-document';
 import { parseBody } from '../../issuance/parse-body';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
@@ -26,21 +26,16 @@ import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
 /** The parts of the paths of documents. */
 export interface DocumentParts {
   apiKey: string | undefined;
-  acceptDocument: AcceptDocument;
+  issuing: Issuing;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
   /** How many POST /create may be under way at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   /** Limits for the bodies that are processed at once. */
-  bodyLimits?: BodyLimitsOptions;
-}
-
-/** State that the middleware before POST /create sets. */
-interface CreateState extends RequestState, CallerState, BodyLimitsState {
-  /** The type in the path. */
-  accepted: AcceptedType;
-  /** Undefined when the caller sent none. */
-  idempotencyKey: string | undefined;
+  bodyLimits?: BodyLimitsOptions & {
+    /** The lowest accepted speed of bodies. */
+    least?: LeastRate | undefined;
+  };
 }
 
 /** Seconds after which to ask for a document that is being minted. */
@@ -51,27 +46,21 @@ const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
 export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
-  const { apiKey, acceptDocument, issuedDocuments } = parts;
+  const { apiKey, issuing, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
   let unmined = 0;
 
-  answer<CreateState>(
-    DOCUMENTS.createDocument,
-    callerLeft,
+  const limitCaller = limitCallers(time, parts.callersAtOnce ?? Infinity);
+  const permitBody = limitBodies(time, bodyLimits);
+  answer(DOCUMENTS.createDocument, async (ctx) => {
+    const { log, left, session } = ctx.state;
     // This error comes before any other error in the request, and before the body is read.
-    async (ctx, next) => {
-      ctx.state.accepted = acceptDocument(ctx.params.documentId ?? '');
-      await next();
-    },
-    callersAtOnce(time, parts.callersAtOnce ?? Infinity),
-    async (ctx, next) => {
-      ctx.state.idempotencyKey = idempotencyKeyOf(ctx);
-      await next();
-    },
-    declaredBody,
-    limitBodies(time, parts.bodyLimits),
-    async (ctx) => {
-      const { log, accepted, idempotencyKey: key, leave, left, session } = ctx.state;
-      const { body, requestHash } = await createBody(time, ctx);
+    const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
+    await limitCaller(ctx);
+    const key = idempotencyKeyOf(ctx);
+    checkDeclaredBody(ctx);
+    const leave = await permitBody(ctx);
+    try {
+      const { body, requestHash } = await createBody(time, ctx, documentType, least);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
       // GET /documents/{tokenId} has to exist for the caller.
@@ -79,9 +68,10 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
       const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));
       if (isAsync && unmined >= MOST_UNMINED)
         throw new BusyError('Too many documents wait to be mined: send it again later.', RETRY_AFTER_MS);
-      const kept = await accepted.issue({
+      const kept = await issuing.issue({
+        documentType,
         body,
-        request: key === undefined ? undefined : { key, requestHash },
+        idempotent: key === undefined ? undefined : { key, requestHash },
         isMintAwaited: !isAsync,
         stored: leave,
         left,
@@ -111,14 +101,16 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
       // After the caller has left, no answer can be sent.
       left.throwIfAborted();
       sendIssued(ctx, document, txHash);
-    },
-  );
+    } finally {
+      leave();
+    }
+  });
 
   // Documents are confidential, so these paths do not exist without an API key, except for the console.
   if (issuedDocuments === undefined) return;
 
   // For a caller that lost an answer and sent no Idempotency-Key.
-  answer<QueryOf<typeof DOCUMENTS.listDocuments>>(DOCUMENTS.listDocuments, async (ctx) => {
+  answer(DOCUMENTS.listDocuments, async (ctx) => {
     const page = await issuedDocuments.list(ctx.state.query);
     if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
     ctx.body = page.issuances.map(shown);
@@ -160,10 +152,11 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
  */
 export async function createBody(
   time: Time,
-  ctx: Context & { state: Pick<CreateState, 'accepted' | 'least'> },
+  ctx: Context,
+  documentType: string,
+  least?: LeastRate,
 ): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
-  const { accepted, least } = ctx.state;
-  const hash = createHash('sha256').update(`${accepted.documentType}\n`);
+  const hash = createHash('sha256').update(`${documentType}\n`);
   const body = await arrived(
     time,
     ctx,
@@ -205,19 +198,9 @@ export function documentUnknown(): HttpError {
   return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
 }
 
-function shown({ tokenId, credentialId, blNumber, beneficiary, holder, ...issuance }: Issuance): object {
+function shown({ tokenId, credentialId: id, blNumber, owner, holder, ...issuance }: Issuance): object {
   const { state, createdAt, txHash, failure } = issuance;
-  return {
-    tokenId,
-    id: credentialId,
-    blNumber,
-    owner: beneficiary,
-    holder,
-    state,
-    createdAt: timeAt(createdAt),
-    txHash,
-    failure,
-  };
+  return { tokenId, id, blNumber, owner, holder, state, createdAt: timeAt(createdAt), txHash, failure };
 }
 
 const HEAD = Buffer.from('{"signedW3CDocument":');

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { RouterMiddleware } from '@koa/router';
-import type { Middleware } from 'koa';
+import { resolve } from 'node:path';
+import type { Context } from 'koa';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
+import { PROJECT_ROOT } from '../../base/project-root';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
 import { DISCOVERY } from '../description/discovery';
-import { openApi } from '../description/openapi';
-import { referencePage } from '../description/reference-page';
-import { ERROR_CODE_HEADER, HttpError } from '../middleware/errors';
+import { ERROR_CODE_HEADER, HttpError } from '../errors';
 import type { OperationRouter } from '../operation-router';
 
 /** The parts of the paths that anybody may read. */
@@ -39,12 +39,16 @@ export interface HealthReport {
 const GREETING = 'Transferable Document Creator Service\n';
 
 /** Not longer, because a later version of the service may describe other operations. */
-const ONE_HOUR = 'public, max-age=3600';
+const ONE_HOUR = { 'Cache-Control': 'public, max-age=3600' };
 
-const POLICY = [
-  "default-src 'none'; style-src 'unsafe-inline'",
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-].join('; ');
+/** The page has no script, and loads nothing. */
+const REFERENCE_HEADERS = {
+  ...ONE_HOUR,
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+};
 
 /** Short: a receiver that meets a new key id asks again, and must not get an earlier answer for long. */
 const ONE_MINUTE = 'public, max-age=60';
@@ -52,7 +56,7 @@ const ONE_MINUTE = 'public, max-age=60';
 /**
  * A published file never changes: a new revision gets a new file name (docs/specification.md 6.2).
  */
-const ONE_YEAR_IMMUTABLE = 'public, max-age=31536000, immutable';
+const ONE_YEAR_IMMUTABLE = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 /** Answers the operations that need no key. */
 export function answerPublished({ answer }: OperationRouter, parts: PublishedParts): void {
@@ -95,8 +99,11 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
   answer(DISCOVERY.getEventSchema, oneOf(schemas));
 
-  answer(DISCOVERY.getDescription, openApiDocument);
-  answer(DISCOVERY.getReference, reference);
+  answer(DISCOVERY.getDescription, builtFile('dist/api/openapi.json', 'application/json', ONE_HOUR));
+  answer(
+    DISCOVERY.getReference,
+    builtFile('dist/api/reference.html', 'text/html; charset=utf-8', REFERENCE_HEADERS),
+  );
 
   // 200 while every registry's events are read. It is also 200 if the database was removed, or cannot be
   // written, because a 503 may lead to a restart.
@@ -118,32 +125,36 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   });
 }
 
-const openApiDocument = madeOnce(() => cacheableJson(openApi()));
+/** Answers with the bytes of a file. */
+type SendFile = (ctx: Context) => void;
 
-/** The description as a page. It has no script, and loads nothing. */
-const reference = madeOnce((): Middleware => {
-  const page = cacheable(Buffer.from(referencePage(openApi())), 'text/html; charset=utf-8', ONE_HOUR);
-  return async (ctx, next) => {
-    ctx.set('Content-Security-Policy', POLICY);
-    ctx.set('X-Content-Type-Options', 'nosniff');
-    await page(ctx, next);
-  };
-});
-
-/** Makes it at the first request: most processes are never asked. */
-export function madeOnce(make: () => Middleware): Middleware {
-  let made: Middleware | undefined;
-  return async (ctx, next) => {
-    await (made ??= make())(ctx, next);
+/**
+ * Serves a file that the build made. It is read at the first request: most processes are never asked.
+ *
+ * @throws the error `missing`, if it is given and the file cannot be read.
+ */
+export function builtFile(
+  path: string,
+  mediaType: string,
+  headers: Readonly<Record<string, string>>,
+  missing?: HttpError,
+): SendFile {
+  let file: SendFile | undefined;
+  return (ctx) => {
+    try {
+      file ??= cacheable(readFileSync(resolve(PROJECT_ROOT, path)), mediaType, headers);
+    } catch (thrown) {
+      throw missing ?? thrown;
+    }
+    file(ctx);
   };
 }
 
 /** Answers with the file that the path names. */
-function oneOf(files: readonly (readonly [string, Middleware])[]): RouterMiddleware {
+function oneOf(files: readonly (readonly [string, SendFile])[]) {
   const byName = new Map(files);
-  return async (ctx, next) => {
-    await byName.get(ctx.params.file ?? '')?.(ctx, next);
-  };
+  return (ctx: Context & { params: Record<string, string> }): void =>
+    byName.get(ctx.params.file ?? '')?.(ctx);
 }
 
 async function readDidDocument(path: string): Promise<object> {
@@ -158,7 +169,7 @@ async function readDidDocument(path: string): Promise<object> {
   }
 }
 
-function cacheableJson(value: object, mediaType = 'application/json'): Middleware {
+function cacheableJson(value: object, mediaType = 'application/json'): SendFile {
   return cacheable(Buffer.from(JSON.stringify(value)), mediaType, ONE_HOUR);
 }
 
@@ -166,10 +177,10 @@ function cacheableJson(value: object, mediaType = 'application/json'): Middlewar
  * Serves bytes that are the same while the service runs. A conditional request for unchanged bytes gets 304
  * (RFC 9110, section 13.1.2).
  */
-export function cacheable(bytes: Buffer, mediaType: string, cacheControl: string): Middleware {
+function cacheable(bytes: Buffer, mediaType: string, headers: Readonly<Record<string, string>>): SendFile {
   const etag = createHash('sha256').update(bytes).digest('base64url');
   return (ctx) => {
-    ctx.set('Cache-Control', cacheControl);
+    ctx.set(headers);
     ctx.etag = etag;
     ctx.status = 200;
     if (ctx.fresh) {

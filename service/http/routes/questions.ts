@@ -1,15 +1,14 @@
-import type { RouterMiddleware } from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Answers } from '../../answers/answers';
 import { percentDecoded } from '../../base/mask-secrets';
 import type { Overview } from '../../console/views';
 import { DELIVERIES } from '../description/deliveries';
 import { CREDENTIALS, TOKENS } from '../description/tokens';
-import { arrived, CHECKED_BYTES, declaredBodyUpTo, readBody } from '../read-body';
-import { callerLeft, limitBodies, type CallerState } from '../middleware/limits';
-import { HttpError } from '../middleware/errors';
-import type { AccessState, RequestState } from '../middleware/request-log';
-import { linkNextPage, sendJson, type OperationRouter, type QueryOf } from '../operation-router';
+import { limitBodies } from '../limits';
+import { arrived, checkDeclaredBody, CHECKED_BYTES, readBody } from '../read-body';
+import { HttpError } from '../errors';
+import type { RequestState } from '../request-log';
+import { linkNextPage, sendJson, type OperationRouter } from '../operation-router';
 import { tokenIdIn } from './documents';
 
 /**
@@ -28,9 +27,7 @@ export function answerQuestions(
   answers: Answers,
   overview?: () => Promise<Pick<Overview, 'revision'>>,
 ): void {
-  const withLeft = callerLeft as RouterMiddleware<CallerState & AccessState>;
-
-  answer<QueryOf<typeof TOKENS.getToken> & CallerState>(TOKENS.getToken, withLeft as never, async (ctx) => {
+  answer(TOKENS.getToken, async (ctx) => {
     const { role, left, query } = ctx.state;
     const token = await answers.token(
       {
@@ -45,29 +42,27 @@ export function answerQuestions(
     ctx.body = token;
   });
 
-  answer<QueryOf<typeof TOKENS.getEvidence> & CallerState>(
-    TOKENS.getEvidence,
-    withLeft as never,
-    async (ctx) => {
-      const { left, query } = ctx.state;
-      const tokenId = BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`);
-      const evidence = await answers.evidence({ ...query, tokenId }, left);
-      if (evidence === undefined) throw tokenUnknown();
-      ctx.attachment('evidence.json');
-      sendJson(ctx, evidence);
-    },
-  );
-
-  const once = onceForPages(overview) as never;
-  answer<QueryOf<typeof DELIVERIES.findDeliveries>>(DELIVERIES.findDeliveries, once, async (ctx) => {
-    const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
-    const states = state && [state];
-    const { deliveries, next } = await answers.deliveries({ ...query, tokenId, eventId, states });
-    if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
-    ctx.body = deliveries;
+  answer(TOKENS.getEvidence, async (ctx) => {
+    const { left, query } = ctx.state;
+    const tokenId = BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`);
+    const evidence = await answers.evidence({ ...query, tokenId }, left);
+    if (evidence === undefined) throw tokenUnknown();
+    ctx.attachment('evidence.json');
+    sendJson(ctx, evidence);
   });
 
-  answer<QueryOf<typeof DELIVERIES.listEvents>>(DELIVERIES.listEvents, async (ctx) => {
+  const once = onceForPages(overview);
+  answer(DELIVERIES.findDeliveries, (ctx) =>
+    once(ctx, async () => {
+      const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
+      const states = state && [state];
+      const { deliveries, next } = await answers.deliveries({ ...query, tokenId, eventId, states });
+      if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+      ctx.body = deliveries;
+    }),
+  );
+
+  answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
     const { events, next } = await answers.events({ tokenId, from: after?.event, limit });
     if (next !== undefined) linkNextPage(ctx, String(next));
@@ -81,18 +76,24 @@ export function answerQuestions(
     ctx.body = event;
   });
 
-  const large = [
-    callerLeft,
-    declaredBodyUpTo(CHECKED_BYTES),
-    limitBodies(time, CHECKED),
-  ] as RouterMiddleware[];
-  const bodyOf = (ctx: Context): Promise<Uint8Array<ArrayBuffer>> =>
-    arrived(time, ctx, readBody(ctx.req, CHECKED_BYTES));
-  answer<CallerState>(CREDENTIALS.verifyCredential, ...(large as []), async (ctx) => {
-    sendJson(ctx, await answers.verify(await bodyOf(ctx), ctx.state.left));
-  });
-  answer<CallerState>(CREDENTIALS.deriveCredential, ...(large as []), async (ctx) => {
-    sendJson(ctx, await answers.derive(await bodyOf(ctx), ctx.state.left));
+  const permitBody = limitBodies(time, CHECKED);
+  /** Answers with the result of a check of the body. */
+  const sendChecked = async (
+    ctx: Context & { state: RequestState },
+    check: Answers['verify'],
+  ): Promise<void> => {
+    checkDeclaredBody(ctx, CHECKED_BYTES);
+    const leave = await permitBody(ctx);
+    try {
+      const bytes = await arrived(time, ctx, readBody(ctx.req, CHECKED_BYTES));
+      sendJson(ctx, await check(bytes, ctx.state.left));
+    } finally {
+      leave();
+    }
+  };
+  answer(CREDENTIALS.verifyCredential, (ctx) => sendChecked(ctx, answers.verify));
+  answer(CREDENTIALS.deriveCredential, async (ctx) => {
+    await sendChecked(ctx, answers.derive);
     ctx.status = 201;
   });
 }
@@ -109,26 +110,21 @@ const MOST_QUESTIONS = 100;
  * Answers a question of the console's pages once for each revision of the overview: all pages ask again when
  * it changes. The overview precedes the answer, which therefore shows what changed the revision.
  */
-function onceForPages(
-  overview?: () => Promise<Pick<Overview, 'revision'>>,
-): Middleware<Partial<RequestState>> {
+function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>) {
   let known = { revision: '', answers: new Map<string, Promise<{ json: string; link: string }>>() };
-  return async (ctx, next) => {
-    if (overview === undefined || ctx.state.session === undefined) {
-      await next();
-      return;
-    }
+  return async (ctx: Context & { state: RequestState }, answer: () => Promise<void>): Promise<void> => {
+    if (overview === undefined || ctx.state.session === undefined) return answer();
     ctx.state.isRoutine = true;
     const { revision } = await overview();
     if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)
       known = { revision, answers: new Map() };
     const { answers } = known;
-    const asked =
+    const answered =
       answers.get(ctx.url) ??
-      next().then(() => ({ json: JSON.stringify(ctx.body), link: ctx.response.get('Link') }));
-    answers.set(ctx.url, asked);
-    asked.catch(() => answers.delete(ctx.url));
-    const { json, link } = await asked;
+      answer().then(() => ({ json: JSON.stringify(ctx.body), link: ctx.response.get('Link') }));
+    answers.set(ctx.url, answered);
+    answered.catch(() => answers.delete(ctx.url));
+    const { json, link } = await answered;
     if (link) ctx.set('Link', link);
     ctx.type = 'json';
     ctx.body = json;

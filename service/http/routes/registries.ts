@@ -2,9 +2,8 @@ import { ServiceError } from '../../base/errors';
 import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
 import { REGISTRIES } from '../description/registries';
-import { HttpError } from '../middleware/errors';
-import { type OperationRouter, type QueryOf } from '../operation-router';
-import type { SmallJsonState } from '../read-body';
+import { HttpError } from '../errors';
+import { type OperationRouter } from '../operation-router';
 
 /** Seconds in `Retry-After` when the node does not answer the check against the chain. */
 const ASK_AGAIN_S = '10';
@@ -15,7 +14,7 @@ export function answerRegistries({ answer }: OperationRouter, registries: Regist
     ctx.body = { registries: await registries.list() };
   });
 
-  answer<SmallJsonState>(REGISTRIES.addRegistry, async (ctx) => {
+  answer(REGISTRIES.addRegistry, async (ctx) => {
     const requested = parseRegistry(ctx.state.body);
     const { registry, isNew } = await registries.add(requested).catch((error: unknown) => {
       if (!(error instanceof ServiceError) || !error.retryable) throw error;
@@ -27,7 +26,7 @@ export function answerRegistries({ answer }: OperationRouter, registries: Regist
     ctx.body = registry;
   });
 
-  answer<QueryOf<typeof REGISTRIES.removeRegistry>>(REGISTRIES.removeRegistry, async (ctx) => {
+  answer(REGISTRIES.removeRegistry, async (ctx) => {
     const { chainId = '', address = '' } = ctx.params;
     const key = { chainId: Number(chainId), address: address.toLowerCase() };
     const { isGivenUp, undelivered } = await registries.giveUp(key, ctx.state.query.force === 'true');

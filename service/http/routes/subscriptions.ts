@@ -6,10 +6,9 @@ import type { Selection } from '../../outbox/redeliver';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
-import { HttpError } from '../middleware/errors';
-import type { AccessState } from '../middleware/request-log';
-import { linkNextPage, wrongQuery, type OperationRouter, type QueryOf } from '../operation-router';
-import type { SmallJsonState } from '../read-body';
+import { HttpError } from '../errors';
+import type { RequestState } from '../request-log';
+import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-router';
 
 /** The parts that the paths under /subscriptions need. */
 export interface SubscriptionRoutes {
@@ -26,9 +25,9 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
   const { subscriptions } = options;
 
   const shownTo = (ctx: Context, found: Subscription): Subscription =>
-    (ctx.state as AccessState).role === 'reader' ? forReaders(found) : found;
+    (ctx.state as RequestState).role === 'reader' ? forReaders(found) : found;
 
-  answer<QueryOf<typeof SUBSCRIPTIONS.listSubscriptions>>(SUBSCRIPTIONS.listSubscriptions, async (ctx) => {
+  answer(SUBSCRIPTIONS.listSubscriptions, async (ctx) => {
     const page = await subscriptions.list(ctx.state.query);
     if (page === undefined)
       throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
@@ -36,7 +35,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = page.subscriptions.map((one) => shownTo(ctx, one));
   });
 
-  answer<SmallJsonState>(SUBSCRIPTIONS.createSubscription, async (ctx) => {
+  answer(SUBSCRIPTIONS.createSubscription, async (ctx) => {
     const added = await subscriptions.add(ctx.state.body);
     ctx.status = 201;
     ctx.set('Location', `${SUBSCRIPTIONS.createSubscription.path}/${added.id}`);
@@ -47,11 +46,11 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = shownTo(ctx, await subscriptions.show(nameOf(ctx)));
   });
 
-  answer<SmallJsonState>(SUBSCRIPTIONS.replaceSubscription, async (ctx) => {
+  answer(SUBSCRIPTIONS.replaceSubscription, async (ctx) => {
     ctx.body = await subscriptions.replace(nameOf(ctx), ctx.state.body);
   });
 
-  answer<QueryOf<typeof SUBSCRIPTIONS.deleteSubscription>>(SUBSCRIPTIONS.deleteSubscription, async (ctx) => {
+  answer(SUBSCRIPTIONS.deleteSubscription, async (ctx) => {
     const isForced = ctx.state.query.force === 'true';
     const { undelivered, isRemoved, subscription } = await subscriptions.remove(nameOf(ctx), isForced);
     if (!isRemoved) {
@@ -68,13 +67,13 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     ctx.body = await subscriptions.test(nameOf(ctx));
   });
 
-  answer<SmallJsonState>(SUBSCRIPTIONS.redeliver, async (ctx) => {
+  answer(SUBSCRIPTIONS.redeliver, async (ctx) => {
     const { id } = await subscriptions.find(nameOf(ctx));
     ctx.status = 202;
     ctx.body = { registries: await options.redeliver(id, selectionOf(ctx.state.body)) };
   });
 
-  answer<QueryOf<typeof SUBSCRIPTIONS.listDeliveries>>(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
+  answer(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
     const { id } = await subscriptions.find(nameOf(ctx));
     const { token: tokenId, state, ...query } = ctx.state.query;
     const states = state ? [state] : UNDELIVERED_STATES;

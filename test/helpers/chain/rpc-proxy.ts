@@ -8,7 +8,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { Transaction } from 'ethers';
-import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
+import { LARGEST_ANSWER_BYTES } from '../../../service/chain/node-errors';
 import { owned } from '../resources';
 import { neverAnswer } from '../virtual-time';
 

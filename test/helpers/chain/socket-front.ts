@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { LARGEST_ANSWER_BYTES } from '../../../service/chain/transport';
+import { LARGEST_ANSWER_BYTES } from '../../../service/chain/node-errors';
 import { stopLater } from '../resources';
 
 const TOO_LARGE = Buffer.alloc(LARGEST_ANSWER_BYTES + 1, ' ');

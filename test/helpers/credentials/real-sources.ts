@@ -1,7 +1,7 @@
 import { connectNode } from '../../../service/chain/chain';
 import { NETWORKS } from '../../../service/chain/networks';
 import { systemTime } from '../../../service/base/time';
-import { fetchJson, type FetchJson } from '../../../service/did/fetch-json';
+import { createFetching } from '../../../service/did/fetch-json';
 import { resolveDidWeb } from '../../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
 import { readTokenState } from '../../../service/registry/read-token-state';
@@ -14,7 +14,7 @@ import type { LocalSetup } from '../chain/local-setup';
  * contexts of its issuer are fetched.
  */
 export function realSources(local: LocalSetup, nodeUrl = local.node.url): VerificationSources {
-  const fetched: FetchJson = (url) => fetchJson(systemTime, url);
+  const fetched = createFetching(systemTime);
   return {
     knownContexts: createDocumentLoader('https://verifier.example/contexts/bill-of-lading-v1.json'),
     fetchJson: fetched,

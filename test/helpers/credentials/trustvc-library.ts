@@ -6,7 +6,7 @@ import { getDocumentLoader } from '@trustvc/w3c-context';
 import type * as trustVc from '@trustvc/w3c-vc';
 import type { JsonRpcProvider } from 'ethers';
 import { systemTime } from '../../../service/base/time';
-import { fetchJson } from '../../../service/did/fetch-json';
+import { createFetching } from '../../../service/did/fetch-json';
 import { resolveDidWeb } from '../../../service/did/resolve-did-web';
 import type { SignedCredential } from '../../../service/issuance/sign';
 
@@ -73,7 +73,7 @@ export async function loaderOfTheirs(
 ): Promise<TheirLoader> {
   const contextUrl = contexts.at(-1) ?? '';
   const context: unknown = await (await fetch(`${serviceUrl}${new URL(contextUrl).pathname}`)).json();
-  const resolution = await resolveDidWeb(issuer, (url) => fetchJson(systemTime, url));
+  const resolution = await resolveDidWeb(issuer, createFetching(systemTime));
   if (resolution.kind !== 'resolved') throw new Error(resolution.problem);
   const { document } = resolution;
   const others = await getDocumentLoader({ [contextUrl]: context } as Record<string, never>);

@@ -21,7 +21,7 @@ async function addDocuments(): Promise<never> {
   for (;;) {
     const document = new Uint8Array(randomBytes(randomInt(4) === 0 ? 5_000 : randomInt(300_000, 6_000_000)));
     const tokenId = createHash('sha256').update(document).digest('hex');
-    const parties = { beneficiary: '0x', holder: '0x', remark: '0x', blNumber: '1' };
+    const parties = { owner: '0x', holder: '0x', remark: '0x', blNumber: '1' };
     await journal.add({ credentialId: tokenId, tokenId, document, ...parties });
     process.stdout.write(`${tokenId}\n`);
   }

@@ -1,7 +1,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { PreparedDocument } from '../../../service/issuance/prepare-document';
-import type { MinedMint, JournalScope } from '../../../service/journal/issuance';
-import type { DocumentBytes } from '../../../service/journal/issuance';
+import type {
+  DocumentBytes,
+  JournalScope,
+  MinedMint,
+  SignedDocument,
+} from '../../../service/journal/issuance';
 
 /** The scope of the tested journals. */
 export const SCOPE: JournalScope = {
@@ -13,14 +16,14 @@ export const SCOPE: JournalScope = {
 /**
  * A document as signing returns it, but with random bytes for its JSON, which the journal does not read.
  */
-export function preparedDocument(bytes = 3_000): PreparedDocument {
+export function preparedDocument(bytes = 3_000): SignedDocument {
   const credentialId = `urn:bnid:_:${randomUUID()}`;
   const document = new Uint8Array(bytes);
   document.set(randomBytes(bytes));
   return {
     credentialId,
     tokenId: createHash('sha256').update(credentialId).digest('hex'),
-    beneficiary: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    owner: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     holder: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
     remark: '0x',
     blNumber: 'SGCNM21566325',

@@ -14,7 +14,6 @@ import { openFeed } from '../../../service/outbox/feeds';
 import { recordRange } from '../../../service/outbox/record-range';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { targetOf } from '../../../service/subscriptions/manage-subscriptions';
-import { createSecretsCipher } from '../../../service/subscriptions/secrets';
 import { subscriptionOf } from '../../../service/subscriptions/stored-subscriptions';
 import { eventIn, hashOf, SAMPLE_REGISTRY } from '../database/sample-feed';
 import { signingKeysOfTest } from '../receiver/webhook-to';
@@ -174,7 +173,6 @@ interface Process {
 }
 
 function deliveryOf({ database, deliverers }: Process): FeedDelivery {
-  const cipher = createSecretsCipher(undefined);
   const signingKeys = signingKeysOfTest();
   return createFeedDelivery({
     database,
@@ -186,7 +184,7 @@ function deliveryOf({ database, deliverers }: Process): FeedDelivery {
       if (definition === null) return undefined;
       const row = { name: subscription, definition, secrets, state };
       const rules = { allowPrivate: true, allowLoopback: true };
-      return targetOf(subscriptionOf(row, cipher), signingKeys, { rules, lookup });
+      return targetOf(subscriptionOf(row, undefined), signingKeys, { rules, lookup });
     },
     restorePurged: async () => undefined,
     lifecycle: createLifecycle(),

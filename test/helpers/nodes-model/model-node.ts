@@ -1,6 +1,6 @@
 import { AbiCoder, FetchResponse, JsonRpcApiProvider, keccak256, makeError } from 'ethers';
 import { nothingLearned, type Node } from '../../../service/chain/node';
-import { mintTopics } from '../../../service/minting/mint-chain';
+import { mintTopics } from '../../../service/minting/node';
 import { registryInterface } from '../../../service/registry/registry-contracts';
 import { answerAs, type NodeProgram } from '../chain/other-nodes';
 import type { Answerer, RpcAnswer, RpcCall } from '../chain/rpc-proxy';

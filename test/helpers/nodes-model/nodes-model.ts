@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../service/base/errors';
 import { createFinalBlockReading } from '../../../service/chain/finality';
-import { createBlockSpan, existingBlock } from '../../../service/chain/read-chain';
+import { BlockSpan, existingBlock } from '../../../service/chain/read-chain';
 import { chainOfOne } from '../../../service/chain/chain';
 import { connectSeveral, type ConnectedNodes } from '../../../service/chain/connect-nodes';
 import type { Issuance } from '../../../service/journal/issuance';
@@ -12,7 +12,7 @@ import {
   titleEscrowAddress,
 } from '../../../service/registry/registry-contracts';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
-import { createBlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
+import { BlockAlarm, followChain, keepRead } from '../../../service/watcher/follow-chain';
 import { KnownEscrows } from '../../../service/watcher/known-escrows';
 import { readRange } from '../../../service/watcher/read-range';
 import type { FeedCursor } from '../../../service/outbox/feeds';
@@ -271,11 +271,11 @@ export class NodesScenario {
     const { signal } = this.#stopping;
     const findRegistry = createRegistryFinder(client, this.place.registryAddress);
     const readFinalBlock = createFinalBlockReading(client, NETWORK, CONFIRMATIONS);
-    const alarm = createBlockAlarm(this.#time, client, {
+    const alarm = new BlockAlarm(this.#time, client, {
       shortest: 500 + this.#random.below(2_000),
       longest: 6_000,
     });
-    const span = createBlockSpan(2_000);
+    const span = new BlockSpan(2_000);
     let cursor: FeedCursor = {
       nextBlock: this.#nextBlock,
       kept: [{ number: this.#nextBlock - 1, hash: undefined }],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { systemTime } from '../../../service/base/time';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
-import type { AcceptDocument, IssueDocument, KeptDocument } from '../../../service/issuance/issue-document';
+import type { Issuing, KeptDocument } from '../../../service/issuance/issue-document';
 import type { DocumentBytes } from '../../../service/journal/issuance';
 import { listen, type ListenOptions } from '../../../service/http/server';
 import { createLogger } from '../../../service/base/logger';
@@ -16,8 +16,8 @@ const ACCOUNT = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
 export const REQUEST = JSON.stringify({ credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT });
 
 /** Accepts every type as a Bill of Lading, and issues it with `issue`. */
-export function accepting(issue: IssueDocument): AcceptDocument {
-  return () => ({ documentType: 'BILL_OF_LADING', issue });
+export function accepting(issue: Issuing['issue']): Issuing {
+  return { acceptedType: () => 'BILL_OF_LADING', issue };
 }
 
 /** A document whose token is mined by this transaction; at once by default. */
@@ -39,7 +39,7 @@ export interface RunningHttpApp extends AsyncDisposable {
 export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof createHttpApp> {
   return createHttpApp({
     time: systemTime,
-    acceptDocument: accepting(() => Promise.reject(new Error('nothing is issued here'))),
+    issuing: accepting(() => Promise.reject(new Error('nothing is issued here'))),
     didDocumentPath: 'none',
     domain: undefined,
     signingKeys: undefined,

@@ -10,7 +10,7 @@ import { systemTime } from '../../../service/base/time';
 import { createLogger } from '../../../service/base/logger';
 import type { Issuance } from '../../../service/journal/issuance';
 import { openWallet } from '../../../service/keys/wallet';
-import { mintTopics } from '../../../service/minting/mint-chain';
+import { mintTopics } from '../../../service/minting/node';
 import type { MintQueueOptions } from '../../../service/minting/mint';
 import { createMintQueue } from '../../../service/minting/mint-queue';
 import { createMemoryJournal, type MemoryJournal } from '../database/memory-journal';
@@ -166,7 +166,7 @@ export function newIssuance(members: Partial<Issuance> = {}): Issuance {
   return {
     tokenId: randomBytes(32).toString('hex'),
     credentialId: `urn:bnid:_:${randomBytes(16).toString('hex')}`,
-    beneficiary: someone,
+    owner: someone,
     holder: someone,
     remark: '0x',
     blNumber: undefined,

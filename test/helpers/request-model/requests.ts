@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { OPERATIONS, openApi } from '../../../service/http/description/openapi';
+import { OPERATIONS, openApi } from '../../../client/description/openapi';
 import {
   escapedRun,
   mutated,

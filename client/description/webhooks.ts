@@ -1,0 +1,147 @@
+import { EVENT_SCHEMAS, type OperationSuffix } from '../events';
+import { shortType } from '../../service/events/cloud-event';
+import type { Json } from '../../service/http/description/operation';
+
+/** Meanings of the operational events. */
+const OPERATIONS: Readonly<Record<OperationSuffix, string>> = {
+  subscription_failing:
+    'No delivery to the subscription has succeeded for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
+  subscription_gone: 'The sink answered 410: nothing is sent until the subscription is resumed.',
+  subscription_recovered: 'A delivery has succeeded, or the subscription has been resumed.',
+  dead_letter: 'The service has given the event `data.event` up. It is kept, and can be sent again.',
+  feed_stopped: 'The events of the registry are no longer read: the operator has to act.',
+  feed_behind: 'The events of the registry could not be read, or not fast enough, for a minute.',
+  feed_recovered: 'The events of the registry are read again, up to the newest final block.',
+  reorganisation_too_deep:
+    'The chain dropped more blocks than the service keeps: the events of the registry are no longer read.',
+  node_away: 'One of several nodes is left out.',
+  node_differing: 'One of several nodes gave another answer than two others, and was not believed.',
+  node_back: 'The node answers again, and has not differed for ten minutes.',
+  wallet_low: 'The wallet can pay for fewer than 20 mints.',
+  wallet_filled: 'The wallet can pay for at least 25 mints.',
+  signer_away: 'The remote signer, or the module, of a key does not sign.',
+  signer_back: 'It signs again.',
+  mint_deferred: 'A mint has not been mined for ten minutes.',
+  mint_resumed: 'No mint has waited for ten minutes any more.',
+  database_missing: 'The files of the database were removed: everything is lost when the service ends.',
+  database_restored: 'The files of the database are in their place again.',
+};
+
+/** Meanings of the event types, without their prefix. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  escrow_created: "The token's title escrow has been deployed. The first event of every token.",
+  minted: 'The token has been minted. `owner` is its first beneficiary.',
+  token_received: 'The title escrow has taken the token into custody, after a mint or a restore.',
+  nomination: 'The beneficiary has nominated the next beneficiary, or a nomination has ended.',
+  beneficiary_transfer: 'The beneficiary has changed; in a mint from nobody, in a burn to nobody.',
+  holder_transfer: 'The holder has changed; in a mint from nobody, in a burn to nobody.',
+  surrendered: 'The token has been surrendered: it is at the registry.',
+  return_to_issuer: 'Beneficiary and holder have returned the token to the issuer; follows `surrendered`.',
+  restored: 'The issuer has restored a surrendered token to its title escrow.',
+  shred: 'The title escrow has ended. The token is destroyed for ever; `burned` follows.',
+  burned: 'The token has been burned. The last event of a token.',
+  reject_transfer_beneficiary: 'The new beneficiary has rejected the transfer.',
+  reject_transfer_holder: 'The new holder has rejected the transfer.',
+  reject_transfer_owners: 'The new beneficiary and holder, one account, has rejected both transfers.',
+  registry_paused: 'The registry has been paused: no token of it can move.',
+  registry_unpaused: 'The registry has been unpaused.',
+  retracted:
+    'A reorganisation of the chain removed an event that was sent: undo the event whose `id` is ' +
+    '`data.retracts`. Only with `config.retractions`.',
+  test: 'An event to try a subscription out. It is about nothing on the chain.',
+  ...Object.fromEntries(
+    Object.entries(OPERATIONS).map(([suffix, meaning]) => [
+      `operations.${suffix}`,
+      `${meaning} Only for subscriptions whose \`types\` name this type.`,
+    ]),
+  ),
+};
+
+/** A delivery that was signed with a key made for the documentation. */
+const SIGNED = {
+  signature:
+    'ed25519=87Khhg0irdXoCnEmXamLAD5xZxdD3kVXoshXYQYTenqR' + 'hLOAUsxI_65eNKUBx4yrU56dXicm5F4u_Luujdu9BA',
+  keyId: 's_M3crRSrxuRe5VTx52NU_E07jYFCALhGXx9UA36PXc',
+  event: {
+    specversion: '1.0',
+    id: 'd945789d-9919-55b6-9321-59112e4e33b4',
+    source: 'urn:service:31337:0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
+    type: 'com.service.etr.nomination',
+    datacontenttype: 'application/json',
+    time: '2026-11-21T08:15:37.000Z',
+    subject: '57686428485527267928581087003000134089962750700447050743093259849799552222637',
+    data: {
+      chainKey: 'hardhat',
+      chainId: 31337,
+      registryAddress: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
+      tokenId: '57686428485527267928581087003000134089962750700447050743093259849799552222637',
+      tokenIdHex: '7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad',
+      blockNumber: 8,
+      transactionHash: '0x2ac368002cbc12e89d9b42d2ae19b8c44455bb319c86381029427e49da35cb35',
+      logIndex: 0,
+      payload: {
+        prevNominee: '0x0000000000000000000000000000000000000000',
+        nominee: '0x90f79bf6eb2c4f870365e785982e1f101e93b906',
+        remark: '0x01',
+      },
+    },
+  },
+};
+
+function header(name: string, required: boolean, description: string, example: string): [string, Json] {
+  return [name, { name, in: 'header', required, description, schema: { type: 'string' }, example }];
+}
+
+/** The headers of a delivery: parameters of the webhooks. */
+export const WEBHOOK_HEADERS: Readonly<Record<string, Json>> = Object.fromEntries([
+  header(
+    'X-Service-Signature',
+    true,
+    '`ed25519=` and the Ed25519 signature of the bytes of the body, in base64url without padding.',
+    SIGNED.signature,
+  ),
+  header('X-Service-Key-Id', true, 'The `kid` of the key in `/.well-known/jwks.json`.', SIGNED.keyId),
+  header('User-Agent', true, 'Always `transferable-document-service`.', 'transferable-document-service'),
+  header('webhook-id', false, 'Only with `standardWebhooks`: the id of the event.', SIGNED.event.id),
+  header(
+    'webhook-timestamp',
+    false,
+    'Only with `standardWebhooks`: the time of the attempt, in seconds since 1970.',
+    '1763713000',
+  ),
+  header('webhook-signature', false, 'Only with `standardWebhooks`.', 'v1,K5o… v1a,hnO…'),
+]);
+
+const RESPONSES = {
+  200: { description: 'The event is stored, or known already. Any 2xx is a success; the body is ignored.' },
+  401: { description: 'The signature is wrong. The event is sent again.' },
+  410: { description: 'The subscription ends until the operator resumes it.' },
+  default: { description: 'The event is sent again later. `Retry-After` is honoured.' },
+};
+
+/** The `webhooks` of the description: one for each type of event. */
+export const WEBHOOKS: Readonly<Record<string, Json>> = Object.fromEntries(
+  Object.keys(EVENT_SCHEMAS).map((type) => {
+    const schema = { $ref: `#/components/schemas/${type}` };
+    const examples = type === SIGNED.event.type ? { examples: { signed: { value: SIGNED.event } } } : {};
+    const post = {
+      operationId: `webhook-${type}`,
+      tags: ['Webhooks'],
+      summary: shortType(type),
+      description: MEANINGS[shortType(type)],
+      security: [],
+      parameters: Object.keys(WEBHOOK_HEADERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+      requestBody: {
+        required: true,
+        description: 'About 1 kB of UTF-8, never compressed.',
+        content: {
+          'application/json': { schema, ...examples },
+          // If the subscription has this `config.contentType`.
+          'application/cloudevents+json': { schema },
+        },
+      },
+      responses: RESPONSES,
+    };
+    return [type, { post }];
+  }),
+);

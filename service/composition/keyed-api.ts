@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { createAnswers, type Answers } from '../answers/answers';
+import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
+import { messageOf } from '../base/errors';
+import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
+import type { Chain } from '../chain/chain';
+import { missingForIssuing } from '../config/config';
+import type { Console } from '../http/console-routes';
+import { factsOf } from '../console/facts';
+import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
+import { createSessions } from '../console/sessions';
+import { Registries } from '../followed-registries/registries';
+import type { HttpAppOptions } from '../http/app';
+import type { SubscriptionRoutes } from '../http/routes/subscriptions';
+import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
+import { movedSince } from '../outbox/changes';
+import { channelsOf } from '../outbox/channels';
+import { listDeliveries } from '../outbox/deliveries';
+import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
+import { redeliver } from '../outbox/redeliver';
+import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
+import type { Core } from './core';
+import type { EventDelivery } from './event-delivery';
+import type { Lines } from './watch-conditions';
+
+type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console'>;
+
+/** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
+export interface KeyedApi extends Required<KeyedOptions> {
+  /** Ends the checks under way, which would keep the server open. */
+  endChecks(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Starts the answers to programs, the management of what is followed and delivered, and the console. */
+export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources, client: Chain): KeyedApi {
+  const { config, database, time } = core;
+  const { issuing, eventDelivery } = lines;
+  const { apiKey, adminApiKey } = config;
+  const checking =
+    apiKey === undefined && adminApiKey === undefined
+      ? undefined
+      : createCheckingPool({
+          time,
+          contextUrl: config.billOfLadingContextUrl ?? TRUSTVC_BILL_OF_LADING_CONTEXT_URL,
+          rules: sinkRulesOf(config),
+        });
+  const answers =
+    checking &&
+    createAnswers({ ...core, ...eventDelivery, db: database.db, scope: issuing?.scope, checking });
+  const ofConsole =
+    adminApiKey === undefined || !checking || !answers
+      ? undefined
+      : startConsole(core, { sources, client, checking, answers, adminApiKey });
+  return {
+    registries: new Registries({
+      database,
+      settings: config,
+      time,
+      statusOf: (name) => eventDelivery.feedOf(name)?.status,
+      onChange: eventDelivery.refresh,
+    }),
+    subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, eventDelivery),
+    answers,
+    console: ofConsole,
+    async endChecks() {
+      await checking?.stop();
+    },
+    async stop() {
+      await Promise.all([checking?.stop(), ofConsole?.stop()]);
+    },
+  };
+}
+
+function subscriptionsOf(
+  { config, database, time, logger, lookup }: Core,
+  eventDelivery: EventDelivery,
+): SubscriptionRoutes {
+  const { db } = database;
+  const onChanged = async (): Promise<void> => {
+    await eventDelivery.refresh().catch((error: unknown) => {
+      logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
+    });
+  };
+  return {
+    subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
+    deliveries: (wanted) => listDeliveries(db, wanted),
+    async redeliver(name, selection) {
+      const results = [];
+      // Operational events are of no block.
+      for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db)) {
+        const [channel] = await channelsOf(db, feed, name);
+        if (channel === undefined) continue;
+        const { enqueued, waiting } = await redeliver(database, channel, selection, time.now());
+        results.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
+      }
+      await onChanged();
+      return results;
+    },
+  };
+}
+
+function startConsole(
+  { config, database, time, lifecycle }: Core,
+  parts: {
+    sources: SnapshotSources;
+    client: Chain;
+    checking: CheckingPool;
+    answers: Answers;
+    adminApiKey: string;
+  },
+): Console & { stop(): Promise<void> } {
+  const { sources, client, checking, answers, adminApiKey } = parts;
+  const { network, consoleReadKey: readKey } = config;
+  const samples = startSamples(time, sources.feeds);
+  const missing = missingForIssuing(config);
+  let attempts = 0;
+  lifecycle.on('attempted', (_, outcome) => {
+    attempts++;
+    if (outcome === 'delivered') samples.delivered();
+  });
+  const facts = {
+    domain: config.domain,
+    chainId: network.chainId,
+    registry: config.tokenRegistryAddress,
+    issuer: config.issuerKey?.controller,
+    signingKeyId: config.signingKeys?.key.id,
+  };
+  return {
+    validate: checking.validate,
+    progress: answers.progress,
+    sessions: createSessions({ adminApiKey, readKey }, facts, { clock: time, randomBytes }),
+    overview: createOverview({
+      time,
+      currency: network.currency,
+      missing,
+      takeSnapshot: createSnapshots(sources, { ...SHARING_OF_OVERVIEW, time }),
+      moved: async () => `${attempts} ${await movedSince(database.db)}`,
+      plots: samples.plots,
+    }),
+    facts: () => factsOf(config, missing.length === 0, client),
+    stop: samples.stop,
+  };
+}

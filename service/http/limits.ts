@@ -1,0 +1,94 @@
+import type { Context, Middleware } from 'koa';
+import { CallerLeftError } from '../base/errors';
+import { createSemaphore, type SemaphoreOptions } from '../base/semaphore';
+import type { Time } from '../base/time';
+import type { RequestState } from './request-log';
+import { aborted, mostBytes, SMALL_BYTES } from './read-body';
+
+/** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
+const LARGE_BYTES = 1024 * 1024;
+
+const LARGE: SemaphoreOptions = { permits: 2, waiting: 100, waitMs: 30_000 };
+
+/**
+ * The signing threads never wait for bodies with so many. Six hundred bodies of 1 MB took 1.7 GB without a
+ * bound.
+ */
+const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 };
+
+/** How many bodies are processed at once. Missing values have defaults. */
+export interface BodyLimitsOptions {
+  /** For bodies of more than 1 MB, of unknown length, or compressed. */
+  large?: Partial<SemaphoreOptions> | undefined;
+  /** For bodies of more than 64 KB. */
+  medium?: Partial<SemaphoreOptions> | undefined;
+}
+
+type CallerContext = Context & { state: Pick<RequestState, 'left'> };
+
+/**
+ * Waits until the body of a request may be processed, and resolves to a function that releases its permit,
+ * which may be called more than once.
+ */
+export type PermitBody = (ctx: CallerContext) => Promise<() => void>;
+
+/**
+ * Limits the number of bodies that are processed at once, which bounds memory: few large ones, and some more
+ * medium ones, which do not wait for the large ones. Other requests wait before any of their body is read, so
+ * the operating system slows their callers down. A caller who waits too long, or finds too many waiting, is
+ * answered 503.
+ */
+export function limitBodies(time: Time, options: BodyLimitsOptions = {}): PermitBody {
+  const busy = 'Too many large documents at once: send it again later.';
+  const large = createSemaphore(time, { ...LARGE, ...options.large }, busy);
+  const medium = createSemaphore(time, { ...MEDIUM, ...options.medium }, busy);
+  return async (ctx) => {
+    const bytes = mostBytes(ctx);
+    if (bytes <= SMALL_BYTES) return () => undefined;
+    const { left } = ctx.state;
+    return (bytes > LARGE_BYTES ? large : medium).acquire(left).catch((error: unknown) => {
+      throw left.aborted ? aborted() : error;
+    });
+  };
+}
+
+const RETRY_AFTER_MS = 10_000;
+
+/**
+ * Refuses requests above the limit with 503, before their bodies are read. While the chain makes no blocks,
+ * each request waits for minutes. Without a limit such requests would take all connections, also those of GET
+ * /health, and a supervisor would consider the service dead.
+ */
+export function limitCallers(time: Time, most: number): (ctx: CallerContext) => Promise<void> {
+  const options = { permits: most, waiting: 0, waitMs: RETRY_AFTER_MS };
+  const semaphore = createSemaphore(time, options, 'Too many documents at once: send it again later.');
+  return async ({ res, req, state }) => {
+    const leave = await semaphore.acquire(state.left);
+    // The connection may end before the answer is sent: the document may be issued all the same.
+    const end = (): void => {
+      req.socket.off('close', end);
+      leave();
+    };
+    res.once('close', end);
+    req.socket.once('close', end);
+  };
+}
+
+/** Detects that the caller closes the connection, so that its request can be given up. */
+export const callerLeft: Middleware<RequestState> = async (ctx, next) => {
+  const { socket } = ctx.req;
+  const left = new AbortController();
+  ctx.state.left = left.signal;
+  const leave = (): void => left.abort(new CallerLeftError());
+  if (socket.destroyed) leave();
+  // The socket's event is used because, with several requests on one connection, only the first one's
+  // response emits `close`.
+  socket.once('close', leave);
+  // One connection may carry any number of requests before the first is answered.
+  socket.setMaxListeners(0);
+  try {
+    await next();
+  } finally {
+    socket.off('close', leave);
+  }
+};
