@@ -73,6 +73,19 @@ describe('comments and pages', () => {
     expect(missing.map(({ name }) => name)).to.include.members([...FOREIGN.keys()]);
   });
 
+  it('find a name of the code in the file that they give for it', () => {
+    const pages = files.filter((file) => file.endsWith('.md') && !file.includes('/reports/'));
+    const named = pages.flatMap((page) =>
+      [...read(page).matchAll(/((?:`\w+`(?:,| and)? )+)in\s+`([\w/-]+\.ts)`/g)].flatMap(
+        ([, names = '', file = '']) => (names.match(/\w+(?=`)/g) ?? []).map((name) => ({ page, name, file })),
+      ),
+    );
+    expect(named.map(({ name }) => name)).to.include.members(['LEAST_ATTEMPTS', 'issuerKeyOf']);
+    const has = (file: string, name: string): boolean =>
+      files.some((one) => `/${one}`.endsWith(`/${file}`) && new RegExp(`\\b${name}\\b`).test(read(one)));
+    expect(named.filter(({ file, name }) => !has(file, name))).to.deep.equal([]);
+  });
+
   it('name only headings that the pages have', () => {
     const named = files
       .filter(isSource)
