@@ -55,7 +55,9 @@ if (existsSync(join(ROOT, 'node_modules/hardhat')) && existsSync(join(ROOT, 'tsc
   const stamp = stampOf(SOURCES);
   const isBuilt =
     existsSync(STAMP) &&
-    ['typechain-types', 'client/api-types.ts'].every((made) => existsSync(join(ROOT, made)));
+    ['typechain-types', 'client/api-types.ts', 'dist/api/openapi.json', 'dist/api/reference.html'].every(
+      (made) => existsSync(join(ROOT, made)),
+    );
   if (!isBuilt || readFileSync(STAMP, 'utf8') !== stamp) {
     process.stderr.write('building: the sources changed …\n');
     const { status } = spawnSync('npm', ['run', '--silent', 'compile'], {

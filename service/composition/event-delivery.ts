@@ -115,17 +115,17 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
   async function follow(): Promise<void> {
     // A feed that has stopped meanwhile applies `wanted`, so it is replaced once it is complete.
     const next: typeof wanted = new Map();
-    for (const stored of await readRegistries(db))
-      next.set(registryName(stored.chainId, stored.address), {
-        version: String(stored.addedAt),
-        start: () => startStored(stored, delivering),
-      });
-    // A registry of the settings is followed as they say, whatever is stored.
     for (const registry of config.registries)
       next.set(registryName(registry.network.chainId, registry.address), {
         version: 'settings',
         start: () => startFeed(registry, delivering),
       });
+    for (const stored of await readRegistries(db)) {
+      const name = registryName(stored.chainId, stored.address);
+      // A registry of the settings is followed as they say, whatever is stored.
+      if (!next.has(name))
+        next.set(name, { version: String(stored.addedAt), start: () => startStored(stored, delivering) });
+    }
     wanted = next;
     apply();
     await Promise.all([operations.refresh(), ...feeds().map(({ running }) => running?.delivery.refresh())]);

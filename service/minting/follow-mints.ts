@@ -125,6 +125,7 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
     const ofAll = await node.verdictOn(mint, mint.transactions);
     if (ofAll.state === 'mined') return mints.found(queued, ofAll.mined);
     const own = await node.verdictOn(mint, versions);
+    if (heldBy(queued.mint)?.nonce !== nonce) return;
     mints.observe(queued, { saw: 'no token', at: time.elapsed() });
     const { missingSince = time.elapsed() } = heldBy(queued.mint) ?? {};
     // A node may report a new count before it has the receipts.
@@ -244,6 +245,8 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
   }
 
   async function replace(queued: QueuedMint): Promise<void> {
+    // It may be sent again by now, after a transaction with a lower nonce.
+    if (queued.mint.state.name !== 'pending') return;
     const replaced = versionsOf(queued.mint).at(-1)?.hash;
     // The next replacement offers more than this one, even if this one is refused.
     const signed = await offerMore(mints, queued).catch((error: unknown) => {
@@ -254,7 +257,7 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
     });
     if (!signed) return;
     const { tokenId, nonce, hash } = signed;
-    mints.observe(queued, { saw: 'sent', at: time.elapsed() });
+    mints.observe(queued, { saw: 'replaced', at: time.elapsed() });
     const outcome = await broadcast(client, signed.raw);
     const cause = outcome.state === 'taken' ? undefined : outcome.cause;
     if (outcome.state === 'refused' && isDefinite(cause)) mints.observe(queued, { saw: 'denied', hash });

@@ -7,7 +7,7 @@ import { heldBy, nonceOf, type SignedMint, versionsOf } from './mint';
 import type { QueuedMint, QueuedMints } from './queued-mints';
 import { raiseFees } from './transaction-terms';
 
-/** A transaction that no node acknowledged. `wasPossible`: a node may have had it before this attempt. */
+/** A transaction that no node acknowledged. `sent`: as it was before this attempt, with its reach. */
 export interface NotAcknowledged {
   queued: QueuedMint;
   sent: SignedMint;
@@ -32,9 +32,11 @@ export async function handleRejections(
   const isHeld = ({ queued, sent }: NotAcknowledged): boolean =>
     versionsOf(queued.mint).at(-1)?.hash === sent.hash;
   const held = rejected.filter(isHeld).sort((left, right) => left.sent.nonce - right.sent.nonce);
-  // All of them keep their nonces while they are decided one after the other.
-  for (const { queued } of held)
-    if (queued.mint.state.name === 'sending') mints.observe(queued, { saw: 'unsent' });
+  // All of them keep their nonces while they are decided one after the other. One that has a newer version
+  // by now is sent again in that version.
+  for (const { queued, sent } of rejected)
+    if (queued.mint.state.name === 'sending' && nonceOf(queued.mint) === sent.nonce)
+      mints.observe(queued, { saw: 'unsent' });
   let pauses = false;
   for (const one of held)
     if (one.queued.mint.state.name === 'ready' && isHeld(one))
@@ -92,6 +94,7 @@ async function handleRejection(
     await carryOut(mints, queued, { remedy, sent, count, error, cause });
     return attempts > 1 || remedy === 'send again later' || remedy === 'fill hole';
   } catch (failure) {
+    if (reach !== 'possible') mints.observe(queued, { saw: 'denied', hash: sent.hash });
     const isOfSigner = failure instanceof SignerError;
     log(`the ${isOfSigner ? 'signer' : 'node'} cannot be asked`, nodeErrorOf(failure) ?? messageOf(failure));
     // Sent again with the same fees, it would be refused until it is given up.
@@ -142,6 +145,7 @@ async function carryOut(mints: QueuedMints, queued: QueuedMint, refused: Refused
     case 'offer more': {
       terms.forgetFees(nodeErrorOf(cause));
       if ((await offerMore(mints, queued)) || stopping.aborted) return;
+      if (nonceOf(queued.mint) !== nonce) return;
       const until = mints.options.time.elapsed() + patienceMs;
       if (mints.observe(queued, { saw: 'no way', error, until }) === undefined) return;
       return carryOut(mints, queued, { ...refused, remedy: 'give up' });
@@ -188,10 +192,13 @@ export async function resetNonces(mints: QueuedMints, count: number): Promise<vo
 export async function offerMore(mints: QueuedMints, queued: QueuedMint): Promise<SignedMint | undefined> {
   const { terms } = mints;
   const newest = versionsOf(queued.mint).at(-1);
+  const before = heldBy(queued.mint)?.name;
   const fees = newest && raiseFees(newest.fees, await terms.fees());
   const signed = fees && (await terms.sign(queued.mint, { ...newest, fees }));
   if (signed === undefined || !(await mints.keep([signed]))) return undefined;
-  if (heldBy(queued.mint)?.nonce !== signed.nonce) return undefined;
+  const held = heldBy(queued.mint);
+  // This version was never sent. A node may have been given the former one again.
+  if (held?.nonce !== signed.nonce || held.name !== before) return undefined;
   mints.observe(queued, { saw: 'signed', transaction: signed });
   return signed;
 }

@@ -181,8 +181,11 @@ export type Observation =
   | { saw: 'signed'; transaction: SignedMint }
   /** Its transactions of this wallet with this nonce are in the journal, and no other mint holds it. */
   | { saw: 'sendable'; from: string; nonce: number; at: number }
-  /** `sent`: its newest version is given to a node. `no token`: its nonce is used, and no token is seen. */
-  | { saw: 'sent' | 'no token'; at: number }
+  /**
+   * `sent`: its newest version is given to a node. `replaced`: so it is, beside the one that is pending.
+   * `no token`: its nonce is used, and no token is seen.
+   */
+  | { saw: 'sent' | 'replaced' | 'no token'; at: number }
   /** A node has this version. */
   | { saw: 'taken'; hash: string }
   /** Nodes do not have this version. */
@@ -288,15 +291,20 @@ function stepMined(mint: Mint, state: MintState & { name: 'mined' }, observation
 function stepHeld(mint: Mint, held: Held, observation: Observation): Step {
   const newest = versionsOf(mint).at(-1)?.hash ?? '';
   switch (observation.saw) {
-    case 'sent': {
-      const sent = { ...held, sentAt: observation.at };
-      const replacements = held.replacements + 1;
-      const isReplacement = held.name === 'pending';
-      const state = isReplacement ? { ...sent, replacements } : { ...sent, name: 'sending' as const };
-      return to(mint, state, reaching(mint, newest, 'possible'));
+    case 'sent':
+      return to(
+        mint,
+        { ...held, name: 'sending', sentAt: observation.at },
+        reaching(mint, newest, 'possible'),
+      );
+    case 'replaced': {
+      const { replacements } = held;
+      const replaced = { ...held, sentAt: observation.at, replacements: replacements + 1 };
+      return to(mint, replaced, reaching(mint, newest, 'possible'));
     }
     case 'taken': {
-      const isSent = held.name === 'sending' && newest === observation.hash;
+      const isSent =
+        held.name === 'sending' && versionsOf(mint).some(({ hash }) => hash === observation.hash);
       const taken = { ...held, name: 'pending', attempts: 0, lastRefusal: undefined } as const;
       return to(mint, isSent ? taken : held, { refusal: undefined, isUnfunded: false });
     }

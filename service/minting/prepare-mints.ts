@@ -168,15 +168,16 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
    * mint.
    */
   async function judgeEstimate(queued: QueuedMint, cause: unknown): Promise<boolean> {
+    const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
+    const isAnswered = isMissing || isReverted(cause) || nodeErrorOf(cause) !== undefined;
+    if (!isAnswered) return false;
     mints.observe(queued, { saw: 'not estimated' });
     const { deferrals } = queued.mint;
-    const isMissing = cause instanceof ChainError && cause.code === 'REGISTRY_MISSING';
     // A local chain that was just started gets its registry some seconds later.
     if (isMissing && deferrals * MISSING_PAUSE_MS <= REGISTRY_MS) mints.defer(queued, MISSING_PAUSE_MS);
     else if (isMissing) await giveUp(mints, queued, cause);
     else if (isReverted(cause)) await giveUp(mints, queued, simulationFailed(cause));
     else if (classifyRefusal(cause) === 'no funds') await shortOfFunds(mints, queued, cause);
-    else if (nodeErrorOf(cause) === undefined) return false;
     else if (deferrals < MOST_DEFERRALS) mints.defer(queued, REFUSED_PAUSE_MS);
     else await giveUp(mints, queued, notSent(cause));
     return true;

@@ -190,8 +190,13 @@ async function isSeen(
   subject: string,
   isSuch: (what: Condition['what']) => boolean,
 ): Promise<boolean> {
-  const seen = await readConditions(db);
-  return seen.some((one) => one.subject === subject && one.observer !== OPERATIONS && isSuch(one.what));
+  const seen = await db
+    .selectFrom('conditions')
+    .select('what')
+    .where('subject', '=', subject)
+    .where('observer', '<>', OPERATIONS)
+    .execute();
+  return seen.some(({ what }) => isSuch(what as Condition['what']));
 }
 
 /** Queues an event for the subscriptions that name its type. None is told of trouble with its own sink. */

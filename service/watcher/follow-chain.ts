@@ -154,11 +154,11 @@ async function readUpTo(
   // The head is not read twice: on an idle chain without confirmations, a look is one call.
   // The first and the last block of several are read again after their logs, which confirms them.
   const readBlock = toBlock === nextBlock ? existingBlock : unconfirmedBlock;
-  const first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
+  let first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) {
-    const confirmed = await existingBlock(client, nextBlock);
-    if (await isContinuation(options, kept.at(-1), confirmed)) return undefined;
-    return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
+    first = await existingBlock(client, nextBlock);
+    if (!(await isContinuation(options, kept.at(-1), first)))
+      return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
   }
   const last = toBlock === nextBlock ? first : await readBlock(client, toBlock);
   const read = await readOrShrink(options, first, last, headBlock - toBlock);
@@ -269,15 +269,25 @@ async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean>
 }
 
 /**
- * Finds the newest kept block that is still on the chain.
+ * Finds the newest kept block that is still on the chain, by bisection: if a block is on the chain, all
+ * blocks before it are.
  *
  * @param head number of the chain's newest block; kept blocks above it are no longer on the chain.
  * @throws ChainError CHAIN_REORGANISED if there is none: the reorganisation goes back further than the kept
  *   blocks.
  */
 async function findAncestor(client: Chain, kept: readonly KeptBlock[], head: number): Promise<KeptBlock> {
-  for (const block of kept.toReversed())
-    if (block.number <= head && (await isOnChain(client, block))) return block;
+  const candidates = kept.filter(({ number }) => number <= head);
+  let gone = candidates.length;
+  let onChain = -1;
+  while (gone - onChain > 1) {
+    const middle = Math.floor((onChain + gone) / 2);
+    const candidate = candidates[middle];
+    if (candidate && (await isOnChain(client, candidate))) onChain = middle;
+    else gone = middle;
+  }
+  const ancestor = candidates[onChain];
+  if (ancestor) return ancestor;
   const message =
     `The chain was reorganised deeper than the finality depth: block ${kept[0]?.number} ` +
     'is not the one that was read, and earlier blocks are no longer known. ' +

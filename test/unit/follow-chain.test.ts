@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { makeError, toQuantity, ZeroHash, zeroPadValue } from 'ethers';
+import { codeOf } from '../../service/base/errors';
 import { BlockSpan } from '../../service/chain/read-chain';
 import { registryInterface } from '../../service/registry/registry-contracts';
 import { followChain, type ChainFollowing, type Sighting } from '../../service/watcher/follow-chain';
@@ -45,6 +46,27 @@ describe('following a chain', () => {
       else break;
     }
     expect(ranges.length).to.be.greaterThan(1);
+  });
+
+  it('fails, and so pauses, while every second answer of a URL is of another branch', async () => {
+    const [read, next] = [10, 11];
+    let asked = 0;
+    const client: Answer = async (method, [number]) => {
+      if (method === 'eth_getLogs') return [];
+      const block = await answer(method, [number]);
+      if (number !== toQuantity(next)) return block;
+      return ++asked % 2 === 0 ? block : { ...block, hash: hashOf(99), parentHash: hashOf(98) };
+    };
+    const alarm = { wait: async () => undefined, quicken: () => undefined };
+    const cursor = { nextBlock: next, kept: [{ number: read, hash: hashOf(read) }] };
+    const { signal } = new AbortController();
+    const feed = { cursor, readFinalBlock: async () => next };
+    const kinds: string[] = [];
+    const following = (async () => {
+      for await (const { kind } of sightings(client, alarm, signal, feed)) kinds.push(kind);
+    })();
+    expect(codeOf(await following.catch((error: unknown) => error))).to.equal('BLOCK_CHANGED');
+    expect(kinds).to.deep.equal(['unchanged']);
   });
 
   for (const left of ['first', 'second'])
@@ -124,7 +146,7 @@ function sightings(
   send: Answer,
   alarm: ChainFollowing['alarm'],
   signal: AbortSignal,
-  feed: Partial<Pick<ChainFollowing, 'cursor' | 'origin'>> = {},
+  feed: Partial<Pick<ChainFollowing, 'cursor' | 'origin' | 'readFinalBlock'>> = {},
 ): AsyncGenerator<Sighting, void, undefined> {
   return followChain({
     client: chainOf(send),

@@ -179,6 +179,20 @@ describe('the state of a mint', () => {
     expect(seen(...WAYS.sending, { saw: 'taken', hash: '0x4' }).state.name).to.equal('sending');
   });
 
+  it('stays as it is when it is replaced, and is pending once a node has any of its versions', () => {
+    const replaced: Observation[] = [
+      { saw: 'signed', transaction: { ...signed(5), hash: '0x55' } },
+      { saw: 'replaced', at: 7 },
+    ];
+    for (const name of ['ready', 'sending', 'pending'] as const) {
+      const { state, transactions } = seen(...WAYS[name], ...replaced);
+      expect(state).to.include({ name, replacements: 1, sentAt: 7 });
+      expect(transactions.at(-1)).to.include({ hash: '0x55', reach: 'possible' });
+    }
+    const former = seen(...WAYS.sending, ...replaced, { saw: 'taken', hash: '0x5' });
+    expect(former.state.name).to.equal('pending');
+  });
+
   it('counts the same refusals in a row, and fails with the one that is not believed to pass', () => {
     let mint = seen(...WAYS.ready);
     for (let times = 1; times < 5; times++) {
