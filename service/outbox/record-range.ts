@@ -104,8 +104,8 @@ interface Rows {
 }
 
 /**
- * The entries of an event in the queues of the channels that want it. A channel that has it already gets none,
- * and one for which it was retracted gets the further announcement.
+ * The entries of an event in the queues of the channels that want it. A channel that has it already gets
+ * none, and one for which it was retracted gets the further announcement.
  */
 export function entriesFor(
   { token, orphan, key, again }: Pick<Recognised, 'token' | 'orphan'> & Rows,
