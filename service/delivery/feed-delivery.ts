@@ -116,7 +116,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   async function refresh(): Promise<void> {
     if (deliveredFeed === undefined || stopping.signal.aborted) return;
     const changes = await changesSince(database.db, version);
-    await follow(deliveredFeed, changes.subjects);
+    if (changes.subjects?.size !== 0) await follow(deliveredFeed, changes.subjects);
     version = changes.version;
   }
 
