@@ -113,7 +113,9 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   async function refresh(): Promise<void> {
     if (deliveredFeed === undefined || stopping.signal.aborted) return;
     const changes = await changesSince(database.db, version);
-    if (changes.subjects?.size !== 0) await follow(deliveredFeed, changes.subjects);
+    // Without a change, events may have been enqueued again.
+    if (changes.subjects?.size === 0) wake(await dueChannels(database.db, deliveredFeed, time.now()));
+    else await follow(deliveredFeed, changes.subjects);
     version = changes.version;
   }
 
