@@ -100,7 +100,7 @@ export function evidencePage(file: EvidenceFile, report: EvidenceReport): string
   return page.replace(/\{\{(\w+)\}\}/g, (_, part: string) => parts[part] ?? '');
 }
 
-/** What a reader must ask about the document. */
+/** The questions that a reader must ask about the document. */
 const QUESTIONS = {
   document:
     'Was the domain of the issuer in the hands of the named carrier when its DID document was fetched?',

@@ -7,7 +7,7 @@ import { createNode, type Node, type Params, type Rpc, type Use } from './node';
 /** The result of a reading of several calls. Readings of the same logs count as the same. */
 export interface Reading<T> {
   value: T;
-  /** Of its logs (`nameLogs`). */
+  /** The names of its logs (`nameLogs`). */
   names: readonly string[];
 }
 

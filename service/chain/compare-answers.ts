@@ -22,7 +22,7 @@ export const GET_RECEIPT = 'eth_getTransactionReceipt';
 /** A question of several calls, which each node is asked in its own way. Its answer is a `Reading`. */
 export const READ = 'logs';
 
-/** What nodes are asked. */
+/** A question to nodes. */
 export interface Question {
   method: string;
   params: Params;

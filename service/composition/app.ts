@@ -53,7 +53,7 @@ export async function startApp(
   logger: Logger,
   { time = systemTime, lifecycle = createLifecycle(), lookup = lookUpName, load }: ReplacedParts = {},
 ): Promise<App> {
-  /** What is to be stopped, in the order of the starts. */
+  /** The parts that have started, in the order of their starts. */
   const started: { stop(): unknown }[] = [];
   const stop = async (): Promise<void> => {
     for (const part of started.splice(0).reverse()) await part.stop();

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { RegistryName } from '../base/registry-name';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
@@ -266,10 +267,22 @@ async function removeFromQueue(
 }
 
 /** An event that was delivered, or may have been, before its block was orphaned. */
-export type ListedOrphan = Awaited<ReturnType<typeof listOrphans>>[number];
+export interface ListedOrphan {
+  registry: RegistryName;
+  eventId: string;
+  outcome: 'delivered' | 'attempted';
+  blockNumber: number;
+  blockHash: string;
+  /** The body that was sent. */
+  body: string;
+  /** Epoch milliseconds. */
+  orphanedAt: number;
+  /** The block in which its transaction was mined again; null while it was not. */
+  minedAgainIn: number | null;
+}
 
 /** The orphans of the given feeds, oldest first. */
-export async function listOrphans(db: Kysely<Schema>, feeds: string[]) {
+export async function listOrphans(db: Kysely<Schema>, feeds: string[]): Promise<ListedOrphan[]> {
   if (feeds.length === 0) return [];
   const rows = await db
     .selectFrom('orphans')
