@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Time } from '../../service/base/time';
-import { codeOf, cut, messageOf, ServiceError } from '../../service/base/errors';
+import { codeOf, cut, LONGEST_MESSAGE, messageOf, ServiceError } from '../../service/base/errors';
 import { createFetching } from '../../service/did/fetch-json';
 import type { Answer as Checked, Outcome } from '../../service/verification/answer';
 import { createContextSource } from '../../service/verification/contexts';
@@ -42,10 +42,10 @@ export async function verifyFile(time: Time, file: string, options: VerifyOption
   }
 }
 
-/** Standard output is not masked otherwise. */
+/** Standard output is not masked or cut otherwise: a message may have an argument of any length. */
 function notVerified(thrown: unknown): Answer {
   const code = codeOf(thrown) ?? 'UNEXPECTED_ERROR';
-  const message = maskSecrets(messageOf(thrown));
+  const message = cut(maskSecrets(messageOf(thrown)), LONGEST_MESSAGE);
   const { remedy } = thrown instanceof ServiceError ? thrown : {};
   const hint = remedy !== undefined && !message.includes(remedy) ? [remedy] : [];
   return {

@@ -59,6 +59,14 @@ describe('tdoc', () => {
     expect(() => requireUrls(['https://a.example/', 'b'])).to.throw('"b" is not a URL');
   });
 
+  it('tells programs a bounded part of an argument that it refuses', async () => {
+    const long = 'é'.repeat(100_000);
+    const { stdout } = await ask(['verify-credential', 'a', '--json', '--trust-context', long]);
+    expect(stdout)
+      .to.match(/"--trust-context: .*is not a URL\."/)
+      .and.have.length.below(3_000);
+  });
+
   for (const [what, code] of [
     ['missing', 'DATABASE_MISSING'],
     ['damaged', 'DATABASE_DAMAGED'],
