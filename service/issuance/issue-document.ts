@@ -145,19 +145,11 @@ async function issueFor(
     throw error instanceof SignerError ? signerAway(error) : error;
   });
   callers.keep();
-  const earlier = await issuer.journal.add(signed, idempotent);
-  if (earlier) return keptBefore(issuer, request, earlier);
+  const issuance = await issuer.journal.add(signed, idempotent);
+  if (issuance.tokenId !== signed.tokenId) return keptBefore(issuer, request, issuance);
   // From now on the document will be minted, even if this process ends or the caller leaves.
   stored();
-  const { document, ...mint } = signed;
-  const issuance: Issuance = {
-    ...mint,
-    state: 'signed',
-    txHash: undefined,
-    failure: undefined,
-    requestHash: idempotent?.requestHash,
-    createdAt: preparation.issuedAt,
-  };
+  const { document } = signed;
   const { length } = document;
   return keptDocument(issuer, issuance, length > HELD_BYTES ? undefined : { length, parts: [document] });
 }
