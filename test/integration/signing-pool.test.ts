@@ -166,12 +166,16 @@ describe('the signing pool', () => {
     expect((await signed(bodyWith())).issuer).to.equal(issuer.did);
   });
 
+  const isTaken = ({ body }: Preparation): Promise<unknown> =>
+    eventually('a thread has it', () => body.byteLength === 0, { everyMs: 1 });
+
   /** Prepares a document whose caller leaves once a thread has it. */
-  async function abandon(by: SigningThreads, preparation: Preparation): Promise<unknown> {
+  async function abandon(by: SigningThreads, preparation: Preparation, time?: VirtualTime): Promise<unknown> {
     const leaving = new AbortController();
     const outcome = prepare(by, preparation, leaving.signal).catch((error: unknown) => error);
-    await eventually('a thread has it', () => preparation.body.byteLength === 0, { everyMs: 1 });
+    await isTaken(preparation);
     leaving.abort(new CallerLeftError());
+    await time?.pass(1);
     return outcome;
   }
 
@@ -228,7 +232,8 @@ describe('the signing pool', () => {
 
   it('ends a thread that takes too long, or whose caller left, but none that is still loading', async () => {
     const before = new Set(threads);
-    const options = { time: systemTime, threads: 1, longestMs: 10, abandonedMs: 1 };
+    const time = new VirtualTime();
+    const options = { time, threads: 1, longestMs: 10, abandonedMs: 1 };
     const other = await createSigningPool(settingsOf(issuer), options);
     const nextThread = (): Promise<Worker> =>
       eventually('a thread starts', () => {
@@ -238,12 +243,15 @@ describe('the signing pool', () => {
       });
     const first = await nextThread();
     const wasLoaded = once(first, 'exit').then(() => loaded.has(first));
-    const left = abandon(other, preparationOf(slow(MANY_NUMBERS), 1));
+    const left = abandon(other, preparationOf(slow(MANY_NUMBERS), 1), time);
     expect(await left).to.be.instanceOf(CallerLeftError);
     expect(await wasLoaded).to.equal(true);
     await nextThread();
-    const tooLong = await refusalOf(prepare(other, preparationOf(slow(MANY_NUMBERS), 2)));
-    expect(tooLong).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
+    const long = preparationOf(slow(MANY_NUMBERS), 2);
+    const tooLong = refusalOf(prepare(other, long));
+    await isTaken(long);
+    await time.pass(12);
+    expect(await tooLong).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
     const last = await nextThread();
     // While it loads, documents wait, and it must not be ended: that would end the process.
     const isLoadedAtLast = once(last, 'exit').then(() => loaded.has(last));
