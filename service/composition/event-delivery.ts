@@ -207,7 +207,7 @@ function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredF
     setState(status, 'stopped', time.now(), { code, reason, remedy });
     const name = registryName(chainId, registry);
     logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
-    return { network, chainId, registry, status };
+    return { name, network, chainId, registry, status };
   }
 }
 
@@ -229,7 +229,6 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
     registry: name,
   });
-  let opened: string | undefined;
   const follower = new RegistryFollower({
     ...read,
     readFinalBlock: createFinalBlockReading(client, network, confirmations),
@@ -238,24 +237,17 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     logger,
     mask: secretMasker(config.secrets),
     checkChain,
-    async onOpened(feed) {
-      opened = feed;
-      await delivery.start(feed);
-    },
-    onHeld: () => delivery.hold(),
-    onDue(events, channels) {
-      if (events > 0) lifecycle.emit('recorded', name, events);
-      delivery.wake(channels);
-    },
+    delivery,
   });
   return {
+    name,
     network: network.name,
     chainId,
     registry: registryAddress,
     status: follower.status,
     nodes: report,
     get opened() {
-      return opened;
+      return follower.opened;
     },
     webhook,
     running: {

@@ -1,5 +1,4 @@
 import { codeOf, messageOf } from '../base/errors';
-import { registryName } from '../base/registry-name';
 import { repeat } from '../base/time';
 import { aboutFeed, OPERATIONS, type Condition } from '../events/conditions';
 import { readGivenUp } from '../followed-registries/stored-registries';
@@ -108,13 +107,13 @@ export function watchConditions(
         conditions: [...conditions, ...(ofFeed ?? [])],
         unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],
       };
-      await note(registryName(feed.chainId, feed.registry), sight, seen);
+      await note(feed.name, sight, seen);
     }
     await note(OPERATIONS, { conditions: ofChannels.get(OPERATIONS) ?? [] }, seen);
   }
 
   async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
-    const names = eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
+    const names = eventDelivery.feeds.map(({ name }) => name);
     const followed = { chainId: config.network.chainId, registries: names, scope };
     const { deliveries, issuances } = await unfollowedOf(database, followed);
     const since = time.now();
