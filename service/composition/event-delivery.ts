@@ -27,8 +27,6 @@ import type { Core } from './core';
 
 /** The event delivery of one registry. */
 export interface DeliveredFeed extends FollowedFeed {
-  /** The feed's name, once it is known. */
-  readonly opened?: string | undefined;
   /** The sink of the subscription `default`, if the settings have one for the registry. */
   readonly webhook?: Webhook | undefined;
   /** The parts that read and deliver. Undefined: the settings do not allow to follow the registry. */
@@ -149,14 +147,14 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
     },
     feedOf: (registry) => running.get(registry)?.feed,
     targetOf(feed, channel) {
-      const delivered = feeds().find(({ opened }) => opened === feed);
+      const delivered = feeds().find(({ running }) => running?.follower.opened === feed);
       return delivered && delivering.targetOf(channel, delivered.webhook);
     },
     refresh,
     figures: () =>
       outboxFiguresOf(
         db,
-        feeds().flatMap(({ opened }) => opened ?? []),
+        feeds().flatMap(({ running }) => running?.follower.opened ?? []),
       ),
     async purge(before, signal) {
       let removed = 0;
@@ -246,9 +244,6 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     registry: registryAddress,
     status: follower.status,
     nodes: report,
-    get opened() {
-      return follower.opened;
-    },
     webhook,
     running: {
       follower,

@@ -95,14 +95,16 @@ export function watchConditions(
     const now = time.now();
     const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
     const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
-    const opened = read.flatMap(({ opened: name, webhook }) =>
-      name === undefined ? [] : [[name, webhook !== undefined] as const],
+    const opened = read.flatMap(({ running, webhook }) =>
+      running?.follower.opened === undefined
+        ? []
+        : [[running.follower.opened, webhook !== undefined] as const],
     );
     const all = new Map([...opened, [OPERATIONS, true]]);
     const ofChannels = await conditionsOfChannels(db, all, { slowBefore, failingBefore, now });
     for (const feed of read) {
       const { conditions, unknown = [] } = sightOfFeed(feed, now);
-      const ofFeed = ofChannels.get(feed.opened ?? '');
+      const ofFeed = ofChannels.get(feed.running?.follower.opened ?? '');
       const sight = {
         conditions: [...conditions, ...(ofFeed ?? [])],
         unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],

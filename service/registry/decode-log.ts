@@ -152,12 +152,8 @@ function decodeTransfer(
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
   const token = { tokenId: tokenId.toString() };
-  const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({
-    ...log,
-    type,
-    tokenId,
-    payload,
-  });
+  const ofToken = { ...log, tokenId };
+  const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({ ...ofToken, type, payload });
   if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
   if (to === BURN_ADDRESS) return decoded('burned', token);
   if (to === contracts.registry) return decoded('surrendered', { ...token, escrowAddress: from });
