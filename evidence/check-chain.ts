@@ -191,7 +191,7 @@ export function checkEvents(
     const place = placeOf(listed);
     const found = byPlace.get(place);
     const isSame = found !== undefined && JSON.stringify(found.event) === JSON.stringify(listed);
-    const { transactionIndex, blockNumber } = found?.checked.log ?? {};
+    const { transactionIndex, blockNumber } = found?.checked ?? {};
     const transaction = found ? `${transactionIndex} of block ${blockNumber}` : listed.transactionHash;
     const where = `log ${listed.logIndex} of transaction ${transaction}`;
     if (!isSame) {
@@ -254,10 +254,10 @@ function eventsIn(file: EvidenceFile, { block, header, transactions }: CheckedBl
 }
 
 /** A sentence about an event, as the contracts' event has it. */
-function eventInWords({ type, payload, log, timestamp }: CheckedEvent): string {
+function eventInWords({ type, payload, address, timestamp }: CheckedEvent): string {
   const named = Object.entries(payload).filter(([name, value]) => name !== 'remark' && value !== '');
   const values = named.map(([name, value]) => `${name} ${String(value)}`).join(', ');
-  return `At ${timeOf(timestamp)} the contract ${log.address} logged ${type}${values && `: ${values}`}`;
+  return `At ${timeOf(timestamp)} the contract ${address} logged ${type}${values && `: ${values}`}`;
 }
 
 /** A block's time, given in seconds, as ISO 8601 in UTC. A header may have any number. */

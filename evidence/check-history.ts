@@ -23,7 +23,7 @@ export function checkHistory(
 ): { operations: CheckedOperation[]; statements: Statement[] } {
   const { made, proven, claimed, refuted } = createStatements('history');
   const events = all.filter(({ tokenId }) => tokenId !== undefined);
-  const given = [...new Set(events.map(({ log }) => log.blockHash))];
+  const given = [...new Set(events.map(({ blockHash }) => blockHash))];
   const areProven = events.every((event) => event.isProven);
   const count = `The ${events.length} events of the token`;
   const says = `${count} lead from its mint, each from where the one before it ended.`;
@@ -67,13 +67,13 @@ function follow(
   if (end.state === 'not minted') return 'there is no mint among them';
   try {
     const endorsements = endorsementsOf({ logs: events, isWhole: true }, end);
-    const byTransaction = new Map(events.map((event) => [event.log.transactionHash, event]));
+    const byTransaction = new Map(events.map((event) => [event.transactionHash, event]));
     const operations = endorsements.map(({ operation, after, remark, transactionHash }): CheckedOperation => {
       const { timestamp = 0, sender, isProven = false } = byTransaction.get(transactionHash) ?? {};
       return { operation, after, remark, timestamp, sender, isProven };
     });
     const endAt = (block: number): Situation & Previous => ({
-      ...events.filter(({ log }) => log.blockNumber <= block).reduce(after, UNMINTED),
+      ...events.filter(({ blockNumber }) => blockNumber <= block).reduce(after, UNMINTED),
       ...endorsements.filter(({ blockNumber }) => blockNumber <= block).reduce(previousAfter, NOBODY),
     });
     return { endAt, operations };

@@ -106,7 +106,7 @@ export function checkContracts(
   const { titleEscrow } = contractsOf(file);
   const escrow = `The token's title escrow is ${titleEscrow}: CREATE2 gives it for registry and token.`;
   const mint = events.find(({ type, payload }) => type === 'minted' && payload.escrowAddress === titleEscrow);
-  if (mint?.isProven) proven(escrow, 'the registry minted the token to it', { given: [mint.log.blockHash] });
+  if (mint?.isProven) proven(escrow, 'the registry minted the token to it', { given: [mint.blockHash] });
   else claimed(escrow, THE_FILE);
   const { block, proven: shown } = states.at(-1) ?? {};
   const last = file.blocks.at(-1)?.number;

@@ -3,7 +3,7 @@ import { UNDELIVERED_STATE, type Undelivered } from '../../service/answers/views
 import { systemTime } from '../../service/base/time';
 import { ConfigurationError } from '../../service/base/errors';
 import type { Database } from '../../service/database/database';
-import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
+import { channelKeysOf, DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import {
   deliveriesOfEvent,
   listDeliveries,
@@ -13,10 +13,9 @@ import {
   type FoundDelivery,
   type Place,
 } from '../../service/outbox/deliveries';
-import { OPERATIONS } from '../../service/events/conditions';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
-import { redeliver, type Selection } from '../../service/outbox/redeliver';
+import { redeliverTo, type Selection } from '../../service/outbox/redeliver';
 import { listOrphans, type ListedOrphan } from '../../service/outbox/rewind-feed';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';
@@ -194,13 +193,12 @@ export interface RedeliverOptions {
 }
 
 /** Queues events for delivery again. A running service sends them at once. */
-export async function sendAgain({ registry, subscription, ...selected }: RedeliverOptions): Promise<Answer> {
-  const selection = selectionOf(selected);
+export async function sendAgain({ subscription, ...options }: RedeliverOptions): Promise<Answer> {
+  const selection = selectionOf(options);
   return withDatabase(async (database) => {
     const { db } = database;
-    // Operational events are of no block.
-    const find = 'fromBlock' in selection ? findFeeds : findDeliveredFeeds;
-    const feeds = await find(db, storedRegistryOf(registry));
+    const registry = storedRegistryOf(options.registry);
+    const feeds = await findFeeds(db, registry);
     if ('fromBlock' in selection && feeds.length > 1) {
       const names = feeds.map(registryOfFeed).join(', ');
       throw invalid(`--from-block needs a registry: give --registry with one of ${names}.`);
@@ -214,27 +212,23 @@ export async function sendAgain({ registry, subscription, ...selected }: Redeliv
       if (delivery.state === 'orphaned')
         throw invalid(`The block of event ${eventId} was orphaned: the event cannot be sent again.`);
     }
-    const lines: string[] = [];
-    const registries: object[] = [];
-    for (const feed of feeds) {
-      const [channel] = await channelsOf(db, feed, subscription);
-      if (channel === undefined && feed === OPERATIONS) continue;
-      if (channel === undefined) throw unknownSubscription(subscription);
-      const { enqueued, waiting } = await redeliver(database, channel, selection, systemTime.now());
-      const removedUpTo = (await purgedUpTo(db, feed)) ?? -1;
-      const isPurged = 'fromBlock' in selection && selection.fromBlock <= removedUpTo;
-      const name = registryOfFeed(feed);
-      const already = waiting > 0 ? `, ${waiting} waiting already` : '';
-      if (enqueued + waiting > 0) lines.push(`${name}: ${enqueued} queued${already}`);
-      if (isPurged) lines.push(`${name}: old events of blocks up to ${removedUpTo} were removed before`);
-      registries.push({
-        registry: name,
-        queued: enqueued,
-        alreadyWaiting: waiting,
-        // The last block of the selection whose events were removed.
-        purgedUpTo: isPurged ? removedUpTo : null,
-      });
+    const redelivered = await redeliverTo(database, { subscription, registry }, selection, systemTime.now());
+    if (redelivered.length === 0 && feeds.length > 0) throw unknownSubscription(subscription);
+    let removedUpTo: number | null = null;
+    if ('fromBlock' in selection && feeds[0] !== undefined) {
+      const last = (await purgedUpTo(db, feeds[0])) ?? -1;
+      removedUpTo = selection.fromBlock <= last ? last : null;
     }
+    const lines = redelivered.flatMap(({ registry: name, queued, alreadyWaiting }) => {
+      const already = alreadyWaiting > 0 ? `, ${alreadyWaiting} waiting already` : '';
+      const removed = `${name}: old events of blocks up to ${removedUpTo} were removed before`;
+      return [
+        ...(queued + alreadyWaiting > 0 ? [`${name}: ${queued} queued${already}`] : []),
+        ...(removedUpTo === null ? [] : [removed]),
+      ];
+    });
+    // The last block of the selection whose events were removed.
+    const registries = redelivered.map((one) => ({ ...one, purgedUpTo: removedUpTo }));
     return {
       lines: lines.length === 0 ? ['nothing to send again'] : lines,
       json: { registries },

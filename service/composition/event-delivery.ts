@@ -27,8 +27,6 @@ import type { Core } from './core';
 
 /** The event delivery of one registry. */
 export interface DeliveredFeed extends FollowedFeed {
-  /** The feed's name, once it is known. */
-  readonly opened?: string | undefined;
   /** The sink of the subscription `default`, if the settings have one for the registry. */
   readonly webhook?: Webhook | undefined;
   /** The parts that read and deliver. Undefined: the settings do not allow to follow the registry. */
@@ -149,14 +147,14 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
     },
     feedOf: (registry) => running.get(registry)?.feed,
     targetOf(feed, channel) {
-      const delivered = feeds().find(({ opened }) => opened === feed);
+      const delivered = feeds().find(({ running }) => running?.follower.opened === feed);
       return delivered && delivering.targetOf(channel, delivered.webhook);
     },
     refresh,
     figures: () =>
       outboxFiguresOf(
         db,
-        feeds().flatMap(({ opened }) => opened ?? []),
+        feeds().flatMap(({ running }) => running?.follower.opened ?? []),
       ),
     async purge(before, signal) {
       let removed = 0;
@@ -207,7 +205,7 @@ function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredF
     setState(status, 'stopped', time.now(), { code, reason, remedy });
     const name = registryName(chainId, registry);
     logger.error({ error, code, registry: name }, `a registry cannot be followed: ${reason}`);
-    return { network, chainId, registry, status };
+    return { name, network, chainId, registry, status };
   }
 }
 
@@ -229,7 +227,6 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     restorePurged: (feed, blocks, signal) => restorePurged(read, feed, { ...blocks, signal }),
     registry: name,
   });
-  let opened: string | undefined;
   const follower = new RegistryFollower({
     ...read,
     readFinalBlock: createFinalBlockReading(client, network, confirmations),
@@ -238,25 +235,15 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     logger,
     mask: secretMasker(config.secrets),
     checkChain,
-    async onOpened(feed) {
-      opened = feed;
-      await delivery.start(feed);
-    },
-    onHeld: () => delivery.hold(),
-    onDue(events, channels) {
-      if (events > 0) lifecycle.emit('recorded', name, events);
-      delivery.wake(channels);
-    },
+    delivery,
   });
   return {
+    name,
     network: network.name,
     chainId,
     registry: registryAddress,
     status: follower.status,
     nodes: report,
-    get opened() {
-      return opened;
-    },
     webhook,
     running: {
       follower,

@@ -14,10 +14,8 @@ import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
 import { movedSince } from '../outbox/changes';
-import { channelsOf } from '../outbox/channels';
 import { listDeliveries } from '../outbox/deliveries';
-import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../outbox/feeds';
-import { redeliver } from '../outbox/redeliver';
+import { redeliverTo } from '../outbox/redeliver';
 import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
 import type { Core } from './core';
 import type { EventDelivery } from './event-delivery';
@@ -86,16 +84,9 @@ function subscriptionsOf(
     subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
     deliveries: (wanted) => listDeliveries(db, wanted),
     async redeliver(name, selection) {
-      const results = [];
-      // Operational events are of no block.
-      for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db)) {
-        const [channel] = await channelsOf(db, feed, name);
-        if (channel === undefined) continue;
-        const { enqueued, waiting } = await redeliver(database, channel, selection, time.now());
-        results.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
-      }
+      const redelivered = await redeliverTo(database, { subscription: name }, selection, time.now());
       await onChanged();
-      return results;
+      return redelivered;
     },
   };
 }

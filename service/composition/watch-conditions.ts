@@ -1,5 +1,4 @@
 import { codeOf, messageOf } from '../base/errors';
-import { registryName } from '../base/registry-name';
 import { repeat } from '../base/time';
 import { aboutFeed, OPERATIONS, type Condition } from '../events/conditions';
 import { readGivenUp } from '../followed-registries/stored-registries';
@@ -96,25 +95,27 @@ export function watchConditions(
     const now = time.now();
     const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
     const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
-    const opened = read.flatMap(({ opened: name, webhook }) =>
-      name === undefined ? [] : [[name, webhook !== undefined] as const],
+    const opened = read.flatMap(({ running, webhook }) =>
+      running?.follower.opened === undefined
+        ? []
+        : [[running.follower.opened, webhook !== undefined] as const],
     );
     const all = new Map([...opened, [OPERATIONS, true]]);
     const ofChannels = await conditionsOfChannels(db, all, { slowBefore, failingBefore, now });
     for (const feed of read) {
       const { conditions, unknown = [] } = sightOfFeed(feed, now);
-      const ofFeed = ofChannels.get(feed.opened ?? '');
+      const ofFeed = ofChannels.get(feed.running?.follower.opened ?? '');
       const sight = {
         conditions: [...conditions, ...(ofFeed ?? [])],
         unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],
       };
-      await note(registryName(feed.chainId, feed.registry), sight, seen);
+      await note(feed.name, sight, seen);
     }
     await note(OPERATIONS, { conditions: ofChannels.get(OPERATIONS) ?? [] }, seen);
   }
 
   async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
-    const names = eventDelivery.feeds.map(({ chainId, registry }) => registryName(chainId, registry));
+    const names = eventDelivery.feeds.map(({ name }) => name);
     const followed = { chainId: config.network.chainId, registries: names, scope };
     const { deliveries, issuances } = await unfollowedOf(database, followed);
     const since = time.now();

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatEther } from 'ethers';
 import { type Time, repeat } from '../base/time';
-import { registryName } from '../base/registry-name';
 import { shared } from '../base/shared-answers';
 import type { Overview, RegistryView, Sample } from './views';
 import type { IssuingReport } from '../observability/issuing-report';
@@ -69,11 +68,11 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
 }
 
 function registryView(
-  { network, chainId, registry, status }: FollowedFeed,
+  { name, network, chainId, registry, status }: FollowedFeed,
   outboxes: Snapshot['outboxes'],
   now: number,
 ): RegistryView {
-  const own = outboxes?.find((one) => one.registry === registryName(chainId, registry));
+  const own = outboxes?.find((one) => one.registry === name);
   const catchUp = progressOf(status, now);
   return {
     ...own,

@@ -28,7 +28,7 @@ export type Sample = readonly [at: number, value: number];
 /** A registry that is followed, and the state of its feed. A number that is not known now is absent. */
 export interface RegistryView
   extends
-    Omit<FollowedFeed, 'status' | 'nodes'>,
+    Omit<FollowedFeed, 'name' | 'status' | 'nodes'>,
     Omit<FeedStatus, 'catchUp'>,
     Partial<Omit<OutboxFigures, 'registry' | 'nextBlock'>> {
   /** `headBlock` minus the last block that was read. */

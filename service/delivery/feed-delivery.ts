@@ -163,9 +163,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     }
   }
 
-  const refreshInTurn = (): Promise<void> => inTurn(refresh);
-
-  function wake(channels: Iterable<number>): void {
+  function wake(channels: Iterable<number> = running.keys()): void {
     for (const channel of channels) running.get(channel)?.worker.wake();
   }
 
@@ -211,10 +209,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
       }),
-    refresh: refreshInTurn,
-    wake(channels) {
-      wake(channels ?? running.keys());
-    },
+    refresh: () => inTurn(refresh),
+    wake,
     hold() {
       for (const { worker } of running.values()) worker.hold();
     },

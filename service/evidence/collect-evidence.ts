@@ -126,7 +126,7 @@ async function withPauses(
   own: readonly DecodedLog[],
   toBlock: number,
 ): Promise<ChainLog[]> {
-  const logs = own.map(({ log }) => log);
+  const logs: ChainLog[] = [...own];
   const fromBlock = logs[0]?.blockNumber ?? toBlock;
   const filter = { address: [registry.contracts.registry], topics: PAUSE_TOPICS };
   await readBackwards(

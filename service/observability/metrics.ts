@@ -1,6 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import type { Lifecycle } from '../base/lifecycle';
-import { registryName } from '../base/registry-name';
 import type { NodeReport } from '../chain/node-states';
 import type { ConditionKind } from '../events/conditions';
 import { progressOf, type FollowedFeed } from '../watcher/feed-status';
@@ -13,7 +12,7 @@ type LabelledValues = readonly (readonly [label: string, value: Value])[];
 const ofFeeds =
   (valueOf: (status: FollowedFeed['status'], now: number) => Value) =>
   ({ feeds, now }: Snapshot): LabelledValues =>
-    feeds.map(({ chainId, registry, status }) => [registryName(chainId, registry), valueOf(status, now)]);
+    feeds.map(({ name, status }) => [name, valueOf(status, now)]);
 
 const ofOutboxes =
   (figure: 'waiting' | 'deadLetters' | 'orphaned') =>

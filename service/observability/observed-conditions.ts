@@ -25,11 +25,11 @@ const OF_FEED = ['feed_stopped', 'feed_behind', 'feed_ahead', 'reorganisation_to
  * An earlier condition lasts until then.
  */
 export function conditionOfFeed(
-  { chainId, registry, status }: FollowedFeed,
+  { name, status }: FollowedFeed,
   now: number,
 ): Condition | 'unknown' | undefined {
   const { state, since, code, reason, remedy, catchUp } = status;
-  const { subject, detail } = aboutFeed(registryName(chainId, registry));
+  const { subject, detail } = aboutFeed(name);
   const all = { subject, since, detail: { ...detail, code, reason, remedy } };
   if (state === 'stopped')
     return { what: code === 'CHAIN_REORGANISED' ? 'reorganisation_too_deep' : 'feed_stopped', ...all };

@@ -1,10 +1,12 @@
 import type { SelectQueryBuilder, Transaction } from 'kysely';
+import type { RegistryName } from '../base/registry-name';
 import { inBatches, untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
+import { channelsOf } from './channels';
 import { recipientsOf, type Recipients } from './recipients';
-import { lockFeed } from './feeds';
+import { findDeliveredFeeds, findFeeds, lockFeed, registryOfFeed } from './feeds';
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
 import {
@@ -21,6 +23,35 @@ import {
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
+
+/** How many events of a registry, or operational ones, were queued again, and how many waited already. */
+export interface Redelivered {
+  registry: RegistryName;
+  queued: number;
+  alreadyWaiting: number;
+}
+
+/**
+ * Sends events to a subscription again, as `redeliver` does, from the feed of each registry, or of the one
+ * given, and from that of operational events. `registry`: see `findFeeds`.
+ */
+export async function redeliverTo(
+  database: Database,
+  { subscription, registry }: { subscription: string; registry?: string | undefined },
+  selection: Selection,
+  now: number,
+): Promise<Redelivered[]> {
+  const { db } = database;
+  const redelivered: Redelivered[] = [];
+  // Operational events are of no block.
+  for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db, registry)) {
+    const [channel] = await channelsOf(db, feed, subscription);
+    if (channel === undefined) continue;
+    const { enqueued, waiting } = await redeliver(database, channel, selection, now);
+    redelivered.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
+  }
+  return redelivered;
+}
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 200;

@@ -183,11 +183,7 @@ const addEvents = compiled((db, { rows }: { rows: Insertable<EventsTable>[] }) =
 );
 
 /** An event, and one of the channels that it is for. */
-export interface Enqueued {
-  channel: number;
-  token: number;
-  event: number;
-}
+export type Enqueued = Omit<Insertable<DeliveriesTable>, 'position'>;
 
 /**
  * Appends events to token queues, in the given order. An idle queue falls due at once; a queue that backs off

@@ -11,12 +11,11 @@ import {
   type RegistryContracts,
 } from './registry-contracts';
 
-/** A decoded log, not yet combined with its block. */
-export interface DecodedLog {
+/** A genuine log, decoded. */
+export interface DecodedLog extends ChainLog {
   type: ChainEventSuffix;
   tokenId: bigint | undefined;
   payload: Record<string, string | boolean>;
-  log: ChainLog;
 }
 
 type Payload = DecodedLog['payload'];
@@ -140,7 +139,7 @@ function decodeRegistryLog(log: ChainLog, contracts: RegistryContracts): Decoded
   if (parsed.name === 'Transfer') return decodeTransfer(log, parsed.args, contracts);
   const type = parsed.name === 'PauseWithRemark' ? 'registry_paused' : 'registry_unpaused';
   const { account, remark } = parsed.args;
-  return { type, tokenId: undefined, payload: { account, remark }, log };
+  return { ...log, type, tokenId: undefined, payload: { account, remark } };
 }
 
 /**
@@ -153,7 +152,8 @@ function decodeTransfer(
   contracts: RegistryContracts,
 ): DecodedLog | undefined {
   const token = { tokenId: tokenId.toString() };
-  const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({ type, tokenId, payload, log });
+  const ofToken = { ...log, tokenId };
+  const decoded = (type: ChainEventSuffix, payload: Payload): DecodedLog => ({ ...ofToken, type, payload });
   if (from === ZeroAddress) return decoded('minted', { ...token, escrowAddress: to });
   if (to === BURN_ADDRESS) return decoded('burned', token);
   if (to === contracts.registry) return decoded('surrendered', { ...token, escrowAddress: from });
@@ -166,7 +166,7 @@ function decodeFactoryLog(log: ChainLog, contracts: RegistryContracts): DecodedL
   const parsed = parseFactoryLog(log);
   if (parsed?.args.tokenRegistry !== contracts.registry) return undefined;
   const { titleEscrow: escrowAddress, tokenId } = parsed.args;
-  return { type: 'escrow_created', tokenId, payload: { escrowAddress }, log };
+  return { ...log, type: 'escrow_created', tokenId, payload: { escrowAddress } };
 }
 
 /** The events of title escrows that count. Members of payloads have the names of the logs' arguments. */
@@ -200,7 +200,7 @@ function decodeEscrowLog(log: ChainLog, contracts: RegistryContracts): DecodedLo
   const values = { escrowAddress: log.address, ...parsed.args } as object as Payload;
   const names = PAYLOAD_MEMBERS.get(type) ?? [];
   const payload = Object.fromEntries(names.map((name) => [name, values[name] ?? '']));
-  return { type, tokenId, payload, log };
+  return { ...log, type, tokenId, payload };
 }
 
 /**
@@ -222,6 +222,6 @@ export function completeMints(decoded: readonly DecodedLog[]): DecodedLog[] {
   });
 }
 
-function mintKey({ log, tokenId }: DecodedLog): string {
-  return `${log.transactionHash}:${tokenId}`;
+function mintKey({ transactionHash, tokenId }: DecodedLog): string {
+  return `${transactionHash}:${tokenId}`;
 }

@@ -1,4 +1,3 @@
-import type { TransactionInBlock } from '../chain/read-chain';
 import type { DecodedLog } from './decode-log';
 
 /**
@@ -14,9 +13,11 @@ import type { DecodedLog } from './decode-log';
  *   read.
  */
 
-/** A decoded log, with its place on the chain. */
-export interface RegistryEvent extends Omit<DecodedLog, 'log'>, TransactionInBlock {
-  blockNumber: number;
+/** A decoded log, with the time of its block and its place there. Nodes that count otherwise agree on it. */
+export interface RegistryEvent extends Omit<
+  DecodedLog,
+  'address' | 'topics' | 'data' | 'transactionIndex' | 'index'
+> {
   /** Timestamp of the block in seconds. */
   blockTimestamp: number;
   /** Position among the logs of the transaction, from 0. */

@@ -70,8 +70,7 @@ export function endorsementsOf(
   const endorsements: Endorsement[] = [];
   for (const { operation, logs: own, remark } of operationsOf(logs).reverse()) {
     const before = own.reduceRight(unwind, now);
-    const [{ log }] = own;
-    const { blockNumber, blockHash, transactionHash } = log;
+    const [{ blockNumber, blockHash, transactionHash }] = own;
     const change = { before: rolesOf(before), after: rolesOf(now) };
     const role = ROLE_THAT_MAY[operation];
     endorsements.unshift({
@@ -166,10 +165,10 @@ export function operationsOf(logs: readonly DecodedLog[]): FoundOperation[] {
   for (let at = 0; at < logs.length;) {
     const [first, ...rest] = logs.slice(at);
     if (first === undefined) break;
-    const here = [first, ...rest.filter(({ log }) => log.transactionHash === first.log.transactionHash)];
+    const here = [first, ...rest.filter(({ transactionHash }) => transactionHash === first.transactionHash)];
     const pattern = PATTERNS.find((candidate) => fits(candidate, here));
     if (pattern === undefined) {
-      const { transactionHash } = first.log;
+      const { transactionHash } = first;
       const event = `${first.type} in transaction ${transactionHash}`;
       throw incomplete(`has ${event}, which does not belong to any operation`);
     }

@@ -1,6 +1,7 @@
 import { type Time, repeat } from '../base/time';
 import { ChainError, codeOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
+import type { RegistryName } from '../base/registry-name';
 import { nodeFailure } from '../chain/node-errors';
 import type { NodeReport } from '../chain/node-states';
 
@@ -61,6 +62,7 @@ export function failureOf(error: unknown, mask: (text: string) => string): FeedF
 
 /** The feed of a registry, as health, metrics and the console show it. */
 export interface FollowedFeed {
+  name: RegistryName;
   network: string;
   chainId: number;
   /** Lower-case address. */

@@ -43,15 +43,17 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
   mask: (text: string) => string;
   /** Rejects if the node is of another chain. */
   checkChain(this: void): Promise<void>;
-  /** Called with the feed's name before it is read, and whenever reading starts again. */
-  onOpened(this: void, feed: string): Promise<void>;
-  /**
-   * Called when deliveries may have become due: `events` events were stored for these channels, or the feed
-   * was released.
-   */
-  onDue(this: void, events: number, channels?: readonly number[]): void;
-  /** Called when nothing may be sent until the next `onDue`. */
-  onHeld(this: void): void;
+  delivery: DeliveryOfFeed;
+}
+
+/** What the reader of a feed tells its delivery. */
+interface DeliveryOfFeed {
+  /** Delivers this feed. Called before it is read, and whenever reading starts again. */
+  start(feed: string): Promise<void>;
+  /** Events were stored for these channels or, if none are given, the feed was released. */
+  wake(channels?: readonly number[]): void;
+  /** Nothing may be sent until the next `wake`. */
+  hold(): void;
 }
 
 /**
@@ -61,6 +63,8 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
  */
 export class RegistryFollower {
   readonly status: FeedStatus;
+  /** The feed that is read or, in standby, was opened last. Undefined if none was yet. */
+  opened: string | undefined;
   readonly #options: FeedFollowing;
   readonly #name: RegistryName;
   readonly #findRegistry: () => Promise<RegistryOnChain>;
@@ -71,8 +75,6 @@ export class RegistryFollower {
   readonly #again = new Set<number>();
   readonly #stopping = new AbortController();
   readonly #finished: Promise<void>;
-  /** The feed read last. Undefined if none was read yet. */
-  #feed: string | undefined;
   #escrows: KnownEscrows | undefined;
   #hasRight = false;
   #failures = 0;
@@ -141,7 +143,7 @@ export class RegistryFollower {
    * @returns `standby` if another process reads the feed.
    */
   async #followFeed(stop: AbortSignal): Promise<'ended' | 'standby'> {
-    const { client, time, database, pauses, startBlock, finalityDepth, checkChain, onOpened } = this.#options;
+    const { client, time, database, pauses, startBlock, finalityDepth, checkChain, delivery } = this.#options;
     await untilAborted(stop, checkChain());
     const registry = await untilAborted(stop, this.#findRegistry());
     const { origin } = registry;
@@ -150,13 +152,13 @@ export class RegistryFollower {
     try {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
-      if (right === undefined || this.#feed !== feed) {
+      if (right === undefined || this.opened !== feed) {
         this.#catchUp.forget();
         this.#escrows = undefined;
       }
-      this.#feed = feed;
       if (right === undefined) {
-        await onOpened(feed);
+        this.opened = feed;
+        await delivery.start(feed);
         return 'standby';
       }
       const signal = AbortSignal.any([stop, right.lost]);
@@ -167,7 +169,8 @@ export class RegistryFollower {
         const first = startBlock ?? registry.genesisBlock;
         const { cursor, ...open } = await openFeed(database.db, feed, first, time.now());
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
-        await onOpened(feed);
+        this.opened = feed;
+        await delivery.start(feed);
         const escrows = (this.#escrows ??= new KnownEscrows(registry, finalityDepth));
         // The blocks that were read but not recorded may be of another branch.
         escrows.rewindTo(cursor.nextBlock - 1);
@@ -239,7 +242,7 @@ export class RegistryFollower {
    * They are sent after later events of their token that were recorded before.
    */
   async #readBlocksAgain(open: OpenFeed, chain: ChainFollowing, nextBlock: number): Promise<void> {
-    const { database, identity, time, logger, onDue } = this.#options;
+    const { database, identity, time, lifecycle, logger, delivery } = this.#options;
     for (const number of this.#again) {
       if (number >= nextBlock) continue;
       // A block that cannot be read is not repeated by itself: the feed would stand still for it.
@@ -247,7 +250,10 @@ export class RegistryFollower {
       try {
         const { events } = await readByReceipts(chain, await existingBlock(chain.client, number));
         const { added, channels } = await recordRange(database, open, identity, { events }, time.now());
-        if (added > 0) onDue(added, channels);
+        if (added > 0) {
+          lifecycle.emit('recorded', this.#name, added);
+          delivery.wake(channels);
+        }
         logger.warn({ block: number, events: added }, 'a block was read again: the node had left events out');
       } catch (error) {
         logger.warn({ error, block: number }, `a block cannot be read again: ${messageOf(error)}`);
@@ -257,26 +263,30 @@ export class RegistryFollower {
 
   /** Handles a sighting; returns whether the feed's deliveries are held. */
   async #take(open: OpenFeed, sighting: Sighting, isHeld: boolean, signal: AbortSignal): Promise<boolean> {
-    const { database, identity, time, logger, onDue, onHeld } = this.#options;
+    const { database, identity, time, lifecycle, logger, delivery } = this.#options;
     switch (sighting.kind) {
       case 'range': {
         const { fromBlock, toBlock } = sighting;
         const { added, channels } = await recordRange(database, open, identity, sighting, time.now());
-        if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
-        if (added > 0 || channels.length > 0 || isHeld) onDue(added, isHeld ? undefined : channels);
+        if (added > 0) {
+          logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
+          lifecycle.emit('recorded', this.#name, added);
+        }
+        if (isHeld) delivery.wake();
+        else if (channels.length > 0) delivery.wake(channels);
         return false;
       }
       case 'mismatch':
         // Until the common ancestor is known, waiting events may be of orphaned blocks.
         await setHeld(database.db, open, 1);
-        onHeld();
+        delivery.hold();
         return true;
       case 'reorganised':
         return !(await this.#rewind(open, sighting.ancestor, signal));
       case 'unchanged':
         if (!isHeld || !sighting.isAllThere) return isHeld;
         await setHeld(database.db, open, 0);
-        onDue(0);
+        delivery.wake();
         return false;
     }
   }
@@ -286,7 +296,7 @@ export class RegistryFollower {
    * an orphan. Returns false if it was aborted.
    */
   async #rewind(open: OpenFeed, ancestor: KeptBlock, signal: AbortSignal): Promise<boolean> {
-    const { database, time, logger, onDue } = this.#options;
+    const { database, time, logger, delivery } = this.#options;
     let rewound = await rewindFeed(database, open, ancestor, time.now());
     while (rewound === 'in flight' && !signal.aborted) {
       await pause(time, IN_FLIGHT_POLL_MS, signal);
@@ -300,7 +310,7 @@ export class RegistryFollower {
       if (event.outcome === 'delivered') logger.error(event, 'delivered event orphaned');
       else logger.warn(event, 'event orphaned after failed attempts');
     }
-    onDue(0);
+    delivery.wake();
     return true;
   }
 }

@@ -96,12 +96,12 @@ export class KnownEscrows {
     for (const life of this.#lives.values())
       if (life.burnedAt !== undefined && life.burnedAt >= first && life.burnedAt <= last)
         life.burnedAt = undefined;
-    for (const { type, tokenId, log } of logs) {
+    for (const { type, tokenId, blockNumber } of logs) {
       if (tokenId === undefined || (type !== 'escrow_created' && type !== 'burned')) continue;
       const escrow = titleEscrowAddress(this.contracts, tokenId);
-      const { mintedAt = log.blockNumber, burnedAt } = this.#lives.get(escrow) ?? {};
-      if (type === 'burned') this.#lives.set(escrow, { mintedAt, burnedAt: log.blockNumber });
-      else this.#lives.set(escrow, { mintedAt: Math.min(mintedAt, log.blockNumber), burnedAt });
+      const { mintedAt = blockNumber, burnedAt } = this.#lives.get(escrow) ?? {};
+      if (type === 'burned') this.#lives.set(escrow, { mintedAt, burnedAt: blockNumber });
+      else this.#lives.set(escrow, { mintedAt: Math.min(mintedAt, blockNumber), burnedAt });
     }
     this.#nextBlock = Math.max(this.#nextBlock, last + 1);
   }

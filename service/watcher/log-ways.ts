@@ -161,7 +161,7 @@ interface Reading extends LogsWanted {
 const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
   async topics(reading) {
     const [own, escrows] = await Promise.all([
-      ownLogs(reading),
+      query(reading, 'own', ownFilters(reading)),
       query(reading, 'topics', [{ topics: ESCROW_TOPICS }]),
     ]);
     return [...own, ...escrows];
@@ -175,7 +175,7 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
       limits.escrows.refused(1);
       throw new Refused('the node refuses the mints', { cause: error });
     });
-    const own = await ownLogs(reading);
+    const own = await query(reading, 'own', ownFilters(reading));
     const minted = genuineOf(own, escrows.contracts).flatMap(({ type, payload }) =>
       type === 'escrow_created' ? String(payload.escrowAddress) : [],
     );
@@ -205,10 +205,10 @@ const WAYS: Record<Way, (reading: Reading) => Promise<ChainLog[]>> = {
   },
 };
 
-function ownLogs(reading: Reading): Promise<ChainLog[]> {
-  const { registry, titleEscrowFactory } = reading.escrows.contracts;
-  const address = [registry, titleEscrowFactory];
-  return query(reading, 'own', [{ address, topics: REGISTRY_AND_FACTORY_TOPICS }]);
+/** Selects the logs of the registry itself, and of its factory. */
+function ownFilters({ escrows: { contracts } }: Reading): Filter[] {
+  const address = [contracts.registry, contracts.titleEscrowFactory];
+  return [{ address, topics: REGISTRY_AND_FACTORY_TOPICS }];
 }
 
 type Filter = Omit<LogFilter, 'fromBlock' | 'toBlock' | 'blockHash'>;

@@ -86,7 +86,7 @@ async function readOnce(
   const reading = await client.agree(blocksIn(first, last), async (node) => {
     const { way, logs } = await readLogs(node, wanted);
     const genuine = genuineOf(logs, contracts);
-    return { value: { way, logs, genuine }, names: namesOf(genuine.map(({ log }) => log)) };
+    return { value: { way, logs, genuine }, names: namesOf(genuine) };
   });
   const { way, genuine } = reading;
   const isSingle = first.number === last.number;
@@ -94,7 +94,7 @@ async function readOnce(
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
   const readReceipts = async (): Promise<ChainLog[]> => {
     const isUnsure = isSingle && mayLackLogs(last, reading.logs, escrows, way);
-    const transactions = isUnsure ? transactionsOf(client, last.hash) : genuine.map(({ log }) => log);
+    const transactions = isUnsure ? transactionsOf(client, last.hash) : genuine;
     return logsOfTransactions(client, await transactions);
   };
   // Blocks that were read by their receipts are complete.
@@ -124,7 +124,7 @@ async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: numb
       if (from === escrows.genesisBlock && !logs.some(({ blockNumber }) => blockNumber === from))
         throw firstLogMissing(from);
       const events = genuineOf(logs, escrows.contracts);
-      return { value: events, names: namesOf(events.map(({ log }) => log)) };
+      return { value: events, names: namesOf(events) };
     });
   };
   await escrows.learnBefore(block, NEAR_HEAD, read);
@@ -208,9 +208,9 @@ function lackingIn(
   logs: readonly ChainLog[],
   contracts: RegistryContracts,
 ): ChainLog | undefined {
-  const known = new Set(nameLogs(genuine.map(({ log }) => log)).map(({ name }) => name));
+  const known = new Set(nameLogs(genuine).map(({ name }) => name));
   const others = nameLogs(logs).flatMap(({ log, name }) => (known.has(name) ? [] : log));
-  return genuineOf(others, contracts)[0]?.log;
+  return genuineOf(others, contracts)[0];
 }
 
 function leftOut({ index, blockNumber, transactionHash }: ChainLog): ChainError {
@@ -234,19 +234,14 @@ async function eventsOf(
   logs: readonly ChainLog[],
 ): Promise<RegistryEvent[]> {
   const byNumber = new Map(blocks.map((block) => [block.number, block]));
-  const names = nameLogs(decoded.map(({ log }) => log)).map(({ name }) => name);
+  const names = nameLogs(decoded).map(({ name }) => name);
   const positions = new Map(nameLogs(logs).map(({ name, position }) => [name, position]));
-  const events = completeMints(decoded).map(({ type, tokenId, payload, log }, at) => ({
-    type,
-    tokenId,
-    payload,
-    blockNumber: log.blockNumber,
-    blockHash: log.blockHash,
-    blockTimestamp: timestampOf(byNumber, log),
-    transactionHash: log.transactionHash,
-    logIndex: positions.get(names[at] ?? '') ?? withoutPlace(log),
-    blockLogIndex: log.index,
-  }));
+  const events = completeMints(decoded).map((log, at): RegistryEvent => {
+    const { type, tokenId, payload, blockNumber, blockHash, transactionHash } = log;
+    const place = { blockNumber, blockHash, transactionHash, blockLogIndex: log.index };
+    const logIndex = positions.get(names[at] ?? '') ?? withoutPlace(log);
+    return { type, tokenId, payload, ...place, logIndex, blockTimestamp: timestampOf(byNumber, log) };
+  });
   for (const blockHash of misnumbered(events)) {
     const places = await countLogs(client, blockHash);
     for (const [at, event] of events.entries())
@@ -296,14 +291,14 @@ async function blocksOf(
   first: ChainBlock,
   last: ChainBlock,
 ): Promise<ChainBlock[]> {
-  const numbers = new Set([first.number, last.number, ...decoded.map(({ log }) => log.blockNumber)]);
+  const numbers = new Set([first.number, last.number, ...decoded.map(({ blockNumber }) => blockNumber)]);
   const ascending = [...numbers].sort((left, right) => left - right);
   const blocks = (await blocksAt(client, ascending)).flatMap((block) => block ?? []);
   if (blocks[0]?.hash !== first.hash) throw blockChanged(first.number);
   if (blocks.at(-1)?.hash !== last.hash) throw blockChanged(last.number);
   const hashes = new Set(blocks.map(({ hash }) => hash));
-  const gone = decoded.find(({ log }) => !hashes.has(log.blockHash));
-  if (gone) throw blockChanged(gone.log.blockNumber);
+  const gone = decoded.find(({ blockHash }) => !hashes.has(blockHash));
+  if (gone) throw blockChanged(gone.blockNumber);
   return blocks;
 }
 

@@ -64,6 +64,8 @@ describe('the contradiction check of journal and events', () => {
       .where('token_id', '=', other)
       .execute();
     const event = (await mintedEvents()).find(({ token_id }) => BigInt(token_id) === BigInt(`0x${unseen}`));
+    const recorded = () => metricOf(service.url, 'etr_events_recorded_total');
+    const before = (await recorded()) ?? 0;
     await db
       .deleteFrom('events')
       .where('id', '=', event?.id ?? 0)
@@ -79,6 +81,7 @@ describe('the contradiction check of journal and events', () => {
     expect(await mintedEvents()).to.have.length(tokens.length);
     expect(told().map(({ level }) => level)).to.deep.equal(['error', 'error']);
     expect(await metricOf(service.url, 'etr_contradictions_total')).to.equal(2);
+    expect(await recorded()).to.equal(before + 1);
     expect(await healthOf(service.url)).to.include({ httpStatus: 200, status: 'ok' });
   });
 });

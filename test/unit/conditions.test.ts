@@ -50,6 +50,7 @@ const ISSUING: IssuingReport = {
 function feedOf(status: Partial<FollowedFeed['status']>, node?: Partial<NodeReport>): FollowedFeed {
   const up = { state: 'up', since: 0, reason: undefined, headBlock: 100, lastDifference: undefined } as const;
   return {
+    name: `80002:${REGISTRY}`,
     network: 'amoy',
     chainId: 80002,
     registry: REGISTRY,

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { registryName } from '../../service/base/registry-name';
 import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { healthOf } from '../../service/observability/health';
@@ -104,7 +105,8 @@ describe('GET /metrics', () => {
     const status = { ...newFeedStatus(0), nextBlock: 7, headBlock: 9, finalBlock: 6 };
     const feed = (state: FeedState, nodes: NodeReport[]): FollowedFeed => {
       const [network, chainId] = ['localhost', nodes.length];
-      return { network, chainId, registry, status: { ...status, state }, nodes: () => nodes };
+      const name = registryName(chainId, registry);
+      return { name, network, chainId, registry, status: { ...status, state }, nodes: () => nodes };
     };
     const away: NodeReport = { ...node, state: 'away', headBlock: 8, differences: 3 };
     const feeds = [feed('following', [node]), feed('failing', [node, away])];
@@ -126,7 +128,7 @@ describe('GET /metrics', () => {
     const marks = [{ at: 1_000, nextBlock: 7, toBlock: 90 }] as const;
     const catchUp = { fromBlock: 1, toBlock: 100, since: 0, marks };
     const status = { ...newFeedStatus(0), nextBlock: 47, catchUp };
-    const feeds = [{ network: 'localhost', chainId: 1, registry, status }];
+    const feeds = [{ name: registryName(1, registry), network: 'localhost', chainId: 1, registry, status }];
     const measured = { ...NOTHING, issuing: undefined, feeds, now: 101_000 };
     const text = await createMetrics(createLifecycle()).text(measured);
     expect(text.split('\n').filter((line) => /^etr_feed\w*_per_second/.test(line))).to.deep.equal([

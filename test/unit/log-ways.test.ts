@@ -75,10 +75,10 @@ describe('the title escrows that are asked for by address', () => {
     titleEscrowImplementation: `0x${'3'.repeat(40)}`,
   };
   const event = (type: 'escrow_created' | 'burned', tokenId: bigint, blockNumber: number): DecodedLog => ({
+    ...({ blockNumber } as ChainLog),
     type,
     tokenId,
     payload: {},
-    log: { blockNumber } as ChainLog,
   });
   const [one, two] = [1n, 2n].map((tokenId) => titleEscrowAddress(contracts, tokenId));
   let escrows: KnownEscrows;
@@ -86,7 +86,7 @@ describe('the title escrows that are asked for by address', () => {
   const learnBefore = (block: number, events: DecodedLog[] = []): Promise<void> =>
     escrows.learnBefore(block, 0, async (first, last) => {
       read.push([first, last]);
-      return events.filter(({ log }) => log.blockNumber >= first && log.blockNumber <= last);
+      return events.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= last);
     });
 
   beforeEach(() => {

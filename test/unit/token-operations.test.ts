@@ -13,12 +13,8 @@ function transaction(hash: string, ...logs: Log[]): DecodedLog[] {
   return logs.map((log, index) => {
     const [type, payload] = typeof log === 'string' ? [log, {}] : log;
     const place = { blockNumber: 1, blockHash: '0xb', transactionHash: hash, transactionIndex: 0, index };
-    return {
-      type,
-      tokenId: 1n,
-      payload: { remark: '0x', ...payload },
-      log: { ...place, address: '', topics: [], data: '' },
-    };
+    const content = { address: '', topics: [], data: '' };
+    return { ...place, ...content, type, tokenId: 1n, payload: { remark: '0x', ...payload } };
   });
 }
 

@@ -1,8 +1,7 @@
 import type { Context } from 'koa';
 import { undeliveredView } from '../../answers/delivery-views';
-import type { RegistryName } from '../../base/registry-name';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
-import type { Selection } from '../../outbox/redeliver';
+import type { Redelivered, Selection } from '../../outbox/redeliver';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
@@ -14,10 +13,7 @@ import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-rou
 export interface SubscriptionRoutes {
   readonly subscriptions: Subscriptions;
   deliveries(wanted: DeliveriesWanted): Promise<DeliveriesPage>;
-  redeliver(
-    name: string,
-    selection: Selection,
-  ): Promise<readonly { registry: RegistryName; queued: number; alreadyWaiting: number }[]>;
+  redeliver(name: string, selection: Selection): Promise<readonly Redelivered[]>;
 }
 
 /** Answers the operations of subscriptions. */

@@ -95,9 +95,7 @@ export class MortalService {
       logger,
       mask: (text) => text,
       checkChain: () => Promise.resolve(),
-      onOpened: (feed) => delivery.start(feed),
-      onHeld: () => delivery.hold(),
-      onDue: (_, channels) => delivery.wake(channels),
+      delivery,
     });
     const stopFollowing = async (): Promise<void> => {
       await follower.stop();
