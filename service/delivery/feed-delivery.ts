@@ -9,6 +9,7 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
 import { type AttemptOptions, createWebhookClient, type WebhookTarget } from './attempt-delivery';
+import type { Deliverers } from './deliverers';
 import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
@@ -32,6 +33,7 @@ export interface FeedDeliveryOptions {
   time: Time;
   logger: Logger;
   slots: DeliverySlots;
+  deliverers: Deliverers;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
   targetOf: (channel: Channel) => WebhookTarget | undefined;
   /** Stores events again that were removed because they were old. */
@@ -58,7 +60,7 @@ interface Running {
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
-  const { database, time, logger, slots } = options;
+  const { database, time, logger, slots, deliverers } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
   const ending = new Map<number, Promise<void>>();
@@ -78,7 +80,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     return next;
   }
 
-  async function startChannel(channel: Channel): Promise<void> {
+  async function startChannel(feed: string, channel: Channel): Promise<void> {
     const target = options.targetOf(channel);
     if (target === undefined) return;
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
@@ -95,6 +97,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       sentTo: { changedAt: channel.changedAt, sinkHash },
       client: createWebhookClient(target, time, slots.idle),
       slots: slots.newShare(channel.failingSince !== null),
+      share: () => deliverers.shareOf(feed, channel.channel, target.maxConcurrentDeliveries),
       random: Math.random,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
     });
@@ -137,7 +140,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       if (now.state !== 'active') delivered.worker.hold();
     }
     for (const channel of channels)
-      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
+      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(feed, channel);
     for (const channel of channels)
       if (channel.isFilling && !filling.has(channel.channel)) {
         const filled = fill(feed, channel).finally(() => filling.delete(channel.channel));
@@ -194,7 +197,11 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
 
   async function endAll(): Promise<void> {
     await Promise.all([...[...running.values()].map(endChannel), ...ending.values()]);
+    if (deliveredFeed !== undefined) await deliverers.leave(deliveredFeed);
   }
+
+  const isWithinShares = (): boolean =>
+    ending.size === 0 && [...running.values()].every(({ worker }) => worker.isWithinShare());
 
   return {
     start: (feed) =>
@@ -207,6 +214,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         waking = undefined;
         await endAll();
         deliveredFeed = feed;
+        await deliverers.join(feed, isWithinShares);
         version = NO_VERSION;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);

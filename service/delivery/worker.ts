@@ -16,6 +16,8 @@ export interface DeliveryWorker {
   wake(): void;
   /** Releases each claimed queue after its delivery under way, because the feed is held. */
   hold(): void;
+  /** Whether no more deliveries are under way than its share allows, which may have become smaller. */
+  isWithinShare(): boolean;
   /** Claims nothing more; resolves when the deliveries under way are settled, and the client is closed. */
   stop(): Promise<void>;
 }
@@ -26,6 +28,8 @@ export interface DeliveryWorkerOptions extends AttemptOptions, DeliveryOptions {
   channel: number;
   sentTo: SentTo;
   slots: SlotShare;
+  /** How many deliveries this process may have under way; the others have the rest of the limit. */
+  share: () => number;
 }
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
@@ -59,6 +63,7 @@ const STOP_WITHIN_MS = 8_000;
 
 /** The terms of a worker's claims. */
 interface ClaimTerms {
+  /** The highest number of deliveries under way; 0 while other processes have all of the limit. */
   concurrency: number;
   leaseMs: number;
 }
@@ -105,10 +110,11 @@ export function nextTurn(state: WorkerState, { concurrency, leaseMs }: ClaimTerm
   const { claimed, underWay, ended, ahead, dueAt, lacksSlot, isStopped } = state;
   // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
   // queue falls due again. A queue that waited too long for a slot is claimed anew.
-  const isReleasing = claimed.length > 0 && (isStopped || !mayBegin(claimed[0], leaseMs, now));
+  const hasNoShare = isStopped || concurrency === 0;
+  const isReleasing = claimed.length > 0 && (hasNoShare || !mayBegin(claimed[0], leaseMs, now));
   const kept = isReleasing ? 0 : claimed.length;
   const free = Math.max(concurrency - underWay, 0);
-  const isFull = isStopped || (lacksSlot && kept > 0);
+  const isFull = hasNoShare || (lacksSlot && kept > 0);
   const isSettling = isReleasing || ended.length > 0 || state.lostLease !== undefined;
   const isIdle = underWay + kept === 0 && !isSettling;
   const longestMs = isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS;
@@ -135,15 +141,15 @@ function mayBegin(queue: ClaimedQueue | undefined, leaseMs: number, now: number)
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, channel, sentTo, slots, time, client, logger } = options;
-  const concurrency = Math.min(options.maxConcurrentDeliveries, slots.most);
+  const most = Math.min(options.maxConcurrentDeliveries, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep(time);
-  const aheadAfterDelivery = createPace(time, concurrency);
+  const aheadAfterDelivery = createPace(time, most);
   const state: WorkerState = {
     claimed: [],
     underWay: 0,
     ended: [],
-    ahead: concurrency,
+    ahead: most,
     mayBeDue: true,
     dueAt: undefined,
     lacksSlot: false,
@@ -155,7 +161,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   let checkedClockAt = -Infinity;
   let lastNow = time.now();
 
-  const next = (): Turn => nextTurn(state, { concurrency, leaseMs }, time.now());
+  const next = (): Turn =>
+    nextTurn(state, { concurrency: Math.min(most, options.share()), leaseMs }, time.now());
   const isOver = (): boolean => state.isStopped && state.underWay === 0 && !next().isSettling;
 
   function begin(): void {
@@ -166,7 +173,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       if (queue === undefined) return;
       state.underWay++;
       const { signal } = held;
-      const mayGoOn = (): boolean => !signal.aborted && mayBegin(queue, leaseMs, time.now());
+      const mayGoOn = (): boolean =>
+        !signal.aborted && options.share() > 0 && mayBegin(queue, leaseMs, time.now());
       void attemptQueue(options, queue, mayGoOn).then(end);
     }
   }
@@ -277,6 +285,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       release();
       sleeper.wake();
     },
+    isWithinShare: () => state.underWay <= options.share(),
     async stop(): Promise<void> {
       state.isStopped = true;
       held.abort();

@@ -35,6 +35,7 @@ export function startWorker(
     time,
     random: () => 0,
     slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
+    share: () => Infinity,
     logger,
     lifecycle: createLifecycle(),
     registry: 'operations',

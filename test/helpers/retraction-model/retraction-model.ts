@@ -131,8 +131,8 @@ async function runOnce(
         const removed = await lives.reorganise();
         if (removed > 0) note(`reorganisations of ${removed} blocks`);
       } else if (kind < 0.93) {
-        await service.kill();
-        note('kills of the service');
+        await service.kill(random);
+        note('kills of a process of the service');
         changeNode();
         if (random.chance(0.5)) await lives.reorganise();
         await service.start();

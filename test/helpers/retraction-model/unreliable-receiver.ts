@@ -24,8 +24,8 @@ export class UnreliableReceiver {
   readonly #server: Server;
   /** Undefined between a kill and the next start. */
   #store: EventStore | undefined;
-  /** Requests to other paths come from a service that was killed. */
-  #path = '';
+  /** The paths of the processes that live. Requests to others come from processes that were killed. */
+  readonly #paths = new Set<string>();
 
   private constructor(
     private readonly file: string,
@@ -42,11 +42,16 @@ export class UnreliableReceiver {
     return owned(`unreliable receiver of ${file}`, receiver, 'stop');
   }
 
-  /** The URL for the service's next start. Open requests from before are cut off. */
-  nextUrl(life: number): string {
-    this.#path = `/${life}`;
+  /** The URL for a process of the service. */
+  urlOf(life: number): string {
+    this.#paths.add(`/${life}`);
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${life}`;
+  }
+
+  /** Cuts off a process that was killed, and the requests of the others that are under way. */
+  cutOff(life: number): void {
+    this.#paths.delete(`/${life}`);
     this.#server.closeAllConnections();
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#path}`;
   }
 
   /** Kills the receiver, perhaps while it writes a line, and starts it again on the same file. */
@@ -78,7 +83,7 @@ export class UnreliableReceiver {
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const store = this.#store;
-    if (request.url !== this.#path || store === undefined) return void request.socket.destroy();
+    if (!this.#paths.has(request.url ?? '') || store === undefined) return void request.socket.destroy();
     const app = createReceiver({
       findKey: onlyKey(this.publicKey),
       store: { add: (event) => this.#add(store, event, request) },
