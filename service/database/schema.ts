@@ -133,7 +133,9 @@ interface DeliverersTable {
   process: string;
   /** By the clock of the database. Epoch milliseconds. */
   seen_at: number;
-  /** The ids of the processes with which it divides the limits, as a JSON list. */
+  /** The ids of the channels that it has no sink for, as a JSON list. */
+  lacking: string;
+  /** The ids of the processes with which it divides the limits, and what each lacks, as a JSON list. */
   divides_with: string;
 }
 

@@ -1,25 +1,29 @@
 import { sql, type Transaction } from 'kysely';
 import { messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
-import { repeat, type Time } from '../base/time';
+import { repeat, untilAborted, within, type Time } from '../base/time';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 
 /**
- * The processes that deliver a feed. Each works on all of its channels, and they divide the limit of each
- * subscription between them, so that its sink never has more requests at once than it allows.
+ * The processes that deliver a feed. Each works on the channels that it has a sink for, and they divide the
+ * limit of each subscription between them, so that its sink never has more requests at once than it allows.
  */
 export interface Deliverers {
-  /**
-   * Takes part in the delivery of a feed.
-   *
-   * @param fits whether the deliveries under way are within the shares.
-   */
-  join(this: void, feed: string, fits: () => boolean): Promise<void>;
+  /** Takes part in the delivery of a feed. A second call changes nothing. */
+  join(this: void, feed: string, deliveries: OwnDeliveries): Promise<void>;
   /** Call it when no delivery of the feed is under way any more. */
   leave(this: void, feed: string): Promise<void>;
   /** How many of the deliveries that a channel may have at once are this process's. */
   shareOf(this: void, feed: string, channel: number, limit: number): number;
+}
+
+/** The deliveries of a feed by this process. */
+export interface OwnDeliveries {
+  /** Whether those under way are within the shares, which may have become smaller. */
+  fit(): boolean;
+  /** The channels without a sink in this process: others divide all of their limit. */
+  lacking: ReadonlySet<number>;
 }
 
 /** How often a process shows that it lives, and looks at the others. */
@@ -28,16 +32,24 @@ const LOOK_EVERY_MS = 1_000;
 const QUIET_AFTER_MS = 2_500;
 /** A process that was not seen for so long has no share any more. */
 const GONE_AFTER_MS = 10_000;
+/** A process that hangs while it looks lets the others wait for so long. */
+const LOOK_WITHIN_MS = 2_000;
+/** The lock of the table, which also holds off processes whose rows do not exist yet. */
+const LOCK = 0x64656c6976;
 
-/** The processes that divide the limits of a feed's channels: their ids in order. */
-type Division = readonly string[];
+/** The processes that divide the limits of a feed's channels, in the order of their ids. */
+interface Division {
+  members: readonly { process: string; lacking: ReadonlySet<number> }[];
+  /** Equal for equal divisions. */
+  text: string;
+}
 
 /** Nobody has a share. */
-const NONE: Division = [];
+const NONE: Division = { members: [], text: '' };
 
 /** The part of this process in a feed. */
 interface Part {
-  fits: () => boolean;
+  deliveries: OwnDeliveries;
   /** The division that all agreed on last, and later ones, which some may go by. A share is within each. */
   divisions: readonly Division[];
 }
@@ -54,7 +66,7 @@ const ALONE: Deliverers = {
  *
  * A process that sees others come or go keeps within the former division and the new one. When its deliveries
  * under way are within the new one, it stores that (`divides_with`). When all have stored the same division,
- * they go by it alone. A look locks the rows: a process that hung, was taken for gone, and goes on therefore
+ * they go by it alone. One process looks at a time: one that hung, was taken for gone, and goes on therefore
  * sees that the others divide without it.
  *
  * @param id of this process.
@@ -68,113 +80,117 @@ export function createDeliverers(
   let lookedAt = -Infinity;
   const isQuiet = (): boolean => time.elapsed() - lookedAt > QUIET_AFTER_MS;
 
-  async function look(): Promise<void> {
-    if (parts.size === 0) return;
-    const startedAt = time.elapsed();
-    // The others may have gone on without this process.
-    if (isQuiet()) for (const part of parts.values()) part.divisions = [NONE];
-    const agreed = await db.transaction().execute(async (transaction) => {
-      const others = await othersIn(transaction, id, [...parts.keys()]);
-      const looks = [...parts].map(([feed, part]) => {
-        const rows = others.filter((row) => row.feed === feed);
-        const division = [id, ...rows.map(({ process }) => process)].sort();
-        const text = JSON.stringify(division);
-        if (JSON.stringify(part.divisions.at(-1)) !== text) part.divisions = [...part.divisions, division];
-        const stored = part.divisions.length === 1 || part.fits() ? text : '';
-        return { feed, part, division, stored, isAgreed: rows.every((row) => row.divides_with === text) };
-      });
-      await storeOwn(
-        transaction,
-        looks.map(({ feed, stored }) => ({ feed, process: id, divides_with: stored, seen_at: NOW })),
-      );
-      return looks.filter(({ stored, isAgreed }) => stored !== '' && isAgreed);
+  /** Returns the parts whose division all have agreed on. */
+  async function lookAt(looked: ReadonlyMap<string, Part>, transaction: Transaction<Schema>) {
+    const stored = await lockedRows(transaction, id, looked);
+    const looks = [...looked].map(([feed, part]) => {
+      const rows = stored.filter((row) => row.feed === feed);
+      const own = rows.find(({ process }) => process === id);
+      // If its own row looks old too, it may be the clock of the database that was changed.
+      const others = rows.filter((row) => row.process !== id && (own?.isGone || !row.isGone));
+      // The others may have gone on without this process.
+      if (own === undefined || isQuiet()) part.divisions = [NONE];
+      const lacking = JSON.stringify([...part.deliveries.lacking]);
+      const division = divisionOf([...others, { process: id, lacking }]);
+      const { text } = division;
+      if (part.divisions.at(-1)?.text !== text) part.divisions = [...part.divisions, division];
+      const divides_with = part.divisions.length === 1 || part.deliveries.fit() ? text : '';
+      const row = { feed, process: id, lacking, divides_with, seen_at: NOW };
+      const isAgreed = [row, ...others].every((one) => one.divides_with === text);
+      return { part, division, others, isAgreed, row };
     });
-    for (const { part, division } of agreed) part.divisions = [division];
-    lookedAt = startedAt;
+    const others = new Set(looks.flatMap((look) => look.others));
+    const old = stored.filter((row) => !others.has(row));
+    const [feeds, processes] = [old.map(({ feed }) => feed), old.map(({ process }) => process)];
+    await sql`delete from deliverers where (feed, process) in
+      (select * from unnest(${feeds}::text[], ${processes}::text[]))`.execute(transaction);
+    const rows = looks.map(({ row }) => row);
+    if (rows.length > 0) await transaction.insertInto('deliverers').values(rows).execute();
+    return looks.filter(({ isAgreed }) => isAgreed);
   }
 
-  let isFailing = false;
-  async function lookAgain(): Promise<void> {
+  async function lookOnce(): Promise<void> {
+    const startedAt = time.elapsed();
+    const looked = new Map(parts);
     try {
-      await look();
-      isFailing = false;
+      const agreed = await db.transaction().execute((transaction) => lookAt(looked, transaction));
+      for (const { part, division } of agreed) part.divisions = [division];
+      lookedAt = startedAt;
     } catch (error) {
-      if (!isFailing) logger.warn({ error }, `deliveries pause: the database fails: ${messageOf(error)}`);
-      isFailing = true;
+      logger.warn({ error }, `the shares of deliveries cannot be renewed: ${messageOf(error)}`);
     }
   }
 
+  let last = Promise.resolve();
+  let next: Promise<void> | undefined;
+  /** Looks after the look under way. Those who ask meanwhile share it. */
+  const look = (): Promise<void> =>
+    (next ??= last =
+      last.then(() => {
+        next = undefined;
+        return lookOnce();
+      }));
+
   let looking: { stop(): Promise<void> } | undefined;
   return {
-    async join(feed, fits) {
-      parts.set(feed, { fits, divisions: [NONE] });
+    async join(feed, deliveries) {
+      if (!parts.has(feed)) parts.set(feed, { deliveries, divisions: [NONE] });
       await look();
-      looking ??= repeat(time, lookAgain, LOOK_EVERY_MS, LOOK_EVERY_MS);
+      looking ??= repeat(time, look, LOOK_EVERY_MS, LOOK_EVERY_MS);
     },
     async leave(feed) {
       parts.delete(feed);
       if (parts.size === 0) {
-        await looking?.stop();
+        void looking?.stop();
         looking = undefined;
       }
-      const own = db.deleteFrom('deliverers').where('feed', '=', feed).where('process', '=', id);
       // The others soon take a process for gone that could not tell them.
-      await own.execute().catch(() => undefined);
+      await within(time, LOOK_WITHIN_MS, (late) => untilAborted(late, look())).catch(() => undefined);
     },
     shareOf(feed, channel, limit) {
-      const { divisions = [NONE] } = parts.get(feed) ?? {};
-      if (isQuiet()) return 0;
+      const { divisions } = (isQuiet() ? undefined : parts.get(feed)) ?? { divisions: [NONE] };
       return Math.min(...divisions.map((division) => shareIn(division, id, channel, limit)));
     },
   };
 }
 
+/** A row of the table. `isGone`: its process was not seen for long, or was seen in the future. */
+type Row = Omit<Schema['deliverers'], 'seen_at'> & { isGone: boolean };
+
+function divisionOf(rows: readonly Pick<Row, 'process' | 'lacking'>[]): Division {
+  const sorted = [...rows].sort((one, other) => (one.process < other.process ? -1 : 1));
+  return {
+    members: sorted.map((row) => ({ ...row, lacking: new Set(JSON.parse(row.lacking) as number[]) })),
+    text: JSON.stringify(sorted.map(({ process, lacking }) => [process, lacking])),
+  };
+}
+
 /** Processes get equal shares; which of them get one more differs between channels. */
-function shareIn(division: Division, id: string, channel: number, limit: number): number {
-  const place = (division.indexOf(id) + channel) % division.length;
-  return division.length === 0 ? 0 : Math.floor((limit + division.length - 1 - place) / division.length);
+function shareIn({ members }: Division, id: string, channel: number, limit: number): number {
+  const able = members.filter(({ lacking }) => !lacking.has(channel));
+  const index = able.findIndex(({ process }) => process === id);
+  if (index === -1) return 0;
+  const place = (index + channel) % able.length;
+  return Math.floor((limit + able.length - 1 - place) / able.length);
 }
 
 /** By the clock of the database, which all processes share. */
 const NOW = sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`;
-const GONE_BEFORE = sql<number>`${NOW} - ${GONE_AFTER_MS}`;
 
-/**
- * The rows of the other processes, without those that are gone, which are removed. All rows are locked in one
- * order, so that looks do not deadlock.
- */
-async function othersIn(
+/** The rows of these feeds, and all of this process. They are locked until the transaction ends. */
+async function lockedRows(
   db: Transaction<Schema>,
   id: string,
-  feeds: readonly string[],
-): Promise<{ feed: string; process: string; divides_with: string }[]> {
-  const rows = await db
+  feeds: ReadonlyMap<string, Part>,
+): Promise<Row[]> {
+  // The settings end with the transaction. The first also limits the wait for the lock.
+  await sql`select set_config('statement_timeout', ${String(LOOK_WITHIN_MS)}, true),
+    set_config('idle_in_transaction_session_timeout', ${String(LOOK_WITHIN_MS)}, true)`.execute(db);
+  await sql`select pg_advisory_xact_lock(${LOCK})`.execute(db);
+  return db
     .selectFrom('deliverers')
-    .select(['feed', 'process', 'divides_with'])
-    .select((eb) => eb('seen_at', '<', GONE_BEFORE).as('isGone'))
-    .where('feed', 'in', feeds)
-    .orderBy('feed')
-    .orderBy('process')
-    .forUpdate()
-    .execute();
-  const others = rows.filter(({ process }) => process !== id);
-  for (const { feed, process } of others.filter(({ isGone }) => isGone))
-    await db.deleteFrom('deliverers').where('feed', '=', feed).where('process', '=', process).execute();
-  return others.filter(({ isGone }) => !isGone);
-}
-
-async function storeOwn(
-  db: Transaction<Schema>,
-  rows: { feed: string; process: string; divides_with: string; seen_at: typeof NOW }[],
-): Promise<void> {
-  await db
-    .insertInto('deliverers')
-    .values(rows)
-    .onConflict((conflict) =>
-      conflict.columns(['feed', 'process']).doUpdateSet((eb) => ({
-        divides_with: eb.ref('excluded.divides_with'),
-        seen_at: eb.ref('excluded.seen_at'),
-      })),
-    )
+    .select(['feed', 'process', 'lacking', 'divides_with'])
+    .select(sql<boolean>`abs(${NOW} - seen_at) > ${GONE_AFTER_MS}`.as('isGone'))
+    .where((eb) => eb.or([eb('process', '=', id), eb('feed', '=', sql<string>`any(${[...feeds.keys()]})`)]))
     .execute();
 }

@@ -63,7 +63,9 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, time, logger, slots, deliverers } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
-  const ending = new Map<number, Promise<void>>();
+  const ending = new Map<number, { worker: DeliveryWorker; ended: Promise<void> }>();
+  /** Channels without a sink in this process. */
+  const lacking = new Set<number>();
   /** The channels whose stored events are being enqueued. */
   const filling = new Map<number, Promise<void>>();
   const stopping = new AbortController();
@@ -82,7 +84,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
 
   async function startChannel(feed: string, channel: Channel): Promise<void> {
     const target = options.targetOf(channel);
-    if (target === undefined) return;
+    if (target === undefined) return void lacking.add(channel.channel);
+    lacking.delete(channel.channel);
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, time.now());
@@ -108,7 +111,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   function endChannel({ channel: { channel }, worker }: Running): Promise<void> {
     running.delete(channel);
     const ended = worker.stop().finally(() => ending.delete(channel));
-    ending.set(channel, ended);
+    ending.set(channel, { worker, ended });
     return ended;
   }
 
@@ -196,12 +199,13 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   async function endAll(): Promise<void> {
-    await Promise.all([...[...running.values()].map(endChannel), ...ending.values()]);
+    for (const one of running.values()) void endChannel(one);
+    await Promise.all([...ending.values()].map(({ ended }) => ended));
     if (deliveredFeed !== undefined) await deliverers.leave(deliveredFeed);
   }
 
-  const isWithinShares = (): boolean =>
-    ending.size === 0 && [...running.values()].every(({ worker }) => worker.isWithinShare());
+  const fit = (): boolean =>
+    [...running.values(), ...ending.values()].every(({ worker }) => worker.isWithinShare());
 
   return {
     start: (feed) =>
@@ -212,9 +216,9 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
         waking = undefined;
-        await endAll();
+        if (feed !== deliveredFeed) await endAll();
         deliveredFeed = feed;
-        await deliverers.join(feed, isWithinShares);
+        await deliverers.join(feed, { fit, lacking });
         version = NO_VERSION;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);

@@ -4,7 +4,8 @@ import { sql, type Kysely, type Migration } from 'kysely';
 export const deliverers: Migration = {
   async up(db: Kysely<unknown>) {
     await sql`create table deliverers (
-      feed text not null, process text not null, seen_at bigint not null, divides_with text not null,
+      feed text not null, process text not null, seen_at bigint not null,
+      lacking text not null, divides_with text not null,
       primary key (feed, process))`.execute(db);
   },
 };
