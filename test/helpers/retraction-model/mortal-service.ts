@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { KyselyPlugin } from 'kysely';
+import { sql, type KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { signingKeyOf } from '../../../service/base/signing-keys';
@@ -31,6 +31,8 @@ export interface ServiceParts {
 }
 
 const PROCESSES = 3;
+/** Deliveries of a subscription at once. */
+export const MOST_AT_ONCE = 2;
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
 const TIMEOUT_MS = 250;
@@ -87,7 +89,7 @@ export class MortalService {
         url: urls.get(subscription) ?? '',
         headers: {},
         timeoutMs: TIMEOUT_MS,
-        maxConcurrentDeliveries: 4,
+        maxConcurrentDeliveries: MOST_AT_ONCE,
         retry: RETRY,
         signingKeys: { key: signingKeyOf(this.parts.privateKey), next: undefined },
       }),
@@ -143,6 +145,14 @@ export class MortalService {
     // A statement waits for the open transaction, which is rolled back now.
     await file.db.deleteFrom('deliverers').where('process', '=', idOf(life)).execute();
     await file.close();
+  }
+
+  /** Ends the connections of all processes to a PostgreSQL database, as a restart of it does. */
+  async loseConnections(): Promise<void> {
+    const { db, engine } = this.database;
+    if (engine === 'sqlite') return;
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`.execute(db);
   }
 
   async stop(): Promise<void> {
