@@ -92,11 +92,10 @@ export function createDeliverers(
       if (own === undefined || isQuiet()) part.divisions = [NONE];
       const lacking = JSON.stringify([...part.deliveries.lacking]);
       const division = divisionOf([...others, { process: id, lacking }]);
-      const { text } = division;
-      if (part.divisions.at(-1)?.text !== text) part.divisions = [...part.divisions, division];
-      const divides_with = part.divisions.length === 1 || part.deliveries.fit() ? text : '';
+      if (part.divisions.at(-1)?.text !== division.text) part.divisions = [...part.divisions, division];
+      const divides_with = part.divisions.length === 1 || part.deliveries.fit() ? division.text : '';
       const row = { feed, process: id, lacking, divides_with, seen_at: NOW };
-      const isAgreed = [row, ...others].every((one) => one.divides_with === text);
+      const isAgreed = [row, ...others].every((one) => one.divides_with === division.text);
       return { part, division, others, isAgreed, row };
     });
     const others = new Set(looks.flatMap((look) => look.others));
@@ -109,7 +108,11 @@ export function createDeliverers(
     return looks.filter(({ isAgreed }) => isAgreed);
   }
 
+  let last = Promise.resolve();
+  /** A look that has not begun. */
+  let next: Promise<void> | undefined;
   async function lookOnce(): Promise<void> {
+    next = undefined;
     const startedAt = time.elapsed();
     const looked = new Map(parts);
     try {
@@ -121,15 +124,8 @@ export function createDeliverers(
     }
   }
 
-  let last = Promise.resolve();
-  let next: Promise<void> | undefined;
   /** Looks after the look under way. Those who ask meanwhile share it. */
-  const look = (): Promise<void> =>
-    (next ??= last =
-      last.then(() => {
-        next = undefined;
-        return lookOnce();
-      }));
+  const look = (): Promise<void> => (next ??= last = last.then(lookOnce));
 
   let looking: { stop(): Promise<void> } | undefined;
   return {
@@ -140,10 +136,7 @@ export function createDeliverers(
     },
     async leave(feed) {
       parts.delete(feed);
-      if (parts.size === 0) {
-        void looking?.stop();
-        looking = undefined;
-      }
+      if (parts.size === 0) looking = void looking?.stop();
       // The others soon take a process for gone that could not tell them.
       await within(time, LOOK_WITHIN_MS, (late) => untilAborted(late, look())).catch(() => undefined);
     },
