@@ -29,6 +29,8 @@ export interface Recorded extends Span {
 /** The parts of the registries, and what they record. */
 export interface RegistriesOptions {
   database: Database;
+  /** That of each process of the service. */
+  databases: readonly Database[];
   history: History;
   /** Chooses the changes. */
   random: SeededRandom;
@@ -37,8 +39,6 @@ export interface RegistriesOptions {
   tick(this: void): number;
 }
 
-/** On PostgreSQL. */
-const PROCESSES = 3;
 const MOST_REGISTRIES = 5;
 /** Events of each registry in one block. */
 const EVENTS_PER_BLOCK = 2;
@@ -70,9 +70,9 @@ interface Registry {
 export function createChangingRegistries(options: RegistriesOptions) {
   const { database, history, random, tick } = options;
   const logger = pino({ level: 'silent' });
-  const processes = Array.from({ length: database.engine === 'sqlite' ? 1 : PROCESSES }, (_, number) => ({
-    database,
-    deliverers: createDeliverers(database, { id: `process ${number}`, time: systemTime, logger }),
+  const processes = options.databases.map((own, number) => ({
+    database: own,
+    deliverers: createDeliverers(own, { id: `process ${number}`, time: systemTime, logger }),
   }));
   const all: Registry[] = [];
   const recorded: Recorded[] = [];

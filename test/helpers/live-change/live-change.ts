@@ -20,6 +20,8 @@ import { expectationOf } from './rule';
 // the changes, not the timing.
 
 const SUBSCRIPTIONS = 8;
+/** Of the service on PostgreSQL. */
+const PROCESSES = 3;
 /** Changes of subscriptions and registries. Events are recorded until the last of them. */
 const CHANGES = 40;
 /** The share of changes that concern registries. */
@@ -35,20 +37,27 @@ export async function createLivePlace(engine: Engine): Promise<Place | undefined
   return {
     async run(seed) {
       await using ownState = (await newState(engine)) as State;
-      await using database = await openState(ownState);
+      const database = await openState(ownState);
+      const databases = [database];
+      if (engine === 'PostgreSQL')
+        while (databases.length < PROCESSES) databases.push(await openState(ownState));
       const history = new History(seed);
-      return await history.of(runOnce(history, database));
+      try {
+        return await history.of(runOnce(history, database, databases));
+      } finally {
+        await Promise.all(databases.map((one) => one.close()));
+      }
     },
   };
 }
 
-async function runOnce(history: History, database: Database): Promise<void> {
+async function runOnce(history: History, database: Database, databases: readonly Database[]): Promise<void> {
   const { seed } = history;
   const random = seededRandom(seed);
   const accepted = new Map<string, CloudEvent[]>();
   await using receiver = await startReceiver(accepted, seededRandom(seed + 1), history);
   let ticks = 0;
-  const parts = { database, history, random, tick: () => ++ticks };
+  const parts = { database, databases, history, random, tick: () => ++ticks };
   // The events draw their own numbers, so that a seed makes the same changes whatever the timing.
   const registries = createChangingRegistries({ ...parts, ofEvents: seededRandom(seed + 2) });
   const { refresh: onChanged } = registries;
