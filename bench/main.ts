@@ -7,6 +7,7 @@ import { cost, fullBlocks } from './issuing';
 import { largeBodies } from './large-bodies';
 import { latency } from './latency';
 import { reading } from './reading';
+import { severalProcesses } from './several-processes';
 import { subscribers } from './subscribers';
 import { SMALL, WHOLE, type Size } from './measure';
 
@@ -20,6 +21,7 @@ const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   backlog,
   'fan-out': fanOut,
   subscribers,
+  processes: severalProcesses,
   reading,
   console: consoles,
   evidence,

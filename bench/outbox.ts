@@ -7,6 +7,7 @@ import { createLogger } from '../service/base/logger';
 import { secretMasker } from '../service/base/mask-secrets';
 import { signingKeyOf } from '../service/base/signing-keys';
 import type { Database } from '../service/database/database';
+import { createDeliverers } from '../service/delivery/deliverers';
 import { createDeliverySlots } from '../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../service/delivery/feed-delivery';
 import { openFeed, setHeld, type OpenFeed } from '../service/outbox/feeds';
@@ -41,7 +42,7 @@ export async function withDatabase<Result>(
 }
 
 /** Records made-up events of a feed as the watcher does. They are due at once. */
-export async function fillOutbox(database: Database, feed: string, events: number): Promise<void> {
+export async function fillOutbox(database: Database, feed: string, events: number): Promise<OpenFeed> {
   const open = await openFeed(database.db, feed, 1, 1);
   const tokens = Math.ceil(events / EVENTS_OF_A_TOKEN);
   for (let first = 0; first < events; first += EVENTS_OF_A_RANGE) {
@@ -50,6 +51,7 @@ export async function fillOutbox(database: Database, feed: string, events: numbe
     await recordBlock(database, open, 1, count, (index) => (first + index) % tokens);
   }
   await setHeld(database.db, open, 0);
+  return open;
 }
 
 /** Records a block with events, by default each of another token. Returns the channels that they are for. */
@@ -82,8 +84,11 @@ export async function subscribe(
   await addSubscriptions(database, added);
 }
 
-/** Delivers as the service does, with signatures and log lines, to all subscriptions but `default`. */
-export function deliver(database: Database): FeedDelivery {
+/**
+ * Delivers as a process of the service does, with signatures and log lines, to all subscriptions but
+ * `default`.
+ */
+export function deliver(database: Database, connections = 1_000): FeedDelivery {
   // The lines are discarded when all of the work is done.
   const destination = pino.destination({ dest: '/dev/null', sync: true });
   const mask = secretMasker(['not-a-secret', 'nor-this']);
@@ -93,7 +98,8 @@ export function deliver(database: Database): FeedDelivery {
     database,
     time: systemTime,
     logger,
-    slots: createDeliverySlots({ most: 1_000, time: systemTime, logger }),
+    slots: createDeliverySlots({ most: connections, time: systemTime, logger }),
+    deliverers: createDeliverers(database, { id: randomUUID(), time: systemTime, logger }),
     targetOf({ subscription, definition, secrets, state }) {
       if (definition === null) return undefined;
       const stored = subscriptionOf({ name: subscription, definition, secrets, state }, undefined);

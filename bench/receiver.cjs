@@ -1,11 +1,14 @@
 // A minimal webhook receiver: it reads each POST and answers 200 with an empty body. It runs in a process of
 // its own so that it takes no time from the measured code. `GET /n` is answered after n POSTs since the last
-// `DELETE /`. A POST to /never gets no answer and does not count. It keeps the arrival time (epoch
+// `DELETE /`. A POST to /never gets no answer and does not count, one to /slow
+// is answered after 20 ms. It keeps the arrival time (epoch
 // milliseconds) of each POST to /timed with the block of its event, and `GET /arrivals` returns all of them.
-/* global Buffer, console, performance */
+/* global Buffer, console, performance, setTimeout */
 'use strict';
 
 const { createServer } = require('node:http');
+
+const SLOW_MS = 20;
 
 let count = 0;
 let waiting = [];
@@ -38,7 +41,8 @@ const server = createServer((request, response) => {
     } else {
       if (request.url === '/timed') noteArrival(Buffer.concat(chunks).toString());
       count++;
-      response.writeHead(200).end();
+      if (request.url === '/slow') setTimeout(() => response.writeHead(200).end(), SLOW_MS);
+      else response.writeHead(200).end();
     }
     answerWaiting();
   });

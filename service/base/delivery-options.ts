@@ -71,7 +71,7 @@ export type RetrySchedule = z.output<z.ZodObject<typeof RETRY_OPTIONS>>;
 export const DELIVERY_OPTIONS = {
   timeoutMs: wholeNumber('Time that the sink has for its answer.', 1, LONGEST_TIMEOUT_MS, 15_000),
   maxConcurrentDeliveries: wholeNumber(
-    'Deliveries under way at once, of different tokens.',
+    'Deliveries of a registry under way at once, of different tokens.',
     1,
     MOST_CONCURRENT_DELIVERIES,
     16,

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { ConfigurationError, messageOf } from '../base/errors';
 import { secretMasker } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { createFinalBlockReading } from '../chain/finality';
 import { connectNodes } from '../chain/connect-nodes';
 import type { FollowedRegistry, Webhook } from '../config/followed-registries';
+import { createDeliverers, type Deliverers } from '../delivery/deliverers';
 import type { DeliverySlots } from '../delivery/delivery-slots';
 import type { WebhookTarget } from '../delivery/attempt-delivery';
 import { createFeedDelivery, type FeedDelivery } from '../delivery/feed-delivery';
@@ -63,6 +65,7 @@ export interface EventDelivery {
 /** What all feeds share. */
 interface Delivering extends Core {
   readonly slots: DeliverySlots;
+  readonly deliverers: Deliverers;
   /** @param webhook that of the settings for the channel's registry. Operational events have none. */
   targetOf(this: void, channel: Channel, webhook?: Webhook): WebhookTarget | undefined;
 }
@@ -74,7 +77,8 @@ interface Delivering extends Core {
 export async function startEventDelivery(core: Core, slots: DeliverySlots): Promise<EventDelivery> {
   const { config, database, time, logger } = core;
   const { db } = database;
-  const delivering: Delivering = { ...core, slots, targetOf: targetsOf(core) };
+  const deliverers = createDeliverers(database, { id: randomUUID(), time, logger });
+  const delivering: Delivering = { ...core, slots, deliverers, targetOf: targetsOf(core) };
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
   const stopping = new Map<RegistryName, Promise<void>>();

@@ -13,6 +13,7 @@ export interface Schema {
   subscriptions: SubscriptionsTable;
   subscription_changes: SubscriptionChangesTable;
   subscription_change_log: SubscriptionChangeLogTable;
+  deliverers: DeliverersTable;
   channels: ChannelsTable;
   queues: QueuesTable;
   deliveries: DeliveriesTable;
@@ -124,6 +125,19 @@ interface SubscriptionChangeLogTable {
   version: number;
   /** The name of the subscription that changed, `registries`, or `all`. */
   subject: string;
+}
+
+/** The processes that deliver a feed (service/delivery/deliverers.ts). */
+interface DeliverersTable {
+  feed: string;
+  /** An id that each process makes for itself. */
+  process: string;
+  /** By the clock of the database. Epoch milliseconds. */
+  seen_at: number;
+  /** The ids of the channels that it has no sink for, as a JSON list. */
+  lacking: string;
+  /** The ids of the processes with which it divides the limits, and what each lacks, as a JSON list. */
+  divides_with: string;
 }
 
 /** A channel delivers the events of one feed to one subscription. */

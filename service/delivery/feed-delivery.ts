@@ -9,6 +9,7 @@ import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
 import { fillChannel } from '../outbox/refill';
 import { type AttemptOptions, createWebhookClient, type WebhookTarget } from './attempt-delivery';
+import type { Deliverers } from './deliverers';
 import type { DeliverySlots } from './delivery-slots';
 import { startDeliveryWorker, type DeliveryWorker } from './worker';
 
@@ -32,6 +33,7 @@ export interface FeedDeliveryOptions {
   time: Time;
   logger: Logger;
   slots: DeliverySlots;
+  deliverers: Deliverers;
   /** The webhook that a channel delivers to. Undefined: its events wait in the outbox. */
   targetOf: (channel: Channel) => WebhookTarget | undefined;
   /** Stores events again that were removed because they were old. */
@@ -58,10 +60,12 @@ interface Running {
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
-  const { database, time, logger, slots } = options;
+  const { database, time, logger, slots, deliverers } = options;
   const running = new Map<number, Running>();
   /** Channels whose last deliveries are under way. A channel is started again only after they end. */
-  const ending = new Map<number, Promise<void>>();
+  const ending = new Map<number, { worker: DeliveryWorker; ended: Promise<void> }>();
+  /** Channels without a sink in this process. */
+  const lacking = new Set<number>();
   /** The channels whose stored events are being enqueued. */
   const filling = new Map<number, Promise<void>>();
   const stopping = new AbortController();
@@ -78,9 +82,10 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     return next;
   }
 
-  async function startChannel(channel: Channel): Promise<void> {
+  async function startChannel(feed: string, channel: Channel): Promise<void> {
     const target = options.targetOf(channel);
-    if (target === undefined) return;
+    if (target === undefined) return void lacking.add(channel.channel);
+    lacking.delete(channel.channel);
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
     if (database.engine === 'sqlite') await releaseLeases(database.db, channel.channel, time.now());
@@ -95,6 +100,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       sentTo: { changedAt: channel.changedAt, sinkHash },
       client: createWebhookClient(target, time, slots.idle),
       slots: slots.newShare(channel.failingSince !== null),
+      share: () => deliverers.shareOf(feed, channel.channel, target.maxConcurrentDeliveries),
       random: Math.random,
       logger: channel.definition === null ? logger : logger.child({ subscription: channel.subscription }),
     });
@@ -105,7 +111,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   function endChannel({ channel: { channel }, worker }: Running): Promise<void> {
     running.delete(channel);
     const ended = worker.stop().finally(() => ending.delete(channel));
-    ending.set(channel, ended);
+    ending.set(channel, { worker, ended });
     return ended;
   }
 
@@ -137,7 +143,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       if (now.state !== 'active') delivered.worker.hold();
     }
     for (const channel of channels)
-      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(channel);
+      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(feed, channel);
     for (const channel of channels)
       if (channel.isFilling && !filling.has(channel.channel)) {
         const filled = fill(feed, channel).finally(() => filling.delete(channel.channel));
@@ -191,8 +197,13 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   async function endAll(): Promise<void> {
-    await Promise.all([...[...running.values()].map(endChannel), ...ending.values()]);
+    for (const one of running.values()) void endChannel(one);
+    await Promise.all([...ending.values()].map(({ ended }) => ended));
+    if (deliveredFeed !== undefined) await deliverers.leave(deliveredFeed);
   }
+
+  const fit = (): boolean =>
+    [...running.values(), ...ending.values()].every(({ worker }) => worker.isWithinShare());
 
   return {
     start: (feed) =>
@@ -203,8 +214,9 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
         waking = undefined;
-        await endAll();
+        if (feed !== deliveredFeed) await endAll();
         deliveredFeed = feed;
+        await deliverers.join(feed, { fit, lacking });
         version = NO_VERSION;
         await refresh();
         waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);

@@ -16,6 +16,8 @@ export interface DeliveryWorker {
   wake(): void;
   /** Releases each claimed queue after its delivery under way, because the feed is held. */
   hold(): void;
+  /** Whether no more deliveries are under way than its share allows, which may have become smaller. */
+  isWithinShare(): boolean;
   /** Claims nothing more; resolves when the deliveries under way are settled, and the client is closed. */
   stop(): Promise<void>;
 }
@@ -26,6 +28,8 @@ export interface DeliveryWorkerOptions extends AttemptOptions, DeliveryOptions {
   channel: number;
   sentTo: SentTo;
   slots: SlotShare;
+  /** How many deliveries this process may have under way; the others have the rest of the limit. */
+  share: () => number;
 }
 
 /** Time to settle an attempt after the request timeouts, before its claim falls due again. */
@@ -34,7 +38,7 @@ const LEASE_MARGIN_MS = 10_000;
 const MOST_PER_QUEUE = 32;
 /** Queues are claimed ahead for this time, so that there is always one to send. */
 const CLAIM_AHEAD_MS = 100;
-/** Maximum number of queues claimed ahead, as a multiple of the concurrency. */
+/** Maximum number of queues claimed ahead, as a multiple of the concurrency: others could send the rest. */
 const CLAIM_AHEAD_MOST = 32;
 /** Longest sleep while deliveries are under way: ended ones are settled long before their lease ends. */
 const LONGEST_SLEEP_MS = 1_000;
@@ -59,6 +63,7 @@ const STOP_WITHIN_MS = 8_000;
 
 /** The terms of a worker's claims. */
 interface ClaimTerms {
+  /** The highest number of deliveries under way; 0 while other processes have all of the limit. */
   concurrency: number;
   leaseMs: number;
 }
@@ -71,8 +76,8 @@ export interface WorkerState {
   underWay: number;
   /** Ended deliveries that are not recorded yet, and queues to release. */
   ended: Settlement[];
-  /** Number of queues to claim ahead. */
-  ahead: number;
+  /** Number of queues that were sent lately in the time that is claimed ahead. */
+  pace: number;
   /** Whether a queue that is not claimed may be due. */
   mayBeDue: boolean;
   /** When the next queue falls due (epoch milliseconds). Infinity: none waits. Undefined: it must be read. */
@@ -102,17 +107,19 @@ export interface Turn {
 
 /** Decides the next turn of a worker. `now`: epoch milliseconds. */
 export function nextTurn(state: WorkerState, { concurrency, leaseMs }: ClaimTerms, now: number): Turn {
-  const { claimed, underWay, ended, ahead, dueAt, lacksSlot, isStopped } = state;
+  const { claimed, underWay, ended, dueAt, lacksSlot, isStopped } = state;
+  const ahead = Math.min(Math.max(state.pace, concurrency), concurrency * CLAIM_AHEAD_MOST);
   // A delivery begins only in the first half of the lease: it must have ended, and be settled, before the
   // queue falls due again. A queue that waited too long for a slot is claimed anew.
-  const isReleasing = claimed.length > 0 && (isStopped || !mayBegin(claimed[0], leaseMs, now));
+  const hasNoShare = isStopped || concurrency === 0;
+  const isReleasing = claimed.length > 0 && (hasNoShare || !mayBegin(claimed[0], leaseMs, now));
   const kept = isReleasing ? 0 : claimed.length;
   const free = Math.max(concurrency - underWay, 0);
-  const isFull = isStopped || (lacksSlot && kept > 0);
+  const isFull = hasNoShare || (lacksSlot && kept > 0);
   const isSettling = isReleasing || ended.length > 0 || state.lostLease !== undefined;
   const isIdle = underWay + kept === 0 && !isSettling;
   const longestMs = isIdle ? CHECK_CLOCK_EVERY_MS : LONGEST_SLEEP_MS;
-  const dueInMs = Math.max(kept > 0 ? Infinity : (dueAt ?? Infinity) - now, SHORTEST_SLEEP_MS);
+  const dueInMs = Math.max(hasNoShare || kept > 0 ? Infinity : (dueAt ?? Infinity) - now, SHORTEST_SLEEP_MS);
   // While there is enough to send, ended deliveries wait to be settled together with others.
   const isUrgent = isSettling && (isStopped || kept <= ahead / 2);
   return {
@@ -135,15 +142,15 @@ function mayBegin(queue: ClaimedQueue | undefined, leaseMs: number, now: number)
  */
 export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWorker {
   const { database, channel, sentTo, slots, time, client, logger } = options;
-  const concurrency = Math.min(options.maxConcurrentDeliveries, slots.most);
+  const most = Math.min(options.maxConcurrentDeliveries, slots.most);
   const leaseMs = 2 * options.timeoutMs + LEASE_MARGIN_MS;
   const sleeper = createWakeableSleep(time);
-  const aheadAfterDelivery = createPace(time, concurrency);
+  const paceAfterDelivery = createPace(time);
   const state: WorkerState = {
     claimed: [],
     underWay: 0,
     ended: [],
-    ahead: concurrency,
+    pace: 0,
     mayBeDue: true,
     dueAt: undefined,
     lacksSlot: false,
@@ -155,7 +162,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
   let checkedClockAt = -Infinity;
   let lastNow = time.now();
 
-  const next = (): Turn => nextTurn(state, { concurrency, leaseMs }, time.now());
+  const next = (): Turn =>
+    nextTurn(state, { concurrency: Math.min(most, options.share()), leaseMs }, time.now());
   const isOver = (): boolean => state.isStopped && state.underWay === 0 && !next().isSettling;
 
   function begin(): void {
@@ -166,7 +174,8 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       if (queue === undefined) return;
       state.underWay++;
       const { signal } = held;
-      const mayGoOn = (): boolean => !signal.aborted && mayBegin(queue, leaseMs, time.now());
+      const mayGoOn = (): boolean =>
+        !signal.aborted && state.underWay <= options.share() && mayBegin(queue, leaseMs, time.now());
       void attemptQueue(options, queue, mayGoOn).then(end);
     }
   }
@@ -175,7 +184,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
     state.underWay--;
     slots.release(wasPrompt(settlement));
     state.ended.push(state.isStopped ? dueAtOnce(settlement, time.now()) : settlement);
-    state.ahead = aheadAfterDelivery();
+    state.pace = paceAfterDelivery();
     // The settlement stops the channel.
     if (settlement.failed?.isGone) release();
     begin();
@@ -277,6 +286,7 @@ export function startDeliveryWorker(options: DeliveryWorkerOptions): DeliveryWor
       release();
       sleeper.wake();
     },
+    isWithinShare: () => state.underWay <= options.share(),
     async stop(): Promise<void> {
       state.isStopped = true;
       held.abort();
@@ -309,24 +319,22 @@ function dueAtOnce(settlement: Settlement, now: number): Settlement {
 }
 
 /**
- * The rate of deliveries. It sets the number to claim ahead to that of the deliveries that ended in the last
- * `CLAIM_AHEAD_MS`, and at least to the concurrency. For a slow receiver little is claimed ahead, so that few
- * deliveries wait for a lease to end if this process dies.
+ * The pace of deliveries: how many ended in the last `CLAIM_AHEAD_MS`. For a slow receiver little is claimed
+ * ahead, so that few deliveries wait for a lease to end if this process dies.
  *
- * @returns a function to call when a delivery has ended, which returns the number to claim ahead.
+ * @returns a function to call when a delivery has ended, which returns the pace.
  */
-function createPace(time: Time, concurrency: number): () => number {
+function createPace(time: Time): () => number {
   let windowStart = time.elapsed();
   let ended = 0;
-  let ahead = concurrency;
+  let pace = 0;
   return () => {
     ended++;
     const elapsed = time.elapsed() - windowStart;
-    if (elapsed < CLAIM_AHEAD_MS) return ahead;
-    const rate = Math.round((ended / elapsed) * CLAIM_AHEAD_MS);
-    ahead = Math.min(concurrency * CLAIM_AHEAD_MOST, Math.max(concurrency, rate));
+    if (elapsed < CLAIM_AHEAD_MS) return pace;
+    pace = Math.round((ended / elapsed) * CLAIM_AHEAD_MS);
     ended = 0;
     windowStart = time.elapsed();
-    return ahead;
+    return pace;
   };
 }

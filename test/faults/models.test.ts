@@ -5,7 +5,7 @@ import { createPlace, MODELS, type ModelOnEngine } from '../soak/models';
 const SEEDS: Record<ModelOnEngine['model'], number> = {
   mints: 10,
   nodes: 10,
-  retractions: 2,
+  retractions: 1,
   requests: 1,
   subscriptions: 3,
 };

@@ -3,6 +3,7 @@ import type { KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../service/base/lifecycle';
 import type { Database } from '../../service/database/database';
+import { createDeliverers } from '../../service/delivery/deliverers';
 import { createDeliverySlots } from '../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../service/delivery/feed-delivery';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
@@ -48,6 +49,7 @@ describeOnEngines('the deliveries of many subscriptions', (on, engine) => {
       time,
       logger: pino({ level: 'silent' }),
       slots: { ...slots, newShare: (isFailing) => (failing.push(isFailing), slots.newShare(isFailing)) },
+      deliverers: createDeliverers(database, { id: 'one', time, logger: pino({ level: 'silent' }) }),
       targetOf: ({ definition }) => (definition === null ? undefined : webhook),
       restorePurged: async () => undefined,
       lifecycle: createLifecycle(),

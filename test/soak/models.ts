@@ -13,12 +13,12 @@ export interface ModelOnEngine {
   engine: Engine;
 }
 
-/** The models that scenarios test. Those of the retractions choose their engine by the seed. */
+/** The models that scenarios test. */
 export const MODELS: readonly ModelOnEngine[] = [
   { model: 'mints', engine: 'SQLite' },
   { model: 'nodes', engine: 'SQLite' },
-  { model: 'retractions', engine: 'SQLite' },
   ...ENGINES.flatMap((engine) => [
+    { model: 'retractions' as const, engine },
     { model: 'requests' as const, engine },
     { model: 'subscriptions' as const, engine },
   ]),
@@ -40,7 +40,7 @@ export async function createPlace({
   engine,
   hasProfiles = false,
 }: ModelOnEngine & Pick<SeedRange, 'hasProfiles'>): Promise<Place | undefined> {
-  if (model === 'retractions') return createRetractionPlace(hasProfiles);
+  if (model === 'retractions') return createRetractionPlace(engine, hasProfiles);
   if (model === 'requests') return createRequestPlace(engine);
   if (model === 'subscriptions') return createLivePlace(engine);
   const place = await createMintPlace();

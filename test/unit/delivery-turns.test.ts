@@ -11,7 +11,7 @@ const STATE: WorkerState = {
   claimed: [],
   underWay: 0,
   ended: [],
-  ahead: 2,
+  pace: 0,
   mayBeDue: false,
   dueAt: Infinity,
   lacksSlot: false,
@@ -57,6 +57,8 @@ const TABLE: [string, Partial<WorkerState>, Partial<Turn>][] = [
     { claimed: claimed(2, TERMS.leaseMs / 2) },
     { isReleasing: false, begin: 2 },
   ],
+  ['claims ahead what it sends meanwhile', { mayBeDue: true, pace: 20 }, { claim: 22 }],
+  ['claims ahead in proportion to its share', { mayBeDue: true, pace: 1_000 }, { claim: 2 + 2 * 32 }],
   ['releases a claim that may have been committed', { lostLease: 'a lease' }, { isSettling: true }],
   [
     'releases, and claims nothing, when it stops',
@@ -70,7 +72,21 @@ const TABLE: [string, Partial<WorkerState>, Partial<Turn>][] = [
   ],
 ];
 
+/** The same, while other processes have all of the limit. */
+const WITHOUT_SHARE: typeof TABLE = [
+  ['sleeps although a delivery is due', { dueAt: NOW, mayBeDue: true }, { claim: 0, sleepMs: IDLE_MS }],
+  [
+    'releases what it has claimed, and settles what has ended',
+    { dueAt: NOW, claimed: claimed(1), ended, pace: 20 },
+    { isReleasing: true, isSettling: true, claim: 0, begin: 0, sleepMs: 0 },
+  ],
+  ['waits for those under way', { dueAt: NOW, underWay: 1 }, { claim: 0, begin: 0, sleepMs: BUSY_MS }],
+];
+
 describe('a turn of delivery', () => {
   for (const [outcome, state, turn] of TABLE)
     it(outcome, () => expect(nextTurn({ ...STATE, ...state }, TERMS, NOW)).to.include(turn));
+  for (const [outcome, state, turn] of WITHOUT_SHARE)
+    it(`${outcome}, without a share`, () =>
+      expect(nextTurn({ ...STATE, ...state }, { ...TERMS, concurrency: 0 }, NOW)).to.include(turn));
 });

@@ -15,6 +15,7 @@ import { eventsByToken } from './0013-events-by-token';
 import { finalityTags } from './0014-finality-tags';
 import { conditions } from './0015-conditions';
 import { subscriptionChangeLog } from './0016-subscription-change-log';
+import { deliverers } from './0017-deliverers';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -34,4 +35,5 @@ export const migrations: Record<string, Migration> = {
   '0014-finality-tags': finalityTags,
   '0015-conditions': conditions,
   '0016-subscription-change-log': subscriptionChangeLog,
+  '0017-deliverers': deliverers,
 };

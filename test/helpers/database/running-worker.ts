@@ -20,7 +20,7 @@ export function startWorker(
   {
     time = systemTime,
     ...options
-  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'maxConcurrentDeliveries' | 'retry'>> = {},
+  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'maxConcurrentDeliveries' | 'retry' | 'share'>> = {},
 ): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
   const worker = startDeliveryWorker({
@@ -31,10 +31,12 @@ export function startWorker(
     ...realisedOptions({}),
     timeoutMs: 1_000,
     maxConcurrentDeliveries: 2,
+    share: () => Infinity,
     ...options,
     time,
     random: () => 0,
     slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
+
     logger,
     lifecycle: createLifecycle(),
     registry: 'operations',

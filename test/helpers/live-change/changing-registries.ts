@@ -6,6 +6,7 @@ import type { ChainEventPayload } from '../../../client/events';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import type { Database } from '../../../service/database/database';
+import { createDeliverers, type Deliverers } from '../../../service/delivery/deliverers';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery, type FeedDelivery } from '../../../service/delivery/feed-delivery';
 import type { Channel } from '../../../service/outbox/channels';
@@ -28,6 +29,8 @@ export interface Recorded extends Span {
 /** The parts of the registries, and what they record. */
 export interface RegistriesOptions {
   database: Database;
+  /** That of each process of the service. */
+  databases: readonly Database[];
   history: History;
   /** Chooses the changes. */
   random: SeededRandom;
@@ -54,8 +57,8 @@ const PAYLOADS: { [Type in (typeof TYPES)[number]]: ChainEventPayload<Type> } = 
 interface Registry {
   identity: typeof SAMPLE_REGISTRY;
   blocks: number;
-  /** Undefined while it is not followed. */
-  delivery: FeedDelivery | undefined;
+  /** Of each process. Empty while it is not followed. */
+  deliveries: readonly FeedDelivery[];
   isRead: boolean;
   reading: Promise<void>;
 }
@@ -66,6 +69,11 @@ interface Registry {
  */
 export function createChangingRegistries(options: RegistriesOptions) {
   const { database, history, random, tick } = options;
+  const logger = pino({ level: 'silent' });
+  const processes = options.databases.map((own, number) => ({
+    database: own,
+    deliverers: createDeliverers(own, { id: `process ${number}`, time: systemTime, logger }),
+  }));
   const all: Registry[] = [];
   const recorded: Recorded[] = [];
 
@@ -73,9 +81,9 @@ export function createChangingRegistries(options: RegistriesOptions) {
     const { identity } = registry;
     const name = `${identity.chainId}:${identity.registryAddress}:0123456789abcdef`;
     const feed = await openFeed(database.db, name, 1, systemTime.now());
-    const delivery = deliveryOf(database);
-    await delivery.start(name);
-    Object.assign(registry, { delivery, isRead: true });
+    const deliveries = processes.map((process) => deliveryOf(process));
+    await Promise.all(deliveries.map((delivery) => delivery.start(name)));
+    Object.assign(registry, { deliveries, isRead: true });
     registry.reading = read();
 
     async function read(): Promise<void> {
@@ -87,7 +95,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
         const whole = { ...range, nextBlock: block + 1 };
         const { channels } = await recordRange(database, feed, identity, whole, systemTime.now());
         const to = tick();
-        delivery.wake(channels);
+        deliveries[0]?.wake(channels);
         recorded.push(...events.map((event) => ({ event, from, to })));
         await sleep(BLOCK_EVERY_MS);
       }
@@ -97,14 +105,14 @@ export function createChangingRegistries(options: RegistriesOptions) {
   async function giveUp(registry: Registry): Promise<void> {
     registry.isRead = false;
     await registry.reading;
-    await registry.delivery?.stop();
-    registry.delivery = undefined;
+    await Promise.all(registry.deliveries.map((delivery) => delivery.stop()));
+    registry.deliveries = [];
   }
 
   async function add(): Promise<void> {
     const registryAddress = `0x${(all.length + 1).toString(16).padStart(40, '5b')}`;
     const identity = { ...SAMPLE_REGISTRY, registryAddress };
-    const registry = { identity, blocks: 0, delivery: undefined, isRead: false, reading: Promise.resolve() };
+    const registry = { identity, blocks: 0, deliveries: [], isRead: false, reading: Promise.resolve() };
     all.push(registry);
     await follow(registry);
     history.count('registries added');
@@ -118,7 +126,7 @@ export function createChangingRegistries(options: RegistriesOptions) {
     async changeOne(): Promise<void> {
       if (all.length < MOST_REGISTRIES && random.chance(0.5)) return add();
       const registry = random.pick(all);
-      if (registry.delivery !== undefined) {
+      if (registry.deliveries.length > 0) {
         await giveUp(registry);
         history.count('registries given up');
       } else {
@@ -127,11 +135,11 @@ export function createChangingRegistries(options: RegistriesOptions) {
       }
     },
     async followAll(): Promise<void> {
-      for (const registry of all) if (registry.delivery === undefined) await follow(registry);
+      for (const registry of all) if (registry.deliveries.length === 0) await follow(registry);
     },
     /** Makes the deliveries read the changed subscriptions. */
     refresh(this: void): void {
-      for (const { delivery } of all) void delivery?.refresh();
+      for (const { deliveries } of all) for (const delivery of deliveries) void delivery.refresh();
     },
     /** Records nothing more. */
     async endRecording(): Promise<void> {
@@ -158,13 +166,20 @@ function eventsOf(block: number, random: SeededRandom): RegistryEvent[] {
   });
 }
 
-function deliveryOf(database: Database): FeedDelivery {
+/** A process of the service. */
+interface Process {
+  database: Database;
+  deliverers: Deliverers;
+}
+
+function deliveryOf({ database, deliverers }: Process): FeedDelivery {
   const signingKeys = signingKeysOfTest();
   return createFeedDelivery({
     database,
     time: systemTime,
     logger: pino({ level: 'silent' }),
     slots: createDeliverySlots({ most: 1_000, time: systemTime, logger: pino({ level: 'silent' }) }),
+    deliverers,
     targetOf({ subscription, definition, secrets, state }: Channel) {
       if (definition === null) return undefined;
       const row = { name: subscription, definition, secrets, state };

@@ -29,7 +29,10 @@ export interface ChangingOptions {
   onChanged(this: void): void;
 }
 
+/** Deliveries of a subscription at once. */
+export const MOST_AT_ONCE = 2;
 const RETRY = { initialDelayMs: 20, maxDelayMs: 200, giveUpAfterMs: 600_000 };
+const CONFIG = { retry: RETRY, maxConcurrentDeliveries: MOST_AT_ONCE };
 
 /** Subscriptions that are added, filtered otherwise, paused, resumed and deleted, as by the API. */
 export function createChangingSubscriptions(options: ChangingOptions) {
@@ -45,7 +48,7 @@ export function createChangingSubscriptions(options: ChangingOptions) {
     const path = `/${all.length}`;
     const rule = randomRule(random);
     const fromBeginning = random.chance(0.3);
-    const config = { retry: RETRY, startFrom: fromBeginning ? 'beginning' : 'now' };
+    const config = { ...CONFIG, startFrom: fromBeginning ? 'beginning' : 'now' };
     const from = tick();
     const { id } = await subscriptions.add(bodyOf(path, rule, config));
     const change = { from: fromBeginning ? -2 : from, to: fromBeginning ? -1 : tick(), rule };
@@ -54,7 +57,7 @@ export function createChangingSubscriptions(options: ChangingOptions) {
   }
 
   async function put(one: Changing, rule: Rule, isPaused: boolean): Promise<void> {
-    const config = { retry: RETRY, state: isPaused ? 'paused' : 'active' };
+    const config = { ...CONFIG, state: isPaused ? 'paused' : 'active' };
     const from = tick();
     await subscriptions.replace(one.id, bodyOf(one.path, rule, config));
     one.changes.push({ from, to: tick(), rule });

@@ -12,7 +12,7 @@ import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { everythingIsAsDescribed } from '../violations';
 import { createChangingRegistries, type Recorded } from './changing-registries';
-import { createChangingSubscriptions, type Changing } from './changing-subscriptions';
+import { createChangingSubscriptions, MOST_AT_ONCE, type Changing } from './changing-subscriptions';
 import { expectationOf } from './rule';
 
 // A model test of subscriptions. Registries record events while subscriptions and registries are changed as
@@ -20,12 +20,15 @@ import { expectationOf } from './rule';
 // the changes, not the timing.
 
 const SUBSCRIPTIONS = 8;
+/** Of the service on PostgreSQL. */
+const PROCESSES = 3;
 /** Changes of subscriptions and registries. Events are recorded until the last of them. */
 const CHANGES = 40;
 /** The share of changes that concern registries. */
 const OF_REGISTRIES = 0.2;
 /** The share of deliveries that are answered with 500. */
 const REFUSED = 0.02;
+const LONGEST_ANSWER_MS = 5;
 
 /** Undefined if the engine is not installed. */
 export async function createLivePlace(engine: Engine): Promise<Place | undefined> {
@@ -34,20 +37,27 @@ export async function createLivePlace(engine: Engine): Promise<Place | undefined
   return {
     async run(seed) {
       await using ownState = (await newState(engine)) as State;
-      await using database = await openState(ownState);
+      const database = await openState(ownState);
+      const databases = [database];
+      if (engine === 'PostgreSQL')
+        while (databases.length < PROCESSES) databases.push(await openState(ownState));
       const history = new History(seed);
-      return await history.of(runOnce(history, database));
+      try {
+        return await history.of(runOnce(history, database, databases));
+      } finally {
+        await Promise.all(databases.map((one) => one.close()));
+      }
     },
   };
 }
 
-async function runOnce(history: History, database: Database): Promise<void> {
+async function runOnce(history: History, database: Database, databases: readonly Database[]): Promise<void> {
   const { seed } = history;
   const random = seededRandom(seed);
   const accepted = new Map<string, CloudEvent[]>();
-  await using receiver = await startReceiver(accepted, seededRandom(seed + 1));
+  await using receiver = await startReceiver(accepted, seededRandom(seed + 1), history);
   let ticks = 0;
-  const parts = { database, history, random, tick: () => ++ticks };
+  const parts = { database, databases, history, random, tick: () => ++ticks };
   // The events draw their own numbers, so that a seed makes the same changes whatever the timing.
   const registries = createChangingRegistries({ ...parts, ofEvents: seededRandom(seed + 2) });
   const { refresh: onChanged } = registries;
@@ -77,13 +87,25 @@ async function runOnce(history: History, database: Database): Promise<void> {
 }
 
 /** A receiver of all subscriptions, each of which has a path of its own. It refuses some deliveries. */
-function startReceiver(accepted: Map<string, CloudEvent[]>, random: SeededRandom): Promise<TestServer> {
+function startReceiver(
+  accepted: Map<string, CloudEvent[]>,
+  random: SeededRandom,
+  history: History,
+): Promise<TestServer> {
+  const underWay = new Map<string, number>();
   return serve((request, response) => {
-    void text(request).then((body) => {
+    const path = request.url ?? '';
+    void text(request).then(async (body) => {
       const event = JSON.parse(body) as CloudEvent;
       checkEvent(event);
+      // The limit is that of each registry.
+      const channel = `${path} ${event.source}`;
+      const count = (underWay.get(channel) ?? 0) + 1;
+      underWay.set(channel, count);
+      if (count > MOST_AT_ONCE) history.violation(`${channel} has ${count} deliveries at once`);
+      await sleep(random.below(LONGEST_ANSWER_MS));
+      underWay.set(channel, (underWay.get(channel) ?? 0) - 1);
       if (random.chance(REFUSED)) return void response.writeHead(500).end();
-      const path = request.url ?? '';
       accepted.set(path, [...(accepted.get(path) ?? []), event]);
       response.writeHead(204).end();
     });

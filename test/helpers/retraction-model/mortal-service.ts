@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { KyselyPlugin } from 'kysely';
+import { sql, type KyselyPlugin } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { signingKeyOf } from '../../../service/base/signing-keys';
@@ -8,12 +8,14 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import { connectNode } from '../../../service/chain/chain';
 import type { Database } from '../../../service/database/database';
 import { createJointTransactions } from '../../../service/database/sqlite-driver';
+import { createDeliverers } from '../../../service/delivery/deliverers';
 import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { RegistryFollower } from '../../../service/watcher/follow-registry';
 import { openState, type State } from '../database/engines';
 import { addSubscription } from '../database/subscriber';
+import type { SeededRandom } from '../seeded-random';
 import type { UnreliableReceiver } from './unreliable-receiver';
 
 /** The chain, the database and the receivers of the service. */
@@ -28,6 +30,9 @@ export interface ServiceParts {
   receivers: ReadonlyMap<string, UnreliableReceiver>;
 }
 
+const PROCESSES = 3;
+/** Deliveries of a subscription at once. */
+export const MOST_AT_ONCE = 2;
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
 const TIMEOUT_MS = 250;
@@ -35,31 +40,43 @@ const TIMEOUT_MS = 250;
 const LEASES_END_AFTER_MS = 60_000;
 const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
 
-/** Event delivery that can be killed at any statement. Its clock runs ahead after each kill. */
+/**
+ * Event delivery whose processes can be killed at any statement. On PostgreSQL it has three. All clocks run
+ * ahead after each kill.
+ */
 export class MortalService {
   readonly #dying: Promise<unknown>[] = [];
-  #life = 0;
-  #running: Running | undefined;
+  readonly #running: Running[] = [];
+  #lives = 0;
+  #kills = 0;
 
   constructor(private readonly parts: ServiceParts) {}
 
   /** The open database. */
   get database(): Database {
-    if (this.#running === undefined) throw new Error('the service is dead');
-    return this.#running.file;
+    const [running] = this.#running;
+    if (running === undefined) throw new Error('the service does not run');
+    return running.file;
   }
 
+  /** Starts the processes that do not run. */
   async start(): Promise<void> {
-    const { state, receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.parts;
-    const life = ++this.#life;
-    const file = await openState(state);
-    if (life === 1)
-      for (const name of receivers.keys())
-        if (name !== DEFAULT_SUBSCRIPTION)
-          await addSubscription(file, { config: { retractions: true } }, name);
+    const { state, receivers } = this.parts;
+    do {
+      const file = await openState(state);
+      if (this.#lives === 0)
+        for (const name of receivers.keys())
+          if (name !== DEFAULT_SUBSCRIPTION)
+            await addSubscription(file, { config: { retractions: true } }, name);
+      this.#running.push(this.#startProcess(file, ++this.#lives));
+    } while (this.database.engine === 'postgres' && this.#running.length < PROCESSES);
+  }
+
+  #startProcess(file: Database, life: number): Running {
+    const { receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.parts;
     const mortal = mortalDatabase(file);
-    const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.nextUrl(life)]));
-    const now = (): number => systemTime.now() + (life - 1) * LEASES_END_AFTER_MS;
+    const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.urlOf(life)]));
+    const now = (): number => systemTime.now() + this.#kills * LEASES_END_AFTER_MS;
     const time = { ...systemTime, now };
     const logger = pino({ level: 'silent' });
     const delivery = createFeedDelivery({
@@ -67,11 +84,12 @@ export class MortalService {
       time,
       logger,
       slots: createDeliverySlots({ most: 1_000, time, logger }),
+      deliverers: createDeliverers(mortal.database, { id: idOf(life), time, logger }),
       targetOf: ({ subscription }) => ({
         url: urls.get(subscription) ?? '',
         headers: {},
         timeoutMs: TIMEOUT_MS,
-        maxConcurrentDeliveries: 4,
+        maxConcurrentDeliveries: MOST_AT_ONCE,
         retry: RETRY,
         signingKeys: { key: signingKeyOf(this.parts.privateKey), next: undefined },
       }),
@@ -103,38 +121,54 @@ export class MortalService {
     };
     const stopDelivery = () => delivery.stop();
     const { die } = mortal;
-    this.#running = { file, die, stopFollowing, stopDelivery, state: () => follower.status.state };
+    return { life, file, die, stopFollowing, stopDelivery, state: () => follower.status.state };
   }
 
   /** The reason why the feed is not followed any more. Undefined while it is followed. */
   get stoppedBecause(): string | undefined {
-    return this.#running?.state() === 'stopped' ? 'the feed has stopped' : undefined;
+    return this.#running.some(({ state }) => state() === 'stopped') ? 'the feed has stopped' : undefined;
   }
 
-  /** Ends everything at once. Nothing that is under way is recorded. */
-  async kill(): Promise<void> {
-    const running = this.#running;
-    if (running === undefined) return;
-    this.#running = undefined;
+  /** Ends a process at once. Nothing that is under way is recorded. */
+  async kill(random: SeededRandom): Promise<void> {
+    const running = random.pick(this.#running);
+    const { life, file } = running;
+    this.#running.splice(this.#running.indexOf(running), 1);
     running.die();
-    for (const receiver of this.parts.receivers.values()) receiver.nextUrl(this.#life + 1);
+    for (const receiver of this.parts.receivers.values()) receiver.cutOff(life);
     this.#dying.push(running.stopDelivery());
     // Otherwise the next life would wait two seconds for the right to read the chain.
     await running.stopFollowing();
-    // A read waits for the open transaction, which is rolled back now.
-    await running.file.db.selectFrom('feeds').select('id').execute();
-    await running.file.close();
+    this.#kills++;
+    // A statement waits for the open transaction, which is rolled back now.
+    await file.db.deleteFrom('deliverers').where('process', '=', idOf(life)).execute();
+    await file.close();
+  }
+
+  /** Ends the connections of all processes to a PostgreSQL database, as a restart of it does. */
+  async loseConnections(): Promise<void> {
+    const { db, engine } = this.database;
+    if (engine === 'sqlite') return;
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`.execute(db);
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#running?.stopFollowing(), this.#running?.stopDelivery()]);
-    await this.#running?.file.close();
-    this.#running = undefined;
+    const running = this.#running.splice(0);
+    await Promise.all(
+      running.flatMap(({ stopFollowing, stopDelivery }) => [stopFollowing(), stopDelivery()]),
+    );
+    await Promise.all(running.map(({ file }) => file.close()));
     await Promise.all(this.#dying);
   }
 }
 
+function idOf(life: number): string {
+  return `life ${life}`;
+}
+
 interface Running {
+  life: number;
   file: Database;
   die: () => void;
   stopFollowing: () => Promise<void>;

@@ -16,7 +16,7 @@ import { answerAs, drawProgram } from '../chain/other-nodes';
 import { giveChainBack, takeChain } from '../chain/prepared-chain';
 import { startRpcProxy, type Answerer } from '../chain/rpc-proxy';
 import { asking, unusualLogs } from '../chain/unusual-logs';
-import { newState, type State } from '../database/engines';
+import { newState, type Engine, type State } from '../database/engines';
 import { eventually } from '../eventually';
 import { schemaProblem } from '../receiver/schema-problems';
 import { stopLater } from '../resources';
@@ -43,8 +43,14 @@ const SETTLED_WITHIN_MS = 180_000;
 /** Token 0 has the subject of the registry's events. */
 const TOKENS = [0n, 7n, 2n ** 255n + 5n];
 
-/** Takes a node with a registry. `hasProfiles`: it answers like a random public node. */
-export async function createRetractionPlace(hasProfiles = false): Promise<Place> {
+/**
+ * Takes a node with a registry. Undefined if the engine is not installed.
+ *
+ * @param hasProfiles whether the node answers like a random public one.
+ */
+export async function createRetractionPlace(engine: Engine, hasProfiles = false): Promise<Place | undefined> {
+  await using installed = await newState(engine);
+  if (installed === undefined) return undefined;
   const chain = await takeChain();
   stopLater('the chain of the model', () => giveChainBack(chain));
   const { client } = chain;
@@ -53,7 +59,8 @@ export async function createRetractionPlace(hasProfiles = false): Promise<Place>
   return {
     async run(seed) {
       const history = new History(seed);
-      await history.of(runOnce(history, { ...chain, rpcUrl: chain.node.url }, hasProfiles));
+      await using state = (await newState(engine)) as State;
+      await history.of(runOnce(history, { ...chain, rpcUrl: chain.node.url }, state, hasProfiles));
       if ((await client.send('evm_revert', [snapshot])) !== true) throw new Error('could not go back');
       snapshot = (await client.send('evm_snapshot', [])) as string;
       return history;
@@ -66,6 +73,7 @@ type Chain = Pick<Awaited<ReturnType<typeof takeChain>>, 'client' | 'registryAdd
 async function runOnce(
   run: History,
   { client, registryAddress, rpcUrl }: Chain,
+  state: State,
   hasProfiles: boolean,
 ): Promise<void> {
   const { seed } = run;
@@ -74,7 +82,6 @@ async function runOnce(
   const nextRandom = () => seededRandom(seed * 16 + drawn++);
   const random = nextRandom();
   await using folder = temporaryFolder();
-  await using state = await stateFor(seed);
   const note = (what: string, times = 1): void => {
     run.count(what, times);
     run.note(times === 1 ? what : `${what}: ${times}`);
@@ -108,7 +115,7 @@ async function runOnce(
   const receivers = new Map<string, UnreliableReceiver>();
   for (const name of [...SUBSCRIBERS, DEFAULT_SUBSCRIPTION]) {
     const file = join(folder.path, `${name}.jsonl`);
-    receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom()));
+    receivers.set(name, await UnreliableReceiver.start(file, privateKey, nextRandom(), run));
   }
   const service = new MortalService({
     state,
@@ -131,11 +138,14 @@ async function runOnce(
         const removed = await lives.reorganise();
         if (removed > 0) note(`reorganisations of ${removed} blocks`);
       } else if (kind < 0.93) {
-        await service.kill();
-        note('kills of the service');
+        await service.kill(random);
+        note('kills of a process of the service');
         changeNode();
         if (random.chance(0.5)) await lives.reorganise();
         await service.start();
+      } else if (kind < 0.96) {
+        await service.loseConnections();
+        note('restarts of the database');
       } else {
         await receivers.get(random.pick(SUBSCRIBERS))?.kill();
         note('kills of a receiver');
@@ -161,11 +171,6 @@ async function runOnce(
     await service.stop();
     for (const receiver of receivers.values()) await receiver.stop();
   }
-}
-
-/** Even seeds run on SQLite, odd ones on PostgreSQL if it is installed. */
-async function stateFor(seed: number): Promise<State> {
-  return (await newState(seed % 2 === 0 ? 'SQLite' : 'PostgreSQL')) ?? stateFor(0);
 }
 
 /** Waits until the chain is read to its end, on the present branch, and nothing waits. */

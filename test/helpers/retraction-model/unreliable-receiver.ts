@@ -9,8 +9,11 @@ import { EventStore, type StoredEvent } from '../../../receiver/store';
 import type { ServiceEvent } from '../../../client/events';
 import { onlyKey } from '../../../receiver/verify';
 import { owned } from '../resources';
+import type { History } from '../scenario';
 import type { SeededRandom } from '../seeded-random';
+import { MOST_AT_ONCE } from './mortal-service';
 
+const ABORTED_IS_SEEN_AFTER_MS = 5;
 const LONGEST_DELAY_MS = 150;
 /** Longer than the time limit of deliveries. */
 const TOO_LATE_MS = 300;
@@ -24,29 +27,41 @@ export class UnreliableReceiver {
   readonly #server: Server;
   /** Undefined between a kill and the next start. */
   #store: EventStore | undefined;
-  /** Requests to other paths come from a service that was killed. */
-  #path = '';
+  /** The paths of the processes that live. Requests to others come from processes that were killed. */
+  readonly #paths = new Set<string>();
+  #underWay = 0;
 
   private constructor(
     private readonly file: string,
     private readonly publicKey: KeyObject,
     private readonly random: SeededRandom,
+    private readonly history: History,
   ) {
     this.#server = createServer((request, response) => this.#handle(request, response));
   }
 
-  static async start(file: string, privateKey: KeyObject, random: SeededRandom): Promise<UnreliableReceiver> {
-    const receiver = new UnreliableReceiver(file, createPublicKey(privateKey), random);
+  static async start(
+    file: string,
+    privateKey: KeyObject,
+    random: SeededRandom,
+    history: History,
+  ): Promise<UnreliableReceiver> {
+    const receiver = new UnreliableReceiver(file, createPublicKey(privateKey), random, history);
     await receiver.#open();
     await new Promise<void>((resolve) => receiver.#server.listen(0, '127.0.0.1', resolve));
     return owned(`unreliable receiver of ${file}`, receiver, 'stop');
   }
 
-  /** The URL for the service's next start. Open requests from before are cut off. */
-  nextUrl(life: number): string {
-    this.#path = `/${life}`;
+  /** The URL for a process of the service. */
+  urlOf(life: number): string {
+    this.#paths.add(`/${life}`);
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${life}`;
+  }
+
+  /** Cuts off a process that was killed, and the requests of the others that are under way. */
+  cutOff(life: number): void {
+    this.#paths.delete(`/${life}`);
     this.#server.closeAllConnections();
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${this.#path}`;
   }
 
   /** Kills the receiver, perhaps while it writes a line, and starts it again on the same file. */
@@ -78,13 +93,24 @@ export class UnreliableReceiver {
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const store = this.#store;
-    if (request.url !== this.#path || store === undefined) return void request.socket.destroy();
+    if (!this.#paths.has(request.url ?? '') || store === undefined) return void request.socket.destroy();
+    void this.#count(response);
     const app = createReceiver({
       findKey: onlyKey(this.publicKey),
       store: { add: (event) => this.#add(store, event, request) },
     });
     app.silent = true;
     void app.callback()(request, response);
+  }
+
+  /** Notes more requests at once than the limit allows. */
+  async #count(response: ServerResponse): Promise<void> {
+    this.#underWay++;
+    response.on('close', () => this.#underWay--);
+    // The end of a request that was aborted may be seen a moment after the next request.
+    if (this.#underWay > MOST_AT_ONCE) await sleep(ABORTED_IS_SEEN_AFTER_MS);
+    if (this.#underWay > MOST_AT_ONCE)
+      this.history.violation(`${this.file} has ${this.#underWay} deliveries at once`);
   }
 
   async #add(
