@@ -117,12 +117,25 @@ const OF_SIGNER = {
 /** The code of an error (docs/error-codes.md), and its message. */
 const REASON = { code: TEXT, reason: TEXT } as const;
 
-/** Required and optional members of `data` of operational events, by event type without its prefix. */
+/** Meaning, required and optional members of `data` of operational events, by type without its prefix. */
 const OPERATIONS = {
-  subscription_failing: [OF_SUBSCRIPTION, {}],
-  subscription_gone: [OF_SUBSCRIPTION, {}],
-  subscription_recovered: [OF_SUBSCRIPTION, {}],
+  subscription_failing: [
+    'No delivery to the subscription has succeeded for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
+    OF_SUBSCRIPTION,
+    {},
+  ],
+  subscription_gone: [
+    'The sink answered 410: nothing is sent until the subscription is resumed.',
+    OF_SUBSCRIPTION,
+    {},
+  ],
+  subscription_recovered: [
+    'A delivery has succeeded, or the subscription has been resumed.',
+    OF_SUBSCRIPTION,
+    {},
+  ],
   dead_letter: [
+    'The service has given the event `data.event` up. It is kept, and can be sent again.',
     {
       ...OF_SUBSCRIPTION,
       event: { ...UUID, description: 'The `id` of the event that was given up.' },
@@ -131,21 +144,41 @@ const OPERATIONS = {
     },
     { status: { ...COUNT, description: 'Of the last answer. Absent if there was none.' }, error: TEXT },
   ],
-  feed_stopped: [OF_FEED, REASON],
-  feed_behind: [OF_FEED, REASON],
-  feed_recovered: [OF_FEED, {}],
-  reorganisation_too_deep: [OF_FEED, REASON],
-  node_away: [OF_NODE, { reason: TEXT }],
-  node_differing: [{ ...OF_NODE, difference: TEXT }, { block: TEXT }],
-  node_back: [OF_NODE, {}],
-  wallet_low: [{ ...OF_WALLET, mintsAffordable: COUNT }, {}],
-  wallet_filled: [OF_WALLET, {}],
-  signer_away: [{ ...OF_SIGNER, code: TEXT }, {}],
-  signer_back: [OF_SIGNER, {}],
-  mint_deferred: [OF_FEED, {}],
-  mint_resumed: [OF_FEED, {}],
-  database_missing: [{ since: SINCE }, {}],
-  database_restored: [{ since: SINCE }, {}],
+  feed_stopped: ['The events of the registry are no longer read: the operator has to act.', OF_FEED, REASON],
+  feed_behind: [
+    'The events of the registry could not be read, or not fast enough, for a minute.',
+    OF_FEED,
+    REASON,
+  ],
+  feed_recovered: ['The events of the registry are read again, up to the newest final block.', OF_FEED, {}],
+  reorganisation_too_deep: [
+    'The chain dropped more blocks than the service keeps: the events of the registry are no longer read.',
+    OF_FEED,
+    REASON,
+  ],
+  node_away: ['One of several nodes is left out.', OF_NODE, { reason: TEXT }],
+  node_differing: [
+    'One of several nodes gave another answer than two others, and was not believed.',
+    { ...OF_NODE, difference: TEXT },
+    { block: TEXT },
+  ],
+  node_back: ['The node answers again, and has not differed for ten minutes.', OF_NODE, {}],
+  wallet_low: ['The wallet can pay for fewer than 20 mints.', { ...OF_WALLET, mintsAffordable: COUNT }, {}],
+  wallet_filled: ['The wallet can pay for at least 25 mints.', OF_WALLET, {}],
+  signer_away: [
+    'The remote signer, or the module, of a key does not sign.',
+    { ...OF_SIGNER, code: TEXT },
+    {},
+  ],
+  signer_back: ['It signs again.', OF_SIGNER, {}],
+  mint_deferred: ['A mint has not been mined for ten minutes.', OF_FEED, {}],
+  mint_resumed: ['No mint has waited for ten minutes any more.', OF_FEED, {}],
+  database_missing: [
+    'The files of the database were removed: everything is lost when the service ends.',
+    { since: SINCE },
+    {},
+  ],
+  database_restored: ['The files of the database are in their place again.', { since: SINCE }, {}],
 } as const;
 
 /** The types of operational events without their prefix. */
@@ -222,10 +255,10 @@ function registryEvent<Suffix extends RegistrySuffix>(suffix: Suffix) {
 }
 
 function operationalEvent<Suffix extends OperationSuffix>(suffix: Suffix) {
-  const [members, optional] = OPERATIONS[suffix];
+  const [, members, optional] = OPERATIONS[suffix];
   return cloudEvent(`operations.${suffix}`, OPERATIONS_SOURCE, {
     subject: { type: 'string', description: 'The thing that has, or had, the condition.' },
-    data: object<(typeof OPERATIONS)[Suffix][0], (typeof OPERATIONS)[Suffix][1]>(members, optional),
+    data: object<(typeof OPERATIONS)[Suffix][1], (typeof OPERATIONS)[Suffix][2]>(members, optional),
   });
 }
 
@@ -242,9 +275,15 @@ const OPERATION_SUFFIXES = Object.keys(OPERATIONS) as OperationSuffix[];
 /** The types of operational events. Only `types` of a subscription select them. */
 export const OPERATIONAL_TYPES = OPERATION_SUFFIXES.map((suffix) => typeOf(`operations.${suffix}`).const);
 
+/** The meanings of the operational events, by type without its prefix. */
+export const OPERATIONAL_MEANINGS = OPERATION_SUFFIXES.map(
+  (suffix) => [suffix, OPERATIONS[suffix][0]] as const,
+);
+
 /** The names of the members of `data` of an operational event. */
 export function operationalMembersOf(suffix: OperationSuffix): readonly string[] {
-  return OPERATIONS[suffix].flatMap((members) => Object.keys(members));
+  const [, members, optional] = OPERATIONS[suffix];
+  return Object.keys({ ...members, ...optional });
 }
 
 /** The names of the members of `data.payload` of a chain event. */
