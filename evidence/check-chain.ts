@@ -8,7 +8,7 @@ import {
   type ReceiptLog,
 } from '../service/evidence/block-encoding';
 import type { EvidenceBlock, EvidenceEvent, EvidenceFile } from '../service/evidence/evidence-file';
-import { createStatements, THE_FILE, type Statement } from './statements';
+import { createStatements, THE_FILE, type Statement, type Statements } from './statements';
 import { keyAt, openTrie } from '../service/evidence/tries';
 
 /** A block of a file, with what its hash proves. */
@@ -115,7 +115,7 @@ function lineageProblem(blocks: readonly CheckedBlock[]): string | undefined {
 function transactionsOf(
   { chainId }: EvidenceFile,
   { block, header, isProven }: CheckedBlock,
-  { proven, claimed, refuted }: ReturnType<typeof createStatements>,
+  { proven, claimed, refuted }: Statements,
 ): CheckedTransaction[] {
   const { receiptsTrie, transactionsTrie } = block;
   const receipts = readListed(receiptsTrie, header.receiptsRoot);

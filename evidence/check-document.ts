@@ -9,9 +9,7 @@ import { tokenLocationOf } from '../service/token/token-location';
 import type { Check } from '../service/verification/answer';
 import { verifyCredential, type VerificationSources } from '../service/verification/verify-credential';
 import type { EvidenceFile, FetchedDocument } from '../service/evidence/evidence-file';
-import { createStatements, THE_FILE, type Statement } from './statements';
-
-type Statements = ReturnType<typeof createStatements>;
+import { createStatements, THE_FILE, type Statement, type Statements } from './statements';
 
 /**
  * Checks the document with the contexts and the DID document in the file, as of the time at which they were

@@ -1,4 +1,4 @@
-import { afterEvent } from '../client/events';
+import { afterEvent } from '../client/token-moves';
 import { messageOf, ServiceError } from '../service/base/errors';
 import { partyOf, type EscrowState } from '../service/registry/read-token-state';
 import { endorsementsOf, type Endorsement, type Situation } from '../service/token/endorsement-chain';

@@ -35,16 +35,25 @@ export interface Statement {
   isMinor: boolean;
 }
 
+type MakeStatement = (
+  says: string,
+  because: string,
+  options?: Partial<Pick<Statement, 'given' | 'isMinor'>>,
+) => void;
+
 /** Collects the statements of a topic. */
-export function createStatements(topic: Topic) {
+export interface Statements {
+  made: Statement[];
+  proven: MakeStatement;
+  claimed: MakeStatement;
+  refuted: MakeStatement;
+}
+
+export function createStatements(topic: Topic): Statements {
   const made: Statement[] = [];
   const add =
-    (status: Status) =>
-    (
-      says: string,
-      because: string,
-      { given = [], isMinor = false }: Partial<Pick<Statement, 'given' | 'isMinor'>> = {},
-    ) => {
+    (status: Status): MakeStatement =>
+    (says, because, { given = [], isMinor = false } = {}) => {
       made.push({ topic, status, says, because, given, isMinor });
     };
   return { made, proven: add('proven'), claimed: add('claimed'), refuted: add('refuted') };

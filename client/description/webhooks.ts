@@ -1,34 +1,9 @@
-import { EVENT_SCHEMAS, type OperationSuffix } from '../events';
+import { EVENT_SCHEMAS, OPERATIONAL_MEANINGS, type ChainEventSuffix } from '../event-schemas';
 import { shortType } from '../../service/events/cloud-event';
 import type { Json } from '../../service/http/description/operation';
 
-/** Meanings of the operational events. */
-const OPERATIONS: Readonly<Record<OperationSuffix, string>> = {
-  subscription_failing:
-    'No delivery to the subscription has succeeded for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
-  subscription_gone: 'The sink answered 410: nothing is sent until the subscription is resumed.',
-  subscription_recovered: 'A delivery has succeeded, or the subscription has been resumed.',
-  dead_letter: 'The service has given the event `data.event` up. It is kept, and can be sent again.',
-  feed_stopped: 'The events of the registry are no longer read: the operator has to act.',
-  feed_behind: 'The events of the registry could not be read, or not fast enough, for a minute.',
-  feed_recovered: 'The events of the registry are read again, up to the newest final block.',
-  reorganisation_too_deep:
-    'The chain dropped more blocks than the service keeps: the events of the registry are no longer read.',
-  node_away: 'One of several nodes is left out.',
-  node_differing: 'One of several nodes gave another answer than two others, and was not believed.',
-  node_back: 'The node answers again, and has not differed for ten minutes.',
-  wallet_low: 'The wallet can pay for fewer than 20 mints.',
-  wallet_filled: 'The wallet can pay for at least 25 mints.',
-  signer_away: 'The remote signer, or the module, of a key does not sign.',
-  signer_back: 'It signs again.',
-  mint_deferred: 'A mint has not been mined for ten minutes.',
-  mint_resumed: 'No mint has waited for ten minutes any more.',
-  database_missing: 'The files of the database were removed: everything is lost when the service ends.',
-  database_restored: 'The files of the database are in their place again.',
-};
-
-/** Meanings of the event types, without their prefix. */
-const MEANINGS: Readonly<Record<string, string>> = {
+/** Meanings of the other event types, without their prefix. */
+const OF_CHAIN: Readonly<Record<ChainEventSuffix | 'retracted' | 'test', string>> = {
   escrow_created: "The token's title escrow has been deployed. The first event of every token.",
   minted: 'The token has been minted. `owner` is its first beneficiary.',
   token_received: 'The title escrow has taken the token into custody, after a mint or a restore.',
@@ -49,8 +24,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
     'A reorganisation of the chain removed an event that was sent: undo the event whose `id` is ' +
     '`data.retracts`. Only with `config.retractions`.',
   test: 'An event to try a subscription out. It is about nothing on the chain.',
+};
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  ...OF_CHAIN,
   ...Object.fromEntries(
-    Object.entries(OPERATIONS).map(([suffix, meaning]) => [
+    OPERATIONAL_MEANINGS.map(([suffix, meaning]) => [
       `operations.${suffix}`,
       `${meaning} Only for subscriptions whose \`types\` name this type.`,
     ]),

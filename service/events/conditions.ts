@@ -1,5 +1,9 @@
 import { v5 as uuidV5 } from 'uuid';
-import { operationalMembersOf, type OperationalEvent, type OperationSuffix } from '../../client/events';
+import {
+  operationalMembersOf,
+  type OperationalEvent,
+  type OperationSuffix,
+} from '../../client/event-schemas';
 import type { RegistryName } from '../base/registry-name';
 import { EVENT_ID_NAMESPACE, TYPE_PREFIX } from './cloud-event';
 

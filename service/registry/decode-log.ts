@@ -1,5 +1,5 @@
 import { type EventFragment, type Interface, ZeroAddress } from 'ethers';
-import { payloadMembersOf, type ChainEventSuffix } from '../../client/events';
+import { payloadMembersOf, type ChainEventSuffix } from '../../client/event-schemas';
 import type { TitleEscrow, TitleEscrowFactory, TradeTrustTokenStandard } from '../../typechain-types';
 import type { TypedContractEvent } from '../../typechain-types/common';
 import { chainOrder, type ChainLog } from '../chain/read-chain';

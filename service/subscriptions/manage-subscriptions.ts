@@ -62,7 +62,38 @@ export function sinkRulesOf({
 }
 
 /** The management of all subscriptions. Secrets are shown once, when they are made. */
-export type Subscriptions = ReturnType<typeof createSubscriptions>;
+export interface Subscriptions {
+  add(body: unknown): Promise<StoredSubscription>;
+  /**
+   * Lists subscriptions, `default` first, and those that are failing with `failingSince`. `next`: the `after`
+   * of the next page. Undefined if there is no subscription `after`.
+   */
+  list(page: {
+    after?: string | undefined;
+    limit: number;
+  }): Promise<{ subscriptions: Subscription[]; next: string | undefined } | undefined>;
+  find(name: string): Promise<Subscription>;
+  /** Finds a subscription, with `failingSince` if it is failing. */
+  show(name: string): Promise<Subscription>;
+  /** Replaces a subscription, or sets the state of `default`. */
+  replace(name: string, body: unknown): Promise<StoredSubscription>;
+  /** Removes nothing if events are undelivered and `isForced` is false. */
+  remove(
+    name: string,
+    isForced: boolean,
+  ): Promise<{ undelivered: number; subscription: Subscription; isRemoved: boolean }>;
+  /** Sends a test event to the sink, once. */
+  test(name: string): Promise<TestResult>;
+}
+
+/** The answer of a sink to a test event. `error`: null if it was a success. */
+export interface TestResult {
+  isDelivered: boolean;
+  eventId: string;
+  milliseconds: number;
+  status: number | null;
+  error: string | null;
+}
 
 /**
  * Creates the management of subscriptions: those of the API, and `default`, of which the settings define
@@ -76,7 +107,7 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>;
 export function createSubscriptions(
   config: SubscriptionSettings,
   parts: { database: Database; time: Time; lookup?: LookupFunction; onChanged: () => Promise<void> },
-) {
+): Subscriptions {
   const { database, time, onChanged } = parts;
   const { db } = database;
   const rules = sinkRulesOf(config);
@@ -115,17 +146,13 @@ export function createSubscriptions(
   }
 
   return {
-    async add(body: unknown): Promise<StoredSubscription> {
+    async add(body) {
       const subscription = completed(parseSubscription(body, randomUUID()));
       await addSubscription(database, subscription, config.secretsKey, time.now());
       await onChanged();
       return shownWith(subscription);
     },
-    /**
-     * Lists subscriptions, `default` first, and those that are failing with `failingSince`. `next`: the
-     * `after` of the next page. Undefined if there is no subscription `after`.
-     */
-    async list({ after, limit }: { after?: string | undefined; limit: number }) {
+    async list({ after, limit }) {
       const isOfApi = after !== undefined && after !== DEFAULT_SUBSCRIPTION;
       const before = isOfApi ? await findSubscription(db, after) : { id: 0 };
       if (before === undefined) return undefined;
@@ -139,14 +166,12 @@ export function createSubscriptions(
       };
     },
     find,
-    /** Finds a subscription, with `failingSince` if it is failing. */
-    async show(name: string): Promise<Subscription> {
+    async show(name) {
       const found = await find(name);
       const [shown = found] = withFailures([found], await conditions());
       return shown;
     },
-    /** Replaces a subscription, or sets the state of `default`. */
-    async replace(name: string, body: unknown): Promise<StoredSubscription> {
+    async replace(name, body) {
       let shown: StoredSubscription | undefined;
       if (name === DEFAULT_SUBSCRIPTION) {
         await find(name);
@@ -172,15 +197,13 @@ export function createSubscriptions(
       await onChanged();
       return shown ?? (await find(name));
     },
-    /** Removes nothing if events are undelivered and `isForced` is false. */
-    async remove(name: string, isForced: boolean) {
+    async remove(name, isForced) {
       if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
       const removed = (await removeSubscription(database, name, isForced)) ?? refuseUnknown(name);
       if (removed.isRemoved) await onChanged();
       return removed;
     },
-    /** Sends a test event to the sink, once. `error`: null if it was a success. */
-    async test(name: string) {
+    async test(name) {
       if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Issue a document on a test network to try it.');
       const row = (await findSubscription(db, name)) ?? refuseUnknown(name);
       const signingKeys = signingKeysIn(config);
@@ -245,8 +268,12 @@ export function targetOf(
   };
 }
 
-/** Sends a test event to a target, once. `error`: null if it was a success. */
-export async function sendTestEvent(target: WebhookTarget, subscription: string, time: Time) {
+/** Sends a test event to a target, once. */
+export async function sendTestEvent(
+  target: WebhookTarget,
+  subscription: string,
+  time: Time,
+): Promise<TestResult> {
   const client = createWebhookClient(target, time);
   try {
     const event = testEventOf(subscription, randomUUID(), time.now());

@@ -1,5 +1,5 @@
 import { ZeroAddress } from 'ethers';
-import { MOVES, ROLE_CHANGES } from '../../client/events';
+import { MOVES, ROLE_CHANGES } from '../../client/token-moves';
 import { ChainError } from '../base/errors';
 import type { DecodedLog } from '../registry/decode-log';
 import { partyOf, type EscrowState, type TokenState } from '../registry/read-token-state';

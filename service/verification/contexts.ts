@@ -11,13 +11,27 @@ import type { NamedContext } from './presented-credential';
 const MOST_FETCHED = 30;
 
 /** Loads a credential's contexts during one verification, and records the results. */
-export type ContextSource = ReturnType<typeof createContextSource>;
+export interface ContextSource {
+  load: ContextLoader;
+  /**
+   * The URL at which a context was found after redirects; its own URL if it was not found. Undefined for one
+   * that is known here, and before it is loaded.
+   */
+  fetchedAt(url: string): string | undefined;
+  /** The URLs that were fetched, in order. */
+  fetched(): string[];
+  /** The reasons why contexts could not be loaded, each with its URL. */
+  problems(): string[];
+}
 
 /**
  * Loads known contexts, and any other over HTTPS, each once. Known contexts are never fetched, so their host
  * cannot change their meaning.
  */
-export function createContextSource(known: DocumentLoader, fetchJson: (url: URL) => Promise<FetchedJson>) {
+export function createContextSource(
+  known: DocumentLoader,
+  fetchJson: (url: URL) => Promise<FetchedJson>,
+): ContextSource {
   const answers = new Map<string, Promise<object>>();
   const fetched = new Map<string, string>();
   const problems: string[] = [];
@@ -36,7 +50,7 @@ export function createContextSource(known: DocumentLoader, fetchJson: (url: URL)
   }
 
   return {
-    async load(this: void, url: string): ReturnType<ContextLoader> {
+    async load(url) {
       try {
         return await known(url);
       } catch (thrown) {
@@ -49,14 +63,8 @@ export function createContextSource(known: DocumentLoader, fetchJson: (url: URL)
       }
       return answer;
     },
-    /**
-     * The URL at which a context was found after redirects; its own URL if it was not found. Undefined for
-     * one that is known here, and before it is loaded.
-     */
     fetchedAt: (url: string) => (answers.has(url) ? (fetched.get(url) ?? url) : undefined),
-    /** The URLs that were fetched, in order. */
     fetched: () => [...fetched.keys()],
-    /** The reasons why contexts could not be loaded, each with its URL. */
     problems: () => [...problems],
   };
 }

@@ -5,7 +5,8 @@ import {
   operationalMembersOf,
   type ChainEvent,
   type OperationSuffix,
-} from '../../client/events';
+} from '../../client/event-schemas';
+import * as ofPackage from '../../client/events';
 import { toCloudEvent } from '../../service/events/cloud-event';
 import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
@@ -29,6 +30,14 @@ const [retraction, testEvent] = [sampleRetraction(1), sampleTest(1)];
 /** The event with other members in its data; undefined removes one. */
 const withData = (event: { data: object }, data: object): unknown =>
   JSON.parse(JSON.stringify({ ...event, data: { ...event.data, ...data } }));
+
+describe('the package', () => {
+  it('has the events for a subscriber, and none of the parts that the service shares', () => {
+    const schemas = ['CHAIN_EVENT_TYPES', 'EVENT_SCHEMAS', 'OPERATIONAL_TYPES', 'isKnown', 'isOfChain'];
+    const fold = ['States', 'historyOf', 'isPausedAfter', 'standing', 'tokenStateOf'];
+    expect(Object.keys(ofPackage)).to.have.members([...schemas, ...fold]);
+  });
+});
 
 describe('event schemas', () => {
   it('exist for each event type of docs/webhook-reference.md, for retractions and for test events', () => {

@@ -75,10 +75,22 @@ function definitionOf(members: object): string {
   return JSON.stringify(subscriptionWith(members));
 }
 
-export type Subscriber = ReturnType<typeof subscriberOf>;
+/** It acts as the delivery worker of a channel. */
+export interface Subscriber {
+  channel: number;
+  /** Claims the due queues, as a process does that dies before it settles them. */
+  claim(): ReturnType<EmptyOutbox['claimQueues']>;
+  /** Delivers the next event of each queue. */
+  takeNext(this: void): Promise<ServiceEvent[]>;
+  /** Delivers all that is due, and returns the events. */
+  takeAll(): Promise<ServiceEvent[]>;
+  /** Attempts the next event of each queue and fails. */
+  refuse(): Promise<void>;
+  /** The next event of each queue becomes a dead letter. */
+  bury(): Promise<void>;
+}
 
-/** Acts as the delivery worker of a channel. */
-export function subscriberOf(outbox: EmptyOutbox, channel: number) {
+export function subscriberOf(outbox: EmptyOutbox, channel: number): Subscriber {
   const nextOfEach = (): Promise<ClaimedHead[]> => outbox.claim(100, channel);
   const takeNext = async (): Promise<ServiceEvent[]> => {
     const heads = await nextOfEach();
@@ -87,18 +99,13 @@ export function subscriberOf(outbox: EmptyOutbox, channel: number) {
   };
   return {
     channel,
-    /** Claims the due queues, as a process does that dies before it settles them. */
     claim: () => outbox.claimQueues(100, 32, channel),
-    /** Delivers the next event of each queue. */
     takeNext,
-    /** Delivers all that is due, and returns the events. */
     takeAll: async (): Promise<ServiceEvent[]> =>
       (await outbox.deliverAll(channel)).map(({ body }) => JSON.parse(body) as ServiceEvent),
-    /** Attempts the next event of each queue and fails. */
     async refuse(): Promise<void> {
       await outbox.settle(...(await nextOfEach()).map((head) => failed(head, outbox.now)));
     },
-    /** The next event of each queue becomes a dead letter. */
     async bury(): Promise<void> {
       await outbox.settle(...(await nextOfEach()).map((head) => dead(head, outbox.now)));
     },

@@ -14,7 +14,14 @@ const run = promisify(execFile);
 export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
 /** An HTTPS server under the names of other hosts, or of this machine. */
-export type HttpsFront = Awaited<ReturnType<typeof startHttpsFront>>;
+export interface HttpsFront extends AsyncDisposable {
+  port: number;
+  /** Environment in which a process trusts the certificate. */
+  trust: { NODE_EXTRA_CA_CERTS: string };
+  /** Environment in which a process also finds the hosts here. */
+  environment: Record<string, string>;
+  close(): Promise<void>;
+}
 
 /**
  * Starts it with a new certificate in `folder` for these hosts. Only processes with `trust` accept it.
@@ -26,7 +33,7 @@ export async function startHttpsFront(
   hosts: Record<string, RequestListener>,
   port = 0,
   asksForCertificate = false,
-) {
+): Promise<HttpsFront> {
   const names = Object.keys(hosts);
   const { key, certificate } = await makeCertificate(folder, names);
   const server = createServer(
@@ -48,9 +55,7 @@ export async function startHttpsFront(
   const trust = { NODE_EXTRA_CA_CERTS: certificate };
   const front = {
     port: taken,
-    /** Environment in which a process trusts the certificate. */
     trust,
-    /** Environment in which a process also finds the hosts here. */
     environment: {
       ...trust,
       NODE_OPTIONS: `--require=${join(__dirname, 'redirect-hosts.cjs')}`,

@@ -2,14 +2,24 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { owned } from '../resources';
 
 /** A TCP proxy that can cut its connections. */
-export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>;
+export interface TcpProxy extends AsyncDisposable {
+  port: number;
+  /** Breaks every connection, and returns their number. */
+  cut(this: void): number;
+  /** Breaks every connection, and each new one at once, until `accept` is called. */
+  refuse(): void;
+  accept(): void;
+  /** The number of times that the target has sent `watchFor`. */
+  sightings(): number;
+  close(): Promise<void>;
+}
 
 /**
  * Starts a proxy in front of a port of 127.0.0.1.
  *
  * @param watchFor text to count in the data of the target.
  */
-export async function startTcpProxy(target: number, watchFor?: string) {
+export async function startTcpProxy(target: number, watchFor?: string): Promise<TcpProxy> {
   const open = new Set<Socket>();
   let isRefusing = false;
   let sightings = 0;
@@ -33,7 +43,6 @@ export async function startTcpProxy(target: number, watchFor?: string) {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  /** Breaks every connection, and returns their number. */
   const cut = (): number => {
     const count = open.size;
     for (const socket of [...open]) socket.destroy();
@@ -43,13 +52,11 @@ export async function startTcpProxy(target: number, watchFor?: string) {
   const proxy = {
     port,
     cut,
-    /** Breaks every connection, and each new one at once, until `accept` is called. */
     refuse() {
       isRefusing = true;
       cut();
     },
     accept: () => void (isRefusing = false),
-    /** The number of times that the target has sent `watchFor`. */
     sightings: () => sightings,
     async close() {
       cut();
