@@ -172,10 +172,11 @@ export class LyingProvider extends Part {
     const { chain, history } = this.parts;
     const random = this.random;
     const name = this.#mintIn(raw);
-    const lies = this.strikes('false refusal');
+    const isAgain = chain.heard.has(chain.read(raw).hash) && this.strikes('refused again');
+    const lies = this.strikes('false refusal') || isAgain;
     const lie = random.pick(this.#lies);
     const isDenial = 'error' in lie && DENIALS.includes(lie.error);
-    const isPassedOn = random.chance(this.#passedOn) && !isDenial;
+    const isPassedOn = random.chance(this.#passedOn) && !isDenial && !isAgain;
     if (this.strikes('swallowed')) {
       history.note(`swallowed: ${name}`);
       return { result: chain.read(raw).hash };
