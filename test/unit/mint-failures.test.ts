@@ -1,13 +1,12 @@
 import { expect } from 'chai';
 import { toQuantity } from 'ethers';
-import { ChainError } from '../../service/base/errors';
+import { ChainError, messageOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import { findNetwork } from '../../service/chain/networks';
 import { giveUp, handleRejections } from '../../service/minting/handle-rejections';
 import type { MintQueueOptions, SignedMint } from '../../service/minting/mint';
 import { mintTopics } from '../../service/minting/node';
 import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
-import { registryInterface } from '../../service/registry/registry-contracts';
 import { chainOf } from '../helpers/chain/fake-nodes';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { newIssuance, queueOptions } from '../helpers/processes/running-mint-queue';
@@ -36,14 +35,21 @@ interface State {
   hasReceipt: boolean;
   /** Whether the token exists in the final block. */
   existsAtDepth: boolean;
+  /** The answer to whether it exists in the newest. */
+  existsNow: boolean | Error;
 }
-const STATE: State = { head: 10, used: [6, 6], hasReceipt: false, existsAtDepth: false };
+const STATE: State = { head: 10, used: [6, 6], hasReceipt: false, existsAtDepth: false, existsNow: false };
 
-function mintsOn({ head, used: [latest, final], hasReceipt, existsAtDepth }: State): QueuedMints {
+function mintsOn({ head, used: [latest, final], hasReceipt, existsAtDepth, existsNow }: State): QueuedMints {
   const client = chainOf(async (method, [, block]) => {
     if (method === 'eth_blockNumber') return toQuantity(head);
     if (method === 'eth_getTransactionCount') return toQuantity(Number(block) > 0 ? final : latest);
-    if (method === 'eth_call') return existsAtDepth && Number(block) > 0 ? REGISTRY : '0x';
+    if (method === 'eth_getLogs') return [];
+    if (method === 'eth_call') {
+      const exists = Number(block) > 0 ? existsAtDepth : existsNow;
+      if (exists instanceof Error) throw exists;
+      return exists ? '0x01' : '0x';
+    }
     if (method !== 'eth_getTransactionReceipt' || !hasReceipt) return null;
     const [{ tokenId = '' } = {}] = mints.all();
     const logs = [{ address: REGISTRY, topics: mintTopics(tokenId).toSpliced(2, 0, '0x') }];
@@ -98,6 +104,26 @@ describe('a mint that is given up', () => {
       await giveUp(mints, queued, error);
       expect(queued.mint.state).to.include(expected);
     });
+
+  for (const [existsNow, message] of [
+    [true, /exists, but the node does not return/],
+    [new Error('header not found'), /header not found/],
+  ] as const)
+    it(`does not fail if the node's answer is ${String(existsNow)}, and it has no receipt`, async () => {
+      const mints = mintsOn({ ...STATE, existsNow });
+      const queued = added(mints, OPEN);
+      const told = await giveUp(mints, queued, REFUSED).then(() => '', messageOf);
+      expect(told).to.match(message);
+      expect(queued.mint.state).to.include(deferred);
+    });
+
+  it('waits while one of the nodes counts less', async () => {
+    const mints = mintsOn(STATE);
+    const queued = added(mints, OPEN);
+    Object.assign(mints.options.client, { unanimous: chainOf(async () => toQuantity(NONCE)) });
+    await giveUp(mints, queued, REFUSED);
+    expect(queued.mint.state).to.include(deferred);
+  });
 
   it('waits for each wallet that signed for it', async () => {
     const mints = mintsOn(STATE);

@@ -262,6 +262,10 @@ describe('the decisions of the mint queue', () => {
         expect(judgeReceipts([receipt({ logs: [other] })], registry, tokenId)).to.include({
           state: 'no token',
         });
+      const reverted = receipt({ status: '0x0', logs: [] });
+      expect(judgeReceipts([receipt({ logs: [others[0]!] }), reverted], registry, tokenId)).to.include({
+        state: 'reverted',
+      });
       expect(judgeReceipts([], registry, tokenId)).to.deep.equal({ state: 'none' });
     });
 
