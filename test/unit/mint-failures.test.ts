@@ -120,7 +120,8 @@ describe('a mint that is given up', () => {
   it('waits while one of the nodes counts less', async () => {
     const mints = mintsOn(STATE);
     const queued = added(mints, OPEN);
-    Object.assign(mints.options.client, { unanimous: chainOf(async () => toQuantity(NONCE)) });
+    const value = chainOf(async () => toQuantity(NONCE));
+    Object.defineProperty(mints.options.client, 'unanimous', { value });
     await giveUp(mints, queued, REFUSED);
     expect(queued.mint.state).to.include(deferred);
   });
