@@ -40,6 +40,10 @@ const NPM = process.env.npm_execpath ?? join(process.execPath, '../../lib/node_m
 if (!process.argv.includes('--without-types')) {
   rmSync(join(ROOT, 'dist/types'), { recursive: true, force: true });
   run(require.resolve('typescript/bin/tsc'), ['--project', 'tsconfig.types.json']);
+  // Without it, a reader of the types would need `resolveJsonModule`.
+  const codes = Object.keys(require('../service/base/error-codes.json')).map((code) => `'${code}'`);
+  const declaration = `declare const codes: Record<${codes.join(' | ')}, object>;\nexport default codes;\n`;
+  writeFileSync(join(ROOT, 'dist/types/service/base/error-codes.json.d.ts'), declaration);
 }
 const stage = mkdtempSync(join(tmpdir(), 'tdoc-package-'));
 try {

@@ -2,15 +2,16 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { format, resolveConfig } from 'prettier';
+import { ERROR_CODES } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
-import { ERROR_CODES, OPERATIONS, openApi } from './description/openapi';
+import { OPERATIONS, openApi } from './description/openapi';
 import { referencePage } from './description/reference-page';
 
 /** The texts that are made from the description of the API, by the files that they are written to. */
 const TEXTS: Readonly<Record<string, () => Promise<string>>> = {
   /** In git, for readers and other programs. A test compares it with the description. */
   'docs/openapi.json': () => formatted('docs/openapi.json', JSON.stringify(openApi())),
-  'docs/error-codes.md': () => formatted('docs/error-codes.md', explainedPage()),
+  'docs/error-codes.md': () => formatted('docs/error-codes.md', errorCodesPage()),
   /** Made by the build: the service answers them. */
   'dist/api/openapi.json': async () => JSON.stringify(openApi()),
   'dist/api/reference.html': async () => referencePage(openApi()),
@@ -32,34 +33,18 @@ async function formatted(path: string, text: string): Promise<string> {
   return format(text, { ...(await resolveConfig(filepath)), filepath });
 }
 
-/**
- * The page of the error codes. The first row of each code that the API describes gets the text of the
- * description; a later row is that of the commands, and has words of its own. Links in a cell stay while its
- * text does.
- */
-function explainedPage(): string {
-  const unexplained = new Map(Object.entries(ERROR_CODES));
-  const lines = readFileSync(join(PROJECT_ROOT, 'docs/error-codes.md'), 'utf8').split('\n');
-  const explained = lines.map((line) => {
-    const cells = line.split(/(?<!\\)\|/);
-    const codes = cells[1]?.split(',').map((code) => code.trim()) ?? [];
-    const texts = codes.map((code) => unexplained.get(code)).find((known) => known !== undefined);
-    if (texts === undefined) return line;
-    for (const code of codes) unexplained.delete(code);
-    for (const [at, text] of [
-      [-3, texts.why],
-      [-2, texts.remedy ?? ''],
-    ] as const)
-      if (withoutLinks(cells.at(at)) !== text) cells[cells.length + at] = text;
-    return cells.join('|');
-  });
-  const missing = [...unexplained.keys()].join(', ');
-  if (missing !== '') throw new Error(`docs/error-codes.md has no row for ${missing}: add one.`);
-  return explained.join('\n');
-}
-
-function withoutLinks(cell = ''): string {
-  return cell.trim().replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+/** The page of the error codes: its own text, with the table of the codes. */
+function errorCodesPage(): string {
+  const rows = Object.entries(ERROR_CODES).map(
+    ([code, { status = [], where, retryable, why, remedy = '' }]) =>
+      [code, [...status, ...(where === undefined ? [] : [where])].join(', '), retryable, why, remedy].join(
+        ' | ',
+      ),
+  );
+  const head = ['code | status, or where | retryable | why | what to do', '- | - | - | - | -'];
+  const table = [...head, ...rows].map((row) => `| ${row} |\n`).join('');
+  const page = readFileSync(join(PROJECT_ROOT, 'docs/error-codes.md'), 'utf8');
+  return page.replace(/(?:^\|.*\n)+/m, () => table);
 }
 
 /** The keys that open each path, the more powerful first, so that the client sends no key to others. */

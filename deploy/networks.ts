@@ -122,7 +122,7 @@ export async function checkNode(network: Network, settings: Settings): Promise<v
       ? `Start one with \`${start}npx hardhat node\`, or set RPC_URL to yours.`
       : 'Check RPC_URL and the key, or try again later.';
     const message = `${messageOf(cause)} (network ${name})`;
-    throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
+    throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy });
   } finally {
     client.close();
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { withValue } from '../cli/files/env-file';
 import { SECRET_MODE, writeFileAtomically } from '../cli/files/write-file';
 import { createClient, type components } from '../client/create-client';
-import { ServiceError } from '../service/base/errors';
+import { ServiceError, type ErrorCode } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { readSettings } from '../service/config/config';
 import { NO_GAS_STATION } from '../service/config/settings';
@@ -179,7 +179,7 @@ type Answer<Data> =
 
 function dataOf<Data>({ data, error, response }: Answer<Data>): Data {
   if (error === undefined) return data;
-  const code = response.headers.get('X-Error-Code') ?? 'INTERNAL';
+  const code = (response.headers.get('X-Error-Code') ?? 'INTERNAL') as ErrorCode;
   // In development an error has a stack, whose first line says why a 500 was answered.
   const [reason = error.error.message] = error.error.stack?.split('\n') ?? [];
   throw new ServiceError(code, `${response.url} answered ${response.status}: ${reason}`);

@@ -78,10 +78,7 @@ export async function withFileLock<T>(
   while (!take(lock)) {
     if (Date.now() > deadline) {
       const remedy = `If no other setup command is running, delete ${lock}.`;
-      throw new ServiceError('FILE_LOCKED', `${path} is being written by another process.`, {
-        remedy,
-        retryable: true,
-      });
+      throw new ServiceError('FILE_LOCKED', `${path} is being written by another process.`, { remedy });
     }
     await sleep(RETRY_MS);
   }

@@ -104,7 +104,7 @@ async function localChainId(nodeUrl: string): Promise<number> {
     const chainId: unknown = await client.send('eth_chainId', []).catch((cause: unknown) => {
       const remedy = 'Start the node, or give --rpc.';
       const message = `No node answers at ${nodeUrl}: ${messageOf(cause)}. ${remedy}`;
-      throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy, retryable: true });
+      throw new ChainError('RPC_UNREACHABLE', message, { cause, remedy });
     });
     const id = isHexString(chainId) ? Number(chainId) : 0;
     const isLocal = findNetwork(String(id))?.local === true;

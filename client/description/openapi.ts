@@ -2,16 +2,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { TEXT } from '../../service/answers/views';
+import { ERROR_CODES, type ErrorCode } from '../../service/base/errors';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { DELIVERIES } from '../../service/http/description/deliveries';
 import { DISCOVERY } from '../../service/http/description/discovery';
 import { DOCUMENTS } from '../../service/http/description/documents';
-import explained from '../../service/http/description/explained-codes.json';
 import {
   OF_DATABASE,
   onlyLooks,
   type Answer,
-  type ErrorCode,
   type Json,
   type Operation,
 } from '../../service/http/description/operation';
@@ -53,19 +52,6 @@ const ERROR = z
     }),
   })
   .meta({ id: 'Error' });
-
-/**
- * The reason of each error of the API, and the remedy. Markdown, in half sentences. docs/error-codes.md has
- * the same, and the codes of the log and of the commands besides.
- */
-export const ERROR_CODES = explained as Readonly<Record<ErrorCode, ExplainedCode>>;
-
-interface ExplainedCode {
-  readonly why: string;
-  readonly remedy?: string;
-  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
-  readonly actor?: 'caller' | 'nobody';
-}
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
@@ -286,7 +272,8 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
   const explained = codes.map((code) => {
     const { why, remedy, actor = 'operator' } = ERROR_CODES[code];
     const who = status === 500 ? ` (${actor})` : '';
-    return `- \`${code}\`${who}: ${why}.${remedy === undefined ? '' : ` Remedy: ${remedy}.`}`;
+    const text = `- \`${code}\`${who}: ${why}.${remedy === undefined ? '' : ` Remedy: ${remedy}.`}`;
+    return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
   });
   return {
     description: [REASONS[status], ...explained].join('\n'),

@@ -1,23 +1,47 @@
+import codes from './error-codes.json';
+
+/** A stable code of an error. `npm run openapi` writes the table into docs/error-codes.md. */
+export type ErrorCode = keyof typeof codes;
+
+/** What is known of a code. The texts are Markdown, in half sentences. */
+export interface ErrorMeaning {
+  /** The statuses of answers with the code; a RequestError has the first one. */
+  readonly status?: readonly number[];
+  /** Where it appears besides answers. */
+  readonly where?: string;
+  readonly retryable: 'yes' | 'no' | 'depends' | 'unknown';
+  readonly why: string;
+  readonly remedy?: string;
+  /** For a 500: the one who has to act. `nobody`: send the request again later. By default the operator. */
+  readonly actor?: 'caller' | 'nobody';
+}
+
+export const ERROR_CODES = codes as Readonly<Record<ErrorCode, ErrorMeaning>>;
+const RETRYABLE: ReadonlySet<string> = new Set(
+  Object.entries(ERROR_CODES).flatMap(([code, { retryable }]) => (retryable === 'yes' ? code : [])),
+);
+
 /**
- * Base of every error that this project throws on purpose. `code` is stable (docs/error-codes.md lists them).
- * `retryable`: the same call may succeed later without any change. `remedy`: what a person can do about it.
+ * Base of every error that this project throws on purpose. `retryable`: the same call may succeed later
+ * without any change, by default as the table of codes says. `remedy`: what a person can do about it.
  */
 export class ServiceError extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly remedy: string | undefined;
   /** The name of the contract's own error, where a contract refused. */
   readonly reason: string | undefined;
 
   constructor(
-    code: string,
+    code: ErrorCode,
     message: string,
     options: Partial<Pick<ServiceError, 'cause' | 'retryable' | 'remedy' | 'reason'>> = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
-    this.retryable = options.retryable ?? false;
+    // A devnet passes on the code of a service that may be newer.
+    this.retryable = options.retryable ?? RETRYABLE.has(code);
     this.remedy = options.remedy;
     this.reason = options.reason;
   }
@@ -44,7 +68,7 @@ export class UnavailableError extends ServiceError {
   readonly retryAfterMs: number;
 
   constructor(
-    code: string,
+    code: ErrorCode,
     message: string,
     { retryAfterMs, cause }: { retryAfterMs: number; cause?: unknown },
   ) {

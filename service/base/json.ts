@@ -1,6 +1,6 @@
 import { printParseErrorCode, visit, type JSONVisitor } from 'jsonc-parser';
 import * as z from 'zod';
-import { cut, orUndefined, RequestError } from './errors';
+import { cut, orUndefined, RequestError, type ErrorCode } from './errors';
 
 /** A name or an index as a step of a JSON pointer (RFC 6901, section 3). */
 export function pointerStep(name: string | number): string {
@@ -97,7 +97,7 @@ export function firstProblemOf({ issues }: z.ZodError): { path: Path; problem: s
 export function shaped<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
-  code: string,
+  code: ErrorCode,
 ): z.output<Schema> {
   const { data, error } = schema.safeParse(body);
   if (error === undefined) return data;

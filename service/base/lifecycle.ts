@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { ErrorCode } from './errors';
 import type { RegistryName } from './registry-name';
 
 /** Each happening, with what it tells. */
@@ -11,8 +12,8 @@ export interface Happenings {
   attempted: [registry: RegistryName | 'operations', outcome: 'delivered' | 'failed' | 'dead'];
   /** A token was minted in this block. `tokenId`: 64 lower-case hexadecimal digits. */
   mined: [tokenId: string, block: number];
-  /** A mint failed with the code of an error. */
-  'mint failed': [code: string];
+  /** A mint failed with this code. */
+  'mint failed': [code: ErrorCode];
   /** A reorganisation removed the final blocks of this many mints. */
   'mints reorganised': [mints: number];
   /** Journal and watcher contradict each other about a token. */

@@ -125,7 +125,7 @@ export function toTransferredError(error: unknown, causes = MOST_CAUSES): Transf
 
 /** Restores an error with its class. An error that was not the service's own becomes a plain Error. */
 export function fromTransferredError(transferred: TransferredError): Error {
-  const { name = '', code = '', message, retryable = false, remedy, reason } = transferred;
+  const { name = '', code = 'INTERNAL', message, retryable = false, remedy, reason } = transferred;
   const cause = transferred.cause && fromTransferredError(transferred.cause);
   const ErrorClass = CLASSES.get(name);
   if (!ErrorClass) return new Error(message, { cause });

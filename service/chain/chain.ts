@@ -71,5 +71,5 @@ async function readTwice<T>(node: Node, read: (node: Rpc) => Promise<Reading<T>>
     if (isDeepStrictEqual(one.names, other.names)) return one.value;
   }
   const message = 'The node gives different logs each time it is asked for the same blocks.';
-  throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+  throw new ChainError('ANSWERS_DIFFER', message);
 }

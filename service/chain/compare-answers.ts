@@ -132,7 +132,7 @@ export function differing({ method, params }: Question, votes: readonly Vote[]):
   const answers = votes.map((vote) => `${vote.node.name}: ${inShort(method, vote)}`).join('; ');
   const message = `The nodes differ${about} (${method}). ${answers}. Nothing is read until two agree.`;
   const remedy = 'Add a third node to RPC_URL, or take the wrong one out.';
-  return new ChainError('NODES_DIFFER', `${message} ${remedy}`, { retryable: true, remedy });
+  return new ChainError('NODES_DIFFER', `${message} ${remedy}`, { remedy });
 }
 
 export function differenceBetween(method: string, vote: Vote, right: Vote): string {

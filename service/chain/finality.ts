@@ -48,7 +48,7 @@ function unsupported(tag: FinalityTag, network: NamedNetwork, cause: unknown): C
 function missing(tag: FinalityTag, network: NamedNetwork): ChainError {
   const remedy = `If this lasts, the chain may not have such blocks. ${insteadOf(tag, network)}`;
   const message = `The node of ${network.name} has no "${tag}" block now.`;
-  return new ChainError('FINALITY_MISSING', message, { retryable: true, remedy });
+  return new ChainError('FINALITY_MISSING', message, { remedy });
 }
 
 function insteadOf(tag: FinalityTag, { name, confirmations }: NamedNetwork): string {

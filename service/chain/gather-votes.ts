@@ -131,8 +131,7 @@ export function enough(answers: number): Wanted {
 
 /** The value of a vote. Throws the error of a refusal or a failure. */
 export function valueOf(vote: Vote | undefined, method: string): unknown {
-  if (vote === undefined)
-    throw new ChainError('RPC_UNREACHABLE', `No node answers ${method} in time.`, { retryable: true });
+  if (vote === undefined) throw new ChainError('RPC_UNREACHABLE', `No node answers ${method} in time.`);
   if (vote.kind === 'value') return vote.value;
   throw vote.error;
 }

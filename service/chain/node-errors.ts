@@ -27,7 +27,6 @@ export class AnswerTooLargeError extends ChainError {
     const remedy = 'If this goes on, point RPC_URL at another node.';
     const problem = `The node's answer is larger than ${LARGEST_ANSWER_BYTES / 1e6} MB`;
     super('RPC_UNREACHABLE', `${problem}, or has more than a million arrays and objects. ${remedy}`, {
-      retryable: true,
       remedy,
     });
   }
@@ -53,7 +52,7 @@ export function isOfEthers(cause: unknown): boolean {
 export function malformed(method: string, said = ''): ChainError {
   const cause = quoted(said);
   const message = `The node's answer to ${method} is not valid JSON-RPC${cause}.`;
-  return new ChainError('ANSWER_MALFORMED', message, { retryable: true, cause });
+  return new ChainError('ANSWER_MALFORMED', message, { cause });
 }
 
 /**
@@ -309,7 +308,7 @@ export function nodeFailure(cause: unknown): ChainError | undefined {
   const isRefusal = refusalOf(cause) !== undefined && !isThrottled(cause);
   const code = isKeyRefused(cause) ? 'RPC_KEY_REFUSED' : isRefusal ? 'NODE_FAILED' : 'RPC_UNREACHABLE';
   const remedy = REMEDIES[code];
-  return new ChainError(code, `The node ${problemOf(cause)}.`, { cause, remedy, retryable: true });
+  return new ChainError(code, `The node ${problemOf(cause)}.`, { cause, remedy });
 }
 
 /** Describes a failure of a node, as a clause about it. */

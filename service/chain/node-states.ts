@@ -153,9 +153,7 @@ export class NodeStates {
     const up = this.up();
     if (up.length > 0) return up;
     const reasons = this.report().map(({ url, reason }) => `${url}: ${reason}`);
-    throw new ChainError('RPC_UNREACHABLE', `No node of RPC_URL answers (${reasons.join('; ')}).`, {
-      retryable: true,
-    });
+    throw new ChainError('RPC_UNREACHABLE', `No node of RPC_URL answers (${reasons.join('; ')}).`);
   }
 
   isUp(node: Node): boolean {

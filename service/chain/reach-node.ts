@@ -61,7 +61,7 @@ export async function readChainId(node: Pick<Rpc, 'send'>, url: string, network:
 }
 
 function unreachable(message: string, cause?: unknown): ChainError {
-  return new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
+  return new ChainError('RPC_UNREACHABLE', message, { cause });
 }
 
 /**
@@ -71,7 +71,7 @@ function unreachable(message: string, cause?: unknown): ChainError {
 function keyRefused(problem: string, url: string, network: Network, cause: unknown): ChainError {
   const remedy = remedyFor(url, network);
   const message = `The node at ${printableUrl(url)} ${problem}. ${remedy}`;
-  return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy, retryable: true });
+  return new ChainError('RPC_KEY_REFUSED', message, { cause, remedy });
 }
 
 function remedyFor(url: string, { name, rpcKey, rpcUrl }: Network): string {

@@ -138,7 +138,7 @@ export async function unconfirmedBlock(client: Chain, number: number): Promise<C
 
 export function existing(number: number, block: ChainBlock | undefined): ChainBlock {
   if (block) return block;
-  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`, { retryable: true });
+  throw new ChainError('BLOCK_MISSING', `The node does not have block ${number}.`);
 }
 
 /**
@@ -158,7 +158,7 @@ export async function readUpToHead<T>(client: Rpc, read: (head: ChainBlock) => P
 /** The error for a reorganisation during a reading, or for nodes of one provider that disagree. */
 export function blockChanged(number: number): ChainError {
   const message = `Block ${number} changed while the chain was read.`;
-  return new ChainError('BLOCK_CHANGED', message, { retryable: true });
+  return new ChainError('BLOCK_CHANGED', message);
 }
 
 /** Readings of a chain that changes. */

@@ -72,7 +72,7 @@ export function receiptMissing({ transactionHash }: TransactionInBlock): never {
     `The node does not have the receipt of transaction ${transactionHash}, ` +
     'and does not give all logs of its block. If the block is old, ' +
     'use a node that keeps its whole index of transactions (geth: --history.transactions 0).';
-  throw new ChainError('RECEIPT_MISSING', message, { retryable: true });
+  throw new ChainError('RECEIPT_MISSING', message);
 }
 
 type Receipt = Record<string, unknown>;
@@ -104,12 +104,12 @@ export function logsOfReceipt(answer: unknown, transaction: TransactionInBlock, 
   if (!Array.isArray(logs) || transactionHash !== transaction.transactionHash) throw malformed(method);
   if (blockHash !== transaction.blockHash) {
     const message = `Transaction ${transactionHash} moved to another block while its block was being read.`;
-    throw new ChainError('BLOCK_CHANGED', message, { retryable: true });
+    throw new ChainError('BLOCK_CHANGED', message);
   }
   const sorted = parseLogs(method, logs);
   if (sorted.length < logs.length) {
     const message = `The receipt of transaction ${transactionHash} has a log twice under one index.`;
-    throw new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+    throw new ChainError('ANSWERS_DIFFER', message);
   }
   const isNumbered = new Set(sorted.map(({ index }) => index)).size === sorted.length;
   return isNumbered ? sorted : logs.flatMap((log) => parseLogs(method, [log]));

@@ -179,7 +179,7 @@ export class SeveralNodes implements Chain {
       problem = differing(question, answers);
       if (reading < READINGS) await pause(this.time, PAUSE_MS);
     }
-    throw problem ?? new ChainError('RPC_UNREACHABLE', 'The nodes come and go.', { retryable: true });
+    throw problem ?? new ChainError('RPC_UNREACHABLE', 'The nodes come and go.');
   }
 
   #wanted(method: string, nodes: number): (votes: readonly Vote[]) => number {

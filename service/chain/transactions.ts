@@ -127,7 +127,7 @@ function estimatedFees(gasPricing: GasPricing, estimate: FeeEstimate): Transacti
   const hasBaseFee = maxFeePerGas !== null && maxPriorityFeePerGas !== null;
   if (gasPricing === 'eip-1559' && hasBaseFee) return { type: 2, maxFeePerGas, maxPriorityFeePerGas };
   if (gasPrice !== null) return { type: 0, gasPrice };
-  throw new ChainError('FEES_UNKNOWN', 'The node returns no gas price.', { retryable: true });
+  throw new ChainError('FEES_UNKNOWN', 'The node returns no gas price.');
 }
 
 /** EIP-1559 fees in wei. */

@@ -45,5 +45,5 @@ export interface ExclusiveRight {
 export function readOnlyError(cause?: unknown): ServiceError {
   const remedy = 'Let DATABASE_URL lead to the primary, or make the disk of DATA_DIR writable.';
   const message = `Nothing can be stored: the database is read-only. ${remedy}`;
-  return new ServiceError('DATABASE_READ_ONLY', message, { cause, retryable: true, remedy });
+  return new ServiceError('DATABASE_READ_ONLY', message, { cause, remedy });
 }

@@ -175,7 +175,7 @@ export async function takeRight(
   const client = new Client({ ...connection, query_timeout: BEAT_WITHIN_MS });
   const ended = new AbortController();
   const message = `The database connection that holds the right ${right} was lost.`;
-  const lose = (): void => ended.abort(new ServiceError('LEADERSHIP_LOST', message, { retryable: true }));
+  const lose = (): void => ended.abort(new ServiceError('LEADERSHIP_LOST', message));
   client.on('error', lose);
   client.on('end', lose);
   try {

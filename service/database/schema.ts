@@ -1,4 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
+import type { ErrorCode } from '../base/errors';
 
 /**
  * The tables. Times are epoch milliseconds from the injected clock. Bodies are text, so that the same
@@ -265,7 +266,7 @@ export interface IssuancesTable {
   state: 'signed' | 'submitted' | 'mined' | 'final' | 'failed';
   /** The mined mint's transaction. */
   tx_hash: string | null;
-  failure_code: string | null;
+  failure_code: ErrorCode | null;
   failure_message: string | null;
   /** Null if there was none, and after a failure: the key can be used again. */
   idempotency_key: string | null;

@@ -230,7 +230,7 @@ function isLocked(error: unknown): boolean {
 function lockedError(patienceMs: number, cause: unknown): ServiceError {
   const remedy = 'Stop other programs that write to state.sqlite, or keep a transaction open in it.';
   const message = `Another program has kept the database locked for ${patienceMs / 1000} s. ${remedy}`;
-  return new ServiceError('DATABASE_LOCKED', message, { cause, retryable: true, remedy });
+  return new ServiceError('DATABASE_LOCKED', message, { cause, remedy });
 }
 
 /** Rewrites an error that an operator has to fix. */
@@ -242,7 +242,7 @@ function explained<T>(work: () => T): T {
     if (codeOf(cause) !== 'SQLITE_FULL') throw cause;
     const remedy = 'Free space on the disk of DATA_DIR.';
     const message = `Nothing can be stored: the disk of the database is full. ${remedy}`;
-    throw new ServiceError('DATABASE_FULL', message, { cause, retryable: true, remedy });
+    throw new ServiceError('DATABASE_FULL', message, { cause, remedy });
   }
 }
 

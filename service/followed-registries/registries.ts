@@ -1,12 +1,12 @@
 import { type Time, untilAborted, within } from '../base/time';
 import {
   ChainError,
-  codeOf,
   ConfigurationError,
   messageOf,
   orUndefined,
   RequestError,
   ServiceError,
+  type ErrorCode,
 } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { registryName, type RegistryName } from '../base/registry-name';
@@ -206,10 +206,9 @@ async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<vo
   try {
     await within(time, WITHIN_MS, (late) => untilAborted(late, check(nodes, registry)));
   } catch (cause) {
-    const code = codeOf(cause) ?? '';
     const place = `${address} on ${network.name}`;
     const correct = 'Correct the address or the network.';
-    const problem = {
+    const problems: Partial<Record<ErrorCode, string>> = {
       CHAIN_ID_MISMATCH:
         `${node} is not of ${network.name} (chain id ${network.chainId}). ` +
         'Correct the network, or RPC_URL of the service.',
@@ -217,14 +216,15 @@ async function checkRegistry(time: Time, registry: FollowedRegistry): Promise<vo
       REGISTRY_INVALID: `The contract at ${place} is not a token registry of version 5. ${correct}`,
       ESCROWS_UNSUPPORTED: `${messageOf(cause)} ${correct}`,
       FINALITY_UNSUPPORTED: messageOf(cause),
-    }[code];
-    if (problem !== undefined && !(cause instanceof RequestError))
-      throw new RequestError(code, problem, { cause });
-    // A provider's node may lag behind the one that named the newest block.
-    const isOfNode = ['BLOCK_MISSING', 'ANSWER_MALFORMED'].includes(code);
-    if (cause instanceof ServiceError && !isOfNode) throw cause;
+    };
+    if (cause instanceof ServiceError) {
+      const problem = cause instanceof RequestError ? undefined : problems[cause.code];
+      if (problem !== undefined) throw new RequestError(cause.code, problem, { cause });
+      // A provider's node may lag behind the one that named the newest block.
+      if (cause.code !== 'BLOCK_MISSING' && cause.code !== 'ANSWER_MALFORMED') throw cause;
+    }
     const message = `${node} does not answer as it should. Try again later.`;
-    throw new ChainError('RPC_UNREACHABLE', message, { cause, retryable: true });
+    throw new ChainError('RPC_UNREACHABLE', message, { cause });
   } finally {
     nodes.client.close();
   }

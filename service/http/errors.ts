@@ -1,12 +1,14 @@
 import type { Middleware } from 'koa';
 import {
   CallerLeftError,
+  ERROR_CODES,
   RequestError,
   ServiceError,
   UnavailableError,
   codeOf,
   messageOf,
   orUndefined,
+  type ErrorCode,
 } from '../base/errors';
 import { printable } from '../base/printable';
 import type { Logger } from '../base/logger';
@@ -23,7 +25,7 @@ export const ERROR_CODE_HEADER = 'X-Error-Code';
 export class HttpError extends Error {
   constructor(
     readonly status: number,
-    readonly code: string,
+    readonly code: ErrorCode,
     message: string,
     cause?: unknown,
   ) {
@@ -31,46 +33,6 @@ export class HttpError extends Error {
     this.name = 'HttpError';
   }
 }
-
-/**
- * Errors that concern the request; those of issuing concern its shape rather than the signed content. Their
- * message is sent to the caller.
- */
-export const STATUS_OF_REQUEST_ERRORS: Readonly<Record<string, number>> = {
-  BODY_AMBIGUOUS: 400,
-  BODY_NOT_JSON: 400,
-  BODY_TOO_COMPLEX: 400,
-  CONTENT_CHANGED: 400,
-  CONTEXT_UNAVAILABLE: 503,
-  CREDENTIAL_INVALID: 400,
-  CREDENTIAL_ALREADY_DERIVED: 400,
-  DERIVATION_FAILED: 400,
-  POINTER_INVALID: 400,
-  POINTER_MATCHES_NOTHING: 400,
-  PROOF_UNSUPPORTED: 400,
-  ESCROWS_UNSUPPORTED: 400,
-  EVIDENCE_TOO_LARGE: 422,
-  QUERY_INVALID: 400,
-  REQUEST_FIELD_INVALID: 400,
-  CHAIN_ID_MISMATCH: 400,
-  FINALITY_UNSUPPORTED: 400,
-  NETWORK_NOT_CONFIGURED: 400,
-  REGISTRY_INVALID: 400,
-  REGISTRY_MISSING: 400,
-  REGISTRY_UNKNOWN: 404,
-  REGISTRY_FOLLOWED: 409,
-  REGISTRY_IN_SETTINGS: 409,
-  SECRETS_KEY_MISSING: 400,
-  SECRETS_KEY_WRONG: 409,
-  SIGNING_KEY_MISSING: 409,
-  SINK_NOT_ALLOWED: 400,
-  IDEMPOTENCY_KEY_REUSED: 422,
-  SUBSCRIPTION_IN_SETTINGS: 409,
-  SUBSCRIPTION_INVALID: 400,
-  SUBSCRIPTION_UNKNOWN: 404,
-  SUBSCRIPTIONS_TOO_MANY: 409,
-  TOKEN_ID_INVALID: 400,
-};
 
 /** nginx's status for a caller that left. It appears only in the log. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -108,12 +70,16 @@ export function errors(options: {
   };
 }
 
-/** The status of an error whose message may be sent; undefined for a 500 without its reason. */
+/**
+ * The status of an error whose message may be sent; undefined for a 500 without its reason. Errors of issuing
+ * that concern the request are sent if they concern its shape rather than the signed content.
+ */
 function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
-  return thrown instanceof RequestError ? STATUS_OF_REQUEST_ERRORS[thrown.code] : undefined;
+  const [status = 500] = (thrown instanceof RequestError && ERROR_CODES[thrown.code].status) || [];
+  return status === 500 ? undefined : status;
 }
 
 function withRemedy({ message, remedy }: ServiceError): string {
@@ -129,7 +95,7 @@ function logFailure(log: Logger, error: unknown, line: { code: string; status: n
 }
 
 /** Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable. */
-function publicCodeOf(thrown: unknown): string {
+function publicCodeOf(thrown: unknown): ErrorCode {
   return thrown instanceof ServiceError || thrown instanceof HttpError ? thrown.code : 'INTERNAL';
 }
 

@@ -128,7 +128,7 @@ function notOpened(cause: unknown): ServiceError {
   if (refusal === undefined) {
     const remedy =
       'Check that this machine may connect to connect.ngrok-agent.com:443, then restart the service.';
-    const options = { cause, remedy, retryable: true };
+    const options = { cause, remedy };
     return new ServiceError('TUNNEL_UNREACHABLE', `The tunnel could not be opened: ${reason}.`, options);
   }
   const remedy =

@@ -8,6 +8,7 @@ import {
   ServiceError,
   SignerError,
   UnavailableError,
+  type ErrorCode,
 } from '../base/errors';
 import type { DocumentBytes, IdempotentRequest, Issuance, SignedDocument } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
@@ -295,7 +296,7 @@ function notConfigured(missing: string[]): ConfigurationError {
 }
 
 /** @param ofSigner the code of the wallet's signer, if it fails. */
-function stillWaiting(tokenId: string, cause: unknown, ofSigner: string | undefined): ServiceError {
+function stillWaiting(tokenId: string, cause: unknown, ofSigner: ErrorCode | undefined): ServiceError {
   const remedy =
     'The mint continues: ask for the document later, ' +
     'or send the request again with the same Idempotency-Key.';
@@ -304,7 +305,7 @@ function stillWaiting(tokenId: string, cause: unknown, ofSigner: string | undefi
     return new UnavailableError(ofSigner, `${message} ${remedy}`, { retryAfterMs: SIGNER_AWAY_MS, cause });
   }
   const message = `The mint of token ${tokenId} was not mined within ${LONGEST_WAIT_MS} ms.`;
-  return new ChainError('MINT_STILL_WAITING', message, { cause, remedy, retryable: true });
+  return new ChainError('MINT_STILL_WAITING', message, { cause, remedy });
 }
 
 /** A caller comes back after this time. */

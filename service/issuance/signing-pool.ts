@@ -94,5 +94,5 @@ export async function createSigningPool(
 function lost(cause: unknown): SigningError {
   const remedy = 'Nothing was minted: send the request again.';
   const message = `The thread that signed the document ended before it was done. ${remedy}`;
-  return new SigningError('SIGNING_WORKER_LOST', message, { cause, remedy, retryable: true });
+  return new SigningError('SIGNING_WORKER_LOST', message, { cause, remedy });
 }

@@ -97,7 +97,7 @@ export async function endStoring(db: Kysely<Schema>, key: RowsKey): Promise<void
     .executeTakeFirst();
   if (numDeletedRows === 1n) return;
   const message = `Storing the document of token ${key.token_id} took so long that its parts were removed.`;
-  throw new ServiceError('STORING_INTERRUPTED', message, { retryable: true });
+  throw new ServiceError('STORING_INTERRUPTED', message);
 }
 
 /**

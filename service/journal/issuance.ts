@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../base/errors';
 import { registryName } from '../base/registry-name';
 
 /**
@@ -47,7 +48,7 @@ export interface SignedDocument extends Pick<
 
 /** The reason why a token was not made: a stable code and a message. */
 export interface Failure {
-  code: string;
+  code: ErrorCode;
   message: string;
 }
 

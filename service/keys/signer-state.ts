@@ -1,4 +1,4 @@
-import { messageOf, SignerError } from '../base/errors';
+import { messageOf, SignerError, type ErrorCode } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
 import { type Time, pause, untilAborted } from '../base/time';
@@ -14,7 +14,7 @@ export interface SignerReport {
   /** Start of the state, in epoch milliseconds. */
   since: number;
   /** The code of the failure. */
-  code: string | undefined;
+  code: ErrorCode | undefined;
   /** Answers since the start that were not the signature that was asked for. */
   wrongAnswers: number;
 }
@@ -120,7 +120,7 @@ export class RemoteSigner {
   }
 
   /** The code of the signer's failure, after a check that takes a moment at most. Undefined if it is up. */
-  async failure(): Promise<string | undefined> {
+  async failure(): Promise<ErrorCode | undefined> {
     await this.#lastCheck(MOMENT_MS);
     const { state, code } = this.#report;
     return state === 'failing' ? code : undefined;
@@ -149,17 +149,15 @@ export class RemoteSigner {
 }
 
 /** An error that a later try may not have. `problem`: a sentence without its period. */
-export function signerError(code: string, problem: string, remedy: string, cause?: unknown): SignerError {
-  return new SignerError(code, `${problem}. ${remedy}`, { cause, remedy, retryable: true });
+export function signerError(code: ErrorCode, problem: string, remedy: string, cause?: unknown): SignerError {
+  return new SignerError(code, `${problem}. ${remedy}`, { cause, remedy });
 }
 
 function unreadable(cause: unknown): SignerError {
   const message = `The signer's answer cannot be read: ${messageOf(cause)}.`;
-  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause, retryable: true });
+  return new SignerError('SIGNER_ANSWER_WRONG', message, { cause });
 }
 
 function noAnswer({ at }: SignerReport): SignerError {
-  return new SignerError('SIGNER_UNREACHABLE', `The signer at ${at} does not answer in time.`, {
-    retryable: true,
-  });
+  return new SignerError('SIGNER_UNREACHABLE', `The signer at ${at} does not answer in time.`);
 }

@@ -2,7 +2,7 @@ import { concat, getBytes, hexlify, Signature, toBeHex, toQuantity, Transaction 
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
-import { cut, SignerError, orUndefined } from '../base/errors';
+import { cut, SignerError, orUndefined, type ErrorCode } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
@@ -198,7 +198,7 @@ function moduleWallet(
     if (addressOf(publicKey) !== address) throw anotherKey('SIGNER_REFUSED', `"${label}" of the module is`);
   }
 
-  function anotherKey(code: string, subject: string): SignerError {
+  function anotherKey(code: ErrorCode, subject: string): SignerError {
     const remedy = 'Nothing was sent. Correct WALLET_PKCS11_KEY or WALLET_ADDRESS.';
     return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
   }

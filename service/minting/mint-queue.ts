@@ -127,5 +127,5 @@ export function stoppedMinting(tokenId: string): ChainError {
     `The service stopped while token ${tokenId} was being minted: ` +
     'the mint continues after the next start.';
   const remedy = 'Start the service again; the document is kept.';
-  return new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true, remedy });
+  return new ChainError('MINT_NOT_CONFIRMED', message, { remedy });
 }

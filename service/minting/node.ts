@@ -134,7 +134,7 @@ export class MintNode {
     const mined = await this.#findLog(tokenId);
     if (mined !== undefined) return mined;
     const message = `Token ${tokenId} exists, but the node does not return the transaction that made it.`;
-    throw new ChainError('MINT_NOT_CONFIRMED', message, { retryable: true });
+    throw new ChainError('MINT_NOT_CONFIRMED', message);
   }
 
   /** Whether the token exists at a block. Rejects when the node does not have that block. */

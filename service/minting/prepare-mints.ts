@@ -227,5 +227,5 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
 
 function notSent(cause: unknown): ChainError {
   const message = `Nothing was sent, the mint could not be prepared: ${nodeErrorOf(cause)}`;
-  return new ChainError('MINT_NOT_SENT', message, { cause, retryable: true });
+  return new ChainError('MINT_NOT_SENT', message, { cause });
 }

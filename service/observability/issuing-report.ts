@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../base/errors';
 import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import { shared } from '../base/shared-answers';
@@ -33,7 +34,7 @@ export interface MintReport extends Omit<MintFigures, 'oldestAddedAt'> {
 
 /** The code of a mint's error, and its time in epoch milliseconds. */
 export interface MintFailure {
-  code: string;
+  code: ErrorCode;
   at: number;
 }
 

@@ -151,7 +151,7 @@ export async function moveCursor(
   const { numAffectedRows } = await updateFeed(db, { set: set ?? { epoch }, feed, epoch });
   if (numAffectedRows === 1n) return;
   const message = `Feed ${feed} is now read by another process.`;
-  throw new ServiceError('CURSOR_MOVED', message, { retryable: true });
+  throw new ServiceError('CURSOR_MOVED', message);
 }
 
 /**

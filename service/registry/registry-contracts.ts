@@ -104,10 +104,7 @@ async function findRegistry(client: Chain, address: string): Promise<Omit<Regist
   const at = { blockTag: await headNumberOf(client) };
   if ((await codeAt(client, address, at.blockTag)) === '0x') {
     const remedy = 'Deploy one with `npx hardhat deploy`, or correct TOKEN_REGISTRY_ADDRESS or NET.';
-    throw new ChainError('REGISTRY_MISSING', `There is no contract at ${address}. ${remedy}`, {
-      remedy,
-      retryable: true,
-    });
+    throw new ChainError('REGISTRY_MISSING', `There is no contract at ${address}. ${remedy}`, { remedy });
   }
   const runner = runnerOf(client);
   const registry = TradeTrustTokenStandard__factory.connect(address, runner);
@@ -227,7 +224,5 @@ function nodeFailed(thrown: unknown, urls: readonly string[]): ChainError {
   // The node chose this text: a terminal prints it through cli/terminal/printable.ts, a page as text.
   const reason = cut(secretMasker(urls.flatMap(secretPartsOf))(messageOf(thrown)));
   const node = urls.map(printableUrl).join(', ');
-  return new ChainError('NODE_FAILED', `The node at ${node} could not be read: ${reason}`, {
-    retryable: true,
-  });
+  return new ChainError('NODE_FAILED', `The node at ${node} could not be read: ${reason}`);
 }

@@ -73,7 +73,7 @@ export async function estimateMint(
 function registryMissing(address: string): ChainError {
   const remedy = 'Deploy the registry, or correct TOKEN_REGISTRY_ADDRESS; then send the request again.';
   const problem = `There is no contract at TOKEN_REGISTRY_ADDRESS ${address}: the chain has changed.`;
-  return new ChainError('REGISTRY_MISSING', `${problem} ${remedy}`, { retryable: true, remedy });
+  return new ChainError('REGISTRY_MISSING', `${problem} ${remedy}`, { remedy });
 }
 
 /**
@@ -99,7 +99,7 @@ export function createMintSimulation(
 
 /** The error of a failed simulation, whether the contract or the node refused it. */
 export function simulationFailed(cause: unknown): ChainError {
-  if (isOutage(cause)) return new ChainError('RPC_UNREACHABLE', FAILED_TO_MINT, { cause, retryable: true });
+  if (isOutage(cause)) return new ChainError('RPC_UNREACHABLE', FAILED_TO_MINT, { cause });
   return refusedMint(reasonOf(cause), { cause, remedy: explain(cause) });
 }
 

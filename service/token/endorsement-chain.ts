@@ -214,5 +214,5 @@ function remarkOf(logs: FoundOperation['logs']): string {
 function incomplete(problem: string): ChainError {
   const remedy = 'Try again, or use another node: this one omits logs.';
   const message = `The history of the token ${problem}. ${remedy}`;
-  return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy, retryable: true });
+  return new ChainError('TOKEN_HISTORY_INCOMPLETE', message, { remedy });
 }

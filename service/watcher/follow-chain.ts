@@ -260,7 +260,7 @@ async function ancestorOf(
   const message =
     `The chain was restarted: its block ${options.origin?.number} is not the one that this feed ` +
     'began with. A new feed begins.';
-  throw new ChainError('CHAIN_REPLACED', message, { retryable: true });
+  throw new ChainError('CHAIN_REPLACED', message);
 }
 
 async function isSameChain({ client, origin }: ChainFollowing): Promise<boolean> {

@@ -338,7 +338,7 @@ export async function nameFeed(
   if (again !== undefined) return again;
   if (first !== undefined) return nameBy(origin ?? first);
   await expectLogs(client, registryAddress, number);
-  throw new ChainError('BLOCK_MISSING', `The node lacks block ${number} at times.`, { retryable: true });
+  throw new ChainError('BLOCK_MISSING', `The node lacks block ${number} at times.`);
 }
 
 /** The registry whose events are restored. Blocks before `startBlock` were never read. */

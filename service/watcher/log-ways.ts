@@ -125,7 +125,7 @@ function changeOfWay(cause: unknown): ChainError {
   const message = `To a query for logs the node ${problemOf(cause)}. It is asked in another way.`;
   const remedy =
     'No event is lost. `npx tdoc check` says how events are read; another node (RPC_URL) may allow more.';
-  return new ChainError('NODE_FAILED', message, { retryable: true, remedy, cause });
+  return new ChainError('NODE_FAILED', message, { remedy, cause });
 }
 
 /** The way that makes the fewest calls for these blocks, and those to come. */
@@ -372,5 +372,5 @@ function refusedAll(limits: NodeLimits, cause: unknown): ChainError {
   const remedy = 'Set RPC_URL to another node: docs/networks.md says which are known to give logs.';
   const { lastRefusal = problemOf(cause) } = limits;
   const message = `To logs the node ${lastRefusal}. To other ways it ${problemOf(cause)}. ${remedy}`;
-  return new ChainError('LOGS_REFUSED', message, { retryable: true, remedy, cause });
+  return new ChainError('LOGS_REFUSED', message, { remedy, cause });
 }

@@ -132,7 +132,7 @@ async function readMintsBefore(client: Chain, escrows: KnownEscrows, block: numb
 
 function firstLogMissing(block: number): ChainError {
   const message = `The node gives no logs of the registry in block ${block}, in which it was created.`;
-  return new ChainError('LOGS_REFUSED', message, { retryable: true });
+  return new ChainError('LOGS_REFUSED', message);
 }
 
 function namesOf(logs: readonly ChainLog[]): string[] {
@@ -318,5 +318,5 @@ function timestampOf(blocks: ReadonlyMap<number, ChainBlock>, { blockNumber, blo
 }
 
 function differing(message: string): ChainError {
-  return new ChainError('ANSWERS_DIFFER', message, { retryable: true });
+  return new ChainError('ANSWERS_DIFFER', message);
 }

@@ -172,7 +172,7 @@ describe('the answers of the HTTP API', () => {
             const failing = {
               ready: () => never,
               follow: () => never,
-              failure: async () => 'SIGNER_UNREACHABLE',
+              failure: async () => 'SIGNER_UNREACHABLE' as const,
             };
             const signers = documentId === 'UNSIGNED' ? { wallet: failing } : {};
             return keptDocument({ ...minting, signers }, { ...slow, ...issuance, requestHash: undefined });

@@ -100,7 +100,7 @@ describeOnEngines('the journal', (on) => {
     await journal.mined(third, mintedBy('0x03'), true);
     expect(await figures()).to.deep.equal(NOTHING);
     await journal.submitted([first]);
-    await journal.failed(first, { code: 'LATE', message: 'too late' });
+    await journal.failed(first, { code: 'MINT_REVERTED', message: 'too late' });
     expect(await journal.find(first)).to.include({ state: 'final', txHash: '0xabc', failure: undefined });
     expect(await journal.unfinished()).to.deep.equal([]);
     await journal.unmined(third);
@@ -110,7 +110,7 @@ describeOnEngines('the journal', (on) => {
   for (const bytes of [1_000, LONG])
     it(`keeps why an issuance failed, does not revert that, and removes its ${bytes} bytes`, async () => {
       const [{ tokenId }, other] = [await added(bytes), await added(bytes)];
-      const failure = { code: 'MINT_REVERTED', message: 'The registry is paused.' };
+      const failure = { code: 'MINT_REVERTED' as const, message: 'The registry is paused.' };
       await journal.failed(tokenId, failure);
       const mined = journal.mined(tokenId, mintedBy('0xabc'), true);
       expect(await codeThrownBy(mined)).to.equal('ISSUANCE_UNKNOWN');
@@ -254,14 +254,14 @@ describeOnEngines('the journal', (on) => {
         const [first, second] = [preparedDocument(LONG), preparedDocument(LONG)];
         const failing = journal
           .add(first, REQUEST)
-          .then(() => journal.failed(first.tokenId, { code: 'X', message: 'x' }));
+          .then(() => journal.failed(first.tokenId, { code: 'MINT_REVERTED', message: 'x' }));
         const answer = await journal.add(second, REQUEST);
         await failing;
         // Either the first had it when the second came, or the second has it now.
         expect(answer?.tokenId ?? second.tokenId).to.equal(
           (await journal.findByKey(REQUEST.key))?.tokenId ?? first.tokenId,
         );
-        await journal.failed(second.tokenId, { code: 'X', message: 'x' });
+        await journal.failed(second.tokenId, { code: 'MINT_REVERTED', message: 'x' });
       }
     });
   });
@@ -295,7 +295,7 @@ describeOnEngines('the journal', (on) => {
     it('removes only issuances that ended before a time, with parts and transactions', async () => {
       const old = await issued(LONG);
       const failed = await added(10, REQUEST);
-      await journal.failed(failed.tokenId, { code: 'X', message: 'x' });
+      await journal.failed(failed.tokenId, { code: 'MINT_REVERTED', message: 'x' });
       const unfinished = await added(LONG);
       await journal.submitted([unfinished.tokenId]);
       await journal.keepTransactions([transactionOf(old, 1), transactionOf(unfinished.tokenId, 2)]);

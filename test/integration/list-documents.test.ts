@@ -29,7 +29,7 @@ describeOnEngines(
         tokens.push(document.tokenId);
       }
       await journal.mined(tokens[1] ?? '', mintedBy(TX_HASH), false);
-      await journal.failed(tokens[2] ?? '', { code: 'GAS_TOO_LOW', message: 'no gas' });
+      await journal.failed(tokens[2] ?? '', { code: 'MINT_REVERTED', message: 'no gas' });
       app = await startHttpApp({ apiKey: API_KEY, issuedDocuments: journal });
     });
 
@@ -80,7 +80,7 @@ describeOnEngines(
       expect(mined).to.include({ ...told, blNumber: 'SGCNM21566325' });
       const members = ['tokenId', 'id', 'blNumber', 'owner', 'holder', 'state', 'createdAt', 'txHash'];
       expect(mined).to.have.all.keys(members);
-      const failure = { code: 'GAS_TOO_LOW', message: 'no gas' };
+      const failure = { code: 'MINT_REVERTED', message: 'no gas' };
       expect(failed).to.deep.include({ state: 'failed', failure });
     });
 

@@ -259,12 +259,12 @@ describe('an error between threads', () => {
   it('keeps its class, code, message, remedy, reason and retryability, and the messages of causes', () => {
     const cause = new TypeError('the key', { cause: new Error('its first byte') });
     const said = { retryable: true, remedy: 'mend it', reason: 'EnforcedPause' };
-    const error = new SigningError('A_CODE', 'what happened', { cause, ...said });
+    const error = new SigningError('SIGNING_FAILED', 'what happened', { cause, ...said });
     const arrived = fromTransferredError(structuredClone(toTransferredError(error)));
     expect(arrived).to.be.instanceOf(SigningError);
     expect(arrived).to.include({
       name: 'SigningError',
-      code: 'A_CODE',
+      code: 'SIGNING_FAILED',
       message: 'what happened',
       ...said,
     });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EVENT_SCHEMAS, OPERATIONAL_TYPES, type OperationSuffix } from '../../client/events';
+import type { ErrorCode } from '../../service/base/errors';
 import type { NodeReport } from '../../service/chain/node-states';
 import {
   beginOf,
@@ -65,7 +66,7 @@ const withMints = (mints: Partial<NonNullable<IssuingReport['mints']>>): Sight =
   ofIssuing({ mints: { ...MINTS, ...mints } });
 const withWallet = (mintsAffordable: number | undefined): Sight =>
   ofIssuing({ wallet: { ...WALLET, mintsAffordable } });
-const withSigner = (since: number, code = 'SIGNER_UNREACHABLE'): Sight => {
+const withSigner = (since: number, code: ErrorCode = 'SIGNER_UNREACHABLE'): Sight => {
   const failing = { state: 'failing', code, wrongAnswers: 0, since } as const;
   return ofIssuing({ signers: [{ key: 'wallet', at: 'http://signer.example', ...failing }] });
 };
@@ -92,7 +93,7 @@ describe('what is wrong', () => {
     'nothing is known of issuing': ofIssuing({ mints: undefined, wallet: undefined }),
     'gas is free': withWallet(undefined),
     'the wallet has enough': withWallet(20),
-    'a mint failed long ago': withMints({ lastFailure: { code: 'X', at: NOW - 61 * MINUTE } }),
+    'a mint failed long ago': withMints({ lastFailure: { code: 'MINT_REVERTED', at: NOW - 61 * MINUTE } }),
   };
   for (const [what, { conditions }] of Object.entries(none))
     it(`is nothing if ${what}`, () => expect(conditions).to.deep.equal([]));

@@ -103,7 +103,7 @@ describe('secrets', () => {
 
   it('are masked in the remedies of log lines', () => {
     const remedy = `Set another than ${KEY}.`;
-    const error = new ConfigurationError('X', 'no', { remedy });
+    const error = new ConfigurationError('CONFIGURATION_INVALID', 'no', { remedy });
     const line = JSON.parse(logged((logger) => logger.warn({ error }, remedy))) as {
       msg: string;
       error: object;

@@ -39,13 +39,13 @@ describe('the status of a verified credential', () => {
   it('is invalid if a token is shredded or not minted, or no token registry is at the address', async () => {
     for (const state of ['shredded', 'not minted'])
       expect(await inState({ state })).to.include({ outcome: 'invalid' });
-    for (const code of ['REGISTRY_MISSING', 'REGISTRY_INVALID'])
+    for (const code of ['REGISTRY_MISSING', 'REGISTRY_INVALID'] as const)
       expect(await status({ readToken: failingWith(code) })).to.include({ outcome: 'invalid' });
   });
 
   it("is 'could not tell' if the token cannot be read, and hides library messages with keys", async () => {
-    const others = 'RPC_UNREACHABLE NETWORK_UNKNOWN CONFIGURATION_INVALID TOKEN_OWNER_UNEXPECTED';
-    for (const code of others.split(' '))
+    const ofNode = ['RPC_UNREACHABLE', 'NETWORK_UNKNOWN', 'CONFIGURATION_INVALID'] as const;
+    for (const code of [...ofNode, 'TOKEN_OWNER_UNEXPECTED'] as const)
       expect((await status({ readToken: failingWith(code) })).outcome, code).to.equal('could not tell');
     const readToken: VerificationSources['readToken'] = async () => {
       throw Object.assign(new Error('https://node.example/v3/secret'), { code: 'SERVER_ERROR' });

@@ -6,7 +6,8 @@ import { createWorkers, type WorkersOptions } from '../../service/base/workers';
 import { errorOf } from '../helpers/error-of';
 
 const stay = new AbortController().signal;
-const lost = (cause: unknown): ServiceError => new ServiceError('LOST', 'The worker ended.', { cause });
+const lost = (cause: unknown): ServiceError =>
+  new ServiceError('CHECK_ENDED', 'The worker ended.', { cause });
 
 describe('workers', () => {
   /** All that were started, with the tasks of each. Each stays until the test ends it. */
@@ -82,7 +83,7 @@ describe('workers', () => {
     expect(started[1]?.tasks).to.deep.equal([{ task: 'second' }]);
     started[1]?.events.emit('exit', 1);
     const { code, cause } = await errorOf(second);
-    expect([code, (cause as Error).message]).to.deep.equal(['LOST', 'The worker ended with 1.']);
+    expect([code, (cause as Error).message]).to.deep.equal(['CHECK_ENDED', 'The worker ended with 1.']);
   });
 
   it('keep the process alive while a caller waits for a thread that loads', async () => {

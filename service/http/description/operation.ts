@@ -1,8 +1,5 @@
 import * as z from 'zod';
-import type explained from './explained-codes.json';
-
-/** A code of the header X-Error-Code. */
-export type ErrorCode = keyof typeof explained;
+import type { ErrorCode } from '../../base/errors';
 
 /** A part of an OpenAPI document or a JSON Schema. */
 export type Json = Readonly<Record<string, unknown>>;

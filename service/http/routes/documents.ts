@@ -124,7 +124,7 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
     if (issuance === undefined || document === undefined) throw documentUnknown();
     const { state, txHash, failure } = issuance;
     if (state === 'failed') {
-      const { code, message } = failure ?? { code: 'INTERNAL', message: 'no reason is known' };
+      const { code, message } = failure ?? { code: 'INTERNAL' as const, message: 'no reason is known' };
       throw new HttpError(410, code, `The token of this document was not made: ${message} [${code}]`);
     }
     if (txHash === undefined || (state !== 'mined' && state !== 'final')) {

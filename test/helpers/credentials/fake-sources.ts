@@ -1,4 +1,4 @@
-import { ChainError } from '../../../service/base/errors';
+import { ChainError, type ErrorCode } from '../../../service/base/errors';
 import type { FetchedJson } from '../../../service/did/fetched-json';
 import type { DidResolution, PublishedDidDocument } from '../../../service/did/resolve-did-web';
 import { createDocumentLoader } from '../../../service/issuance/document-loader';
@@ -54,7 +54,7 @@ export function resolved(did: string, document: object): DidResolution {
 }
 
 /** A reader of tokens that fails with this code. */
-export function failingWith(code: string, message = code): VerificationSources['readToken'] {
+export function failingWith(code: ErrorCode, message: string = code): VerificationSources['readToken'] {
   return async () => {
     throw new ChainError(code, message);
   };

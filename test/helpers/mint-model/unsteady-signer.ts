@@ -1,5 +1,5 @@
 import { Wallet } from 'ethers';
-import { SignerError } from '../../../service/base/errors';
+import { SignerError, type ErrorCode } from '../../../service/base/errors';
 import {
   requireSigned,
   type TransactionFields,
@@ -25,9 +25,9 @@ export class UnsteadySigner extends Part implements TransactionSigner {
 
   async sign(fields: TransactionFields): Promise<string> {
     const { time, history } = this.parts;
-    const fail = (code: string, what: string): SignerError => {
+    const fail = (code: ErrorCode, what: string): SignerError => {
       history.note(`the signer ${what}: nonce ${fields.nonce}`);
-      return new SignerError(code, `The signer ${what}.`, { retryable: true });
+      return new SignerError(code, `The signer ${what}.`);
     };
     const isAway = this.strikes('signer away');
     const refuses = this.strikes('signer refuses');
