@@ -3,7 +3,7 @@ import { toQuantity } from 'ethers';
 import { ChainError, messageOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import { findNetwork } from '../../service/chain/networks';
-import { giveUp, handleRejections } from '../../service/minting/handle-rejections';
+import { giveUp, handleRejections, shortOfFunds } from '../../service/minting/handle-rejections';
 import type { MintQueueOptions, SignedMint } from '../../service/minting/mint';
 import { mintTopics } from '../../service/minting/node';
 import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
@@ -136,6 +136,21 @@ describe('a mint that is given up', () => {
     await giveUp(mints, queued, REFUSED);
     expect(queued.mint.state).to.include(deferred);
   });
+});
+
+describe('a mint that the wallet cannot pay for', () => {
+  for (const [outcome, isInFlight, state] of [
+    ['waits while another is in flight', true, 'waiting'],
+    ['fails if none is', false, 'settled'],
+  ] as const)
+    it(outcome, async () => {
+      const mints = mintsOn(STATE);
+      const [other, short] = [added(mints, {}), added(mints, { hash: '0x02' })];
+      mints.observe(other, { saw: 'sendable', from: WALLET, nonce: NONCE, at: 0 });
+      if (isInFlight) mints.observe(other, { saw: 'sent', at: 0 });
+      await shortOfFunds(mints, short, new Error('insufficient funds'));
+      expect(short.mint.state).to.have.property('name', state);
+    });
 });
 
 describe('a transaction that a node refuses', () => {
