@@ -58,6 +58,8 @@ describe('the decisions of the mint queue', () => {
       expect(nonces.lowestFreed()).to.equal(7);
       nonces.free(6);
       expect(nonces.lowestFreed()).to.equal(7);
+      nonces.reset(3);
+      expect(nonces.lowestFreed()).to.equal(undefined);
     });
   });
 
