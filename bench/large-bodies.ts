@@ -33,6 +33,7 @@ const IDLE_MS = 3_000;
 export async function largeBodies(size: Size): Promise<void> {
   const issuer = await createTestIssuer();
   const plain = await createPlainSign(issuer.keyPair, createDocumentLoader(CONTEXT_URL));
+  const stays = new AbortController().signal;
   const pool = await createSigningPool(settingsOf(issuer), { time: systemTime });
   await onNewChain((local) =>
     withService(local, {}, async (service) => {
@@ -43,14 +44,14 @@ export async function largeBodies(size: Size): Promise<void> {
           'plain loop, only signing': async () => ({
             ms: await timeOf(() => plain(credentialWith(subject), CREATED)),
           }),
-          'signing threads': async () => ({ ms: await timeOf(() => pool.prepare(preparationOf(body))) }),
+          'signing threads': async () => ({ ms: await timeOf(() => pool.run(preparationOf(body), stays)) }),
           'POST /create': async () => ({
             ms: await timeOf(() => post(service, Buffer.from(body))),
             ...memoryOf(service),
           }),
         });
       }
-      await pool.destroy();
+      await pool.stop();
       const megabytes = size.of(40);
       const owner = await local.account(1);
       // Made beforehand, because this takes processor time.

@@ -89,6 +89,20 @@ const UNBUNDLED = {
   loader: { '.json': 'copy' },
 };
 
+/** Writes what is made of the sources of the API's description, before the programs that use it are made. */
+const DESCRIPTION = {
+  name: 'description of the API',
+  setup: ({ onStart }) =>
+    onStart(() => {
+      const { status, stderr } = spawnSync('npm', ['run', '--silent', 'api-types'], {
+        cwd: exports.OPTIONS.absWorkingDir,
+        encoding: 'utf8',
+        shell: process.platform === 'win32',
+      });
+      if (status !== 0) return { errors: [{ text: `The API cannot be described: ${stderr}` }] };
+    }),
+};
+
 /** Whatever becomes of the command, the bundled programs are in dist/ afterwards, and nothing else. */
 function runUnbundled([command, ...args]) {
   // A signal ends the command.
@@ -109,7 +123,8 @@ if (require.main === module) {
   if (flag === '--unbundled') runUnbundled(command);
   else
     for (const options of [PROGRAMS, PAGE])
-      if (flag === '--watch')
-        void context({ ...options, logLevel: 'info' }).then((sources) => sources.watch());
-      else buildSync(options);
+      if (flag === '--watch') {
+        const plugins = options === PROGRAMS ? [DESCRIPTION] : [];
+        void context({ ...options, plugins, logLevel: 'info' }).then((sources) => sources.watch());
+      } else buildSync(options);
 }

@@ -53,7 +53,7 @@ export function openProcess(program: string, heapMegabytes: number, env: Record<
 }
 
 /** `permits`: the number of workers. */
-export interface WorkersOptions extends SemaphoreOptions {
+export interface WorkersOptions<Task> extends SemaphoreOptions {
   time: Time;
   open: () => OpenWorker;
   /** The message for callers who wait too long, or find too many waiting. */
@@ -66,16 +66,16 @@ export interface WorkersOptions extends SemaphoreOptions {
   longestMs?: number;
   /** Milliseconds that it continues after these, or after the caller has left. Without it, to its end. */
   abandonedMs?: number;
+  /** The memory of a task that a thread takes over instead of a copy. */
+  movedOf?: (task: Task) => TransferListItem[];
   /** Answers a question that a thread asks. */
   answer?: (question: unknown) => Promise<unknown>;
 }
 
-/** Parts and memory of a task, and the listener to the parts of its result. */
+/** Parts of a task, and the listener to the parts of its result. */
 export interface TaskOptions {
   /** Sent before it, one by one. */
   parts?: readonly unknown[];
-  /** Memory that a thread takes over. */
-  moved?: readonly TransferListItem[];
   onPart?: (part: unknown) => void;
 }
 
@@ -102,8 +102,8 @@ interface Member extends OpenWorker {
 const LONGEST_LOADING_MS = 60_000;
 
 /** Replaces a worker that ends, unless it could not even load: then the next task starts another. */
-export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Task, Result> {
-  const { time, open, busy, lost, idleMs, longestMs, abandonedMs, answer, ...limits } = options;
+export function createWorkers<Task, Result>(options: WorkersOptions<Task>): Workers<Task, Result> {
+  const { time, open, busy, lost, idleMs, longestMs, abandonedMs, movedOf, answer, ...limits } = options;
   const semaphore = createSemaphore(time, limits, busy);
   const members = new Set<Member>();
   let isStopped = false;
@@ -186,7 +186,7 @@ export function createWorkers<Task, Result>(options: WorkersOptions): Workers<Ta
     left.addEventListener('abort', endSoon, { once: true });
     const sending = async (): Promise<void> => {
       for (const part of given.parts ?? []) await send({ part }, []);
-      await send({ task }, given.moved ?? []);
+      await send({ task }, movedOf?.(task) ?? []);
     };
     // A process that could not be started has no channel.
     sending().catch(end);

@@ -62,17 +62,6 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   const findRegistry = createRegistryFinder(client, registryAddress);
   const startBlock = config.ownRegistry?.startBlock;
   let isReadable = false;
-  /** A document whose events could never be read must not be issued. */
-  const checkHistory = async (): Promise<void> => {
-    try {
-      await nameFeed({ client, startBlock, identity: scope, database }, await findRegistry());
-      isReadable = true;
-    } catch (error) {
-      // The simulation says what is wrong with the registry.
-      if (codeOf(error)?.startsWith('REGISTRY_')) return;
-      throw error instanceof ServiceError ? error : simulationFailed(error);
-    }
-  };
   const queue = await startSharedMintQueue({
     ...core,
     journal,
@@ -103,7 +92,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   });
   return {
     issuer: {
-      prepare: pool.prepare,
+      prepare: pool.run,
       simulate: createMintSimulation(client, minter),
       journal,
       queue,
@@ -111,21 +100,33 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
       time,
       async checkChain() {
         await checkChain();
-        if (!isReadable) await checkHistory();
+        if (isReadable) return;
+        // A document whose events could never be read must not be issued.
+        try {
+          await nameFeed({ client, startBlock, identity: scope, database }, await findRegistry());
+          isReadable = true;
+        } catch (error) {
+          // The simulation says what is wrong with the registry.
+          if (codeOf(error)?.startsWith('REGISTRY_')) return;
+          throw error instanceof ServiceError ? error : simulationFailed(error);
+        }
       },
     },
     journal,
     scope,
     isMinting: () => queue.isMinting(),
     countMints: async () => mintReport(await mintFiguresOf(database.db, scope), lastFailure, time.now()),
-    ownFigures: async () => ({
-      signing: pool.figures(),
-      nodes: report(),
-      signers: [wallet.remote, issuerSigner].flatMap((signer) => signer?.watch() ?? []),
-      wallet: await readWallet(),
-    }),
+    async ownFigures() {
+      const { waiting, held: busy, workers: threads } = pool.figures();
+      return {
+        signing: { waiting, busy, threads },
+        nodes: report(),
+        signers: [wallet.remote, issuerSigner].flatMap((signer) => signer?.watch() ?? []),
+        wallet: await readWallet(),
+      };
+    },
     async stop() {
-      await Promise.all([queue.stop(), pool.destroy()]);
+      await Promise.all([queue.stop(), pool.stop()]);
     },
   };
 }

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { checksummed } from '../base/checksums';
 import { found, isWellFormed, members, must, shaped } from '../base/json';
 import { isJsonObject, type JsonObject } from './credential';
+import { parseBody } from './parse-body';
 import subjectTerms from './subject-terms.json';
 
 /**
@@ -69,11 +70,12 @@ export const CREATE_REQUEST = members('the request', {
 export type CreateRequest = z.output<typeof CREATE_REQUEST>;
 
 /**
- * Checks the shape of a request body. The strict rules for a Bill of Lading are not applied: they are for the
- * author of the credential.
+ * Parses the bytes of a request body and checks its shape. The strict rules for a Bill of Lading are not
+ * applied: they are for the author of the credential.
  *
- * @throws RequestError REQUEST_FIELD_INVALID, with JSON pointer and remedy in the message.
+ * @throws RequestError: those of `parseBody`; REQUEST_FIELD_INVALID, with JSON pointer and remedy in the
+ *   message.
  */
-export function parseCreateRequest(body: JsonObject): CreateRequest {
-  return shaped(CREATE_REQUEST, body, 'REQUEST_FIELD_INVALID');
+export function parseCreateRequest(body: Uint8Array): CreateRequest {
+  return shaped(CREATE_REQUEST, parseBody(body), 'REQUEST_FIELD_INVALID');
 }

@@ -15,7 +15,7 @@ import type { Journal } from '../journal/journal';
 import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
 import type { DocumentType } from './credential';
-import type { Preparation, PrepareDocument } from './prepare-document';
+import type { Preparation } from './prepare-document';
 
 /** A request to POST /create/{documentId}. */
 export interface IssueRequest {
@@ -66,7 +66,8 @@ export interface Issuing {
 
 /** The parts that issuing needs: signing, minting and the journal. */
 export interface Issuer {
-  prepare: PrepareDocument;
+  /** Signs in a thread, which takes the body over. @throws BusyError, any error of `PrepareDocument`. */
+  prepare(preparation: Preparation, left: AbortSignal): Promise<SignedDocument>;
   /** Rejects when the registry would refuse the mint. */
   simulate(mint: SignedDocument): Promise<void>;
   journal: Pick<Journal, 'add' | 'findByKey' | 'documentOf'>;
@@ -90,26 +91,20 @@ export function createIssuing(parts: Issuer | { missing: string[] }, newUuid: ()
   /** The documents being signed, by their Idempotency-Keys. */
   const running = new Map<string, IdempotentRequest & { callers: Callers; kept: Promise<KeptDocument> }>();
 
-  function configured(): Issuer {
-    if ('missing' in parts) throw notConfigured(parts.missing);
-    return parts;
-  }
-
   return {
     acceptedType(documentId) {
       // 1. The type of document, in any case.
       if (documentId.toUpperCase() !== 'BILL_OF_LADING') throw notSupported(documentId);
       // 2. and 3. The configuration and the network.
-      configured();
+      if ('missing' in parts) throw notConfigured(parts.missing);
       return 'BILL_OF_LADING';
     },
     async issue(request) {
       const { documentType, body, idempotent, left } = request;
-      const issuer = configured();
+      if ('missing' in parts) throw notConfigured(parts.missing);
       const callers = new Callers(left);
-      const preparation = { documentType, body, uuid: newUuid(), issuedAt: issuer.time.now() };
-      const issueAnew = (): Promise<KeptDocument> => issueFor(issuer, request, preparation, callers);
-      if (idempotent === undefined) return issueAnew();
+      const preparation = { documentType, body, uuid: newUuid(), issuedAt: parts.time.now() };
+      if (idempotent === undefined) return issueFor(parts, request, preparation, callers);
       const { key } = idempotent;
       const earlier = running.get(key);
       // If all its callers have left, the earlier work is being given up, and this request starts anew.
@@ -119,9 +114,11 @@ export function createIssuing(parts: Issuer | { missing: string[] }, newUuid: ()
         return earlier.kept;
       }
       // Set before the first await: of two simultaneous requests, the second must wait for the first.
-      const kept = issuer.journal
+      const kept = parts.journal
         .findByKey(key)
-        .then((stored) => (stored ? keptBefore(issuer, request, stored) : issueAnew()))
+        .then((stored) =>
+          stored ? keptBefore(parts, request, stored) : issueFor(parts, request, preparation, callers),
+        )
         .finally(() => {
           if (running.get(key)?.callers === callers) running.delete(key);
         });
@@ -149,19 +146,11 @@ async function issueFor(
     throw error instanceof SignerError ? signerAway(error) : error;
   });
   callers.keep();
-  const earlier = await issuer.journal.add(signed, idempotent);
-  if (earlier) return keptBefore(issuer, request, earlier);
+  const issuance = await issuer.journal.add(signed, idempotent);
+  if (issuance.tokenId !== signed.tokenId) return keptBefore(issuer, request, issuance);
   // From now on the document will be minted, even if this process ends or the caller leaves.
   stored();
-  const { document, ...mint } = signed;
-  const issuance: Issuance = {
-    ...mint,
-    state: 'signed',
-    txHash: undefined,
-    failure: undefined,
-    requestHash: idempotent?.requestHash,
-    createdAt: preparation.issuedAt,
-  };
+  const { document } = signed;
   const { length } = document;
   return keptDocument(issuer, issuance, length > HELD_BYTES ? undefined : { length, parts: [document] });
 }

@@ -12,9 +12,8 @@ import type { IssuerKey } from '../config/key-settings';
 import { refusedMint } from '../registry/refused-mint';
 import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
-import { parseBody } from './parse-body';
 import { encryptRemark } from './remarks';
-import { createCredentialSigner } from './sign';
+import { createCredentialSigner, type SignCredential } from './sign';
 import { unprotectedContentIn } from './unprotected-content';
 
 /** The input of a document. The same input gives the same credential, except for its signature. */
@@ -31,12 +30,11 @@ export interface Preparation {
 /**
  * Turns a request's body into a signed credential.
  *
- * @param left aborts when nobody waits for the document any more.
  * @throws RequestError (BODY_NOT_JSON if the body is not a JSON object) and SigningError for an invalid
- *   request; ChainError REMARK_TOO_LONG for a remark that is too long to be simulated; the reason of `left`
- *   when the document is given up because of it.
+ *   request; ChainError REMARK_TOO_LONG for a remark that is too long to be simulated; ConfigurationError
+ *   when the key pair cannot be used.
  */
-export type PrepareDocument = (preparation: Preparation, left?: AbortSignal) => Promise<SignedDocument>;
+export type PrepareDocument = (preparation: Preparation) => Promise<SignedDocument>;
 
 /** Characters of statements. A body at the limit of 50 MB with ids of usual length has fewer. */
 const MOST_CHARACTERS = 56_000_000;
@@ -55,22 +53,28 @@ export interface PreparationSettings extends Omit<
 
 /**
  * Creates the part of issuing that does all the computing and needs neither chain nor database. A thread asks
- * the service for the signatures of a key that is in a module.
- *
- * @throws ConfigurationError when the key pair cannot be used.
+ * the service for the signatures of a key that is in a module. The signer opens while the first document is
+ * prepared.
  */
-export async function createDocumentPreparer(settings: PreparationSettings): Promise<PrepareDocument> {
-  const { issuerKey, ...common } = settings;
-  const loader = createDocumentLoader(common.documentContextUrl);
-  const sign = await createCredentialSigner(issuerKey, loader);
+export function createDocumentPreparer(settings: PreparationSettings): PrepareDocument {
+  const signer = signerOf(settings);
+  // Each document gets its error.
+  signer.catch(() => undefined);
   return async ({ documentType, body, uuid, issuedAt }) => {
-    const { credentialSubject, owner, holder, remarks } = parseCreateRequest(parseBody(body));
+    const { credentialSubject, owner, holder, remarks } = parseCreateRequest(body);
     const created = new Date(issuedAt);
     const id = credentialIdOf(uuid);
-    const credential = buildCredential({ ...common, id, issuedAt: created, documentType, credentialSubject });
+    const credential = buildCredential({
+      ...settings,
+      id,
+      issuedAt: created,
+      documentType,
+      credentialSubject,
+    });
     refuseUnsignable(credential);
     // Fails like the contract, whose limit is 120 bytes: simulating megabytes takes a node half a minute.
     if ((remarks ?? '').length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
+    const sign = await signer;
     const signed = await sign(credential, created);
     return {
       credentialId: id,
@@ -82,6 +86,10 @@ export async function createDocumentPreparer(settings: PreparationSettings): Pro
       document: new TextEncoder().encode(JSON.stringify(signed)),
     };
   };
+}
+
+async function signerOf({ issuerKey, documentContextUrl }: PreparationSettings): Promise<SignCredential> {
+  return createCredentialSigner(issuerKey, createDocumentLoader(documentContextUrl));
 }
 
 /** Characters of a number that lists show. */

@@ -1,31 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { SigningError } from '../base/errors';
 import type { Time } from '../base/time';
-import { createWorkers, openThread } from '../base/workers';
+import { createWorkers, openThread, type Workers } from '../base/workers';
 import { openIssuerKey } from '../keys/issuer-key';
 import { openModule } from '../keys/pkcs11';
 import type { ModuleQuestion } from '../keys/pkcs11-thread';
 import type { SignedDocument } from '../journal/issuance';
-import type { Preparation, PreparationSettings, PrepareDocument } from './prepare-document';
-
-/** Threads that prepare documents in the order of the requests. Each thread prepares one at a time. */
-export interface SigningPool {
-  /**
-   * Transfers the body to the next free thread. The caller must not use it afterwards.
-   *
-   * After `left` aborts, a document without a thread is not started. One that has a thread is given up,
-   * unless it is nearly done.
-   *
-   * @throws BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
-   *   (retryable) when the thread ended before it answered, or took too long; otherwise any error of
-   *   preparing.
-   */
-  prepare: PrepareDocument;
-  /** Documents that wait for a thread, those that have one, and the threads. */
-  figures(): { waiting: number; busy: number; threads: number };
-  /** Ends the threads. Their documents fail with SIGNING_WORKER_LOST. */
-  destroy(): Promise<void>;
-}
+import type { Preparation, PreparationSettings } from './prepare-document';
 
 /** `threads`: their number; default: one per processor. Tests set the limits. */
 export interface SigningPoolOptions extends Partial<typeof LIMITS> {
@@ -57,38 +38,30 @@ const LIMITS = {
 const HEAP_MEGABYTES = 1024;
 
 /**
- * Starts the threads. They warm up while the service starts to listen; a document that arrives earlier waits
- * for them.
+ * Starts threads that prepare documents in the order of the requests, each one at a time. They warm up while
+ * the service starts to listen; a document that arrives earlier waits for them.
  *
+ * @returns the threads. `run` transfers the body, which the caller must not use afterwards. Its errors:
+ *   BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
+ *   (retryable) when the thread ended before it answered, or took too long; any error of preparing.
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createSigningPool(
   settings: PreparationSettings,
   { time, threads = availableParallelism(), ...limits }: SigningPoolOptions,
-): Promise<SigningPool> {
+): Promise<Workers<Preparation, SignedDocument>> {
   const { issuerKey } = settings;
   const askModule = 'module' in issuerKey ? openModule(time, issuerKey.module) : undefined;
   await openIssuerKey(issuerKey, askModule);
   const resourceLimits = { maxOldGenerationSizeMb: HEAP_MEGABYTES };
-  const workers = createWorkers<Preparation, SignedDocument>({
+  return createWorkers({
     ...{ ...LIMITS, ...limits, time, permits: threads, lost },
     busy: 'Too many documents are being signed: send it again later.',
     open: () => openThread('issuance/signing-worker.js', { workerData: settings, resourceLimits }),
+    // A small Buffer shares its memory with others, which a transfer would take too.
+    movedOf: ({ body: { buffer, byteLength } }) => (byteLength === buffer.byteLength ? [buffer] : []),
     ...(askModule && { answer: (question) => askModule(question as ModuleQuestion) }),
   });
-  return {
-    async prepare(preparation, left = new AbortController().signal) {
-      // A small Buffer shares its memory with others, and a transfer would take that too.
-      const { buffer, byteLength } = preparation.body;
-      const body = byteLength === buffer.byteLength ? preparation.body : new Uint8Array(preparation.body);
-      return workers.run({ ...preparation, body }, left, { moved: [body.buffer] });
-    },
-    figures() {
-      const { held: busy, waiting, workers: threads } = workers.figures();
-      return { waiting, busy, threads };
-    },
-    destroy: workers.stop,
-  };
 }
 
 function lost(cause: unknown): SigningError {

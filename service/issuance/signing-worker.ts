@@ -25,14 +25,11 @@ const DRY_RUN: Preparation = {
 };
 
 async function start(): Promise<void> {
-  const preparer = createDocumentPreparer(workerData as PreparationSettings);
-  // An error here is reported to the next caller. If the thread failed at its start, it would be started
-  // again and again.
-  await preparer.then((prepare) => prepare(DRY_RUN)).catch(() => undefined);
-  serveTasks(
-    async (task: Preparation) => (await preparer)(task),
-    ({ document }) => [document.buffer],
-  );
+  const prepare = createDocumentPreparer(workerData as PreparationSettings);
+  // The next caller gets the same error. If the thread failed at its start, it would be started again and
+  // again.
+  await prepare(DRY_RUN).catch(() => undefined);
+  serveTasks(prepare, ({ document }) => [document.buffer]);
 }
 
 void start();

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Insertable, Transaction } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { Clock } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
-import type { IssuancesTable, Schema } from '../database/schema';
+import type { IssuancesTable } from '../database/schema';
 import {
   beginStoring,
   documentOf,
@@ -54,6 +54,23 @@ const addIssuance = compiled((db, issuance: Omit<Insertable<IssuancesTable>, 'po
     .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing()),
 );
 
+/** The columns of an issuance that is not mined. */
+function rowOf(
+  issuance: Issuance,
+): Omit<Insertable<IssuancesTable>, 'scope' | 'position' | 'document_bytes'> {
+  return {
+    token_id: issuance.tokenId,
+    credential_id: issuance.credentialId,
+    beneficiary: issuance.owner,
+    holder: issuance.holder,
+    remark: issuance.remark,
+    bl_number: issuance.blNumber ?? null,
+    state: issuance.state,
+    request_hash: issuance.requestHash ?? null,
+    created_at: issuance.createdAt,
+  };
+}
+
 /** The journal of one issuer, chain and registry in a database: the same statements on both engines. */
 export function createDatabaseJournal(database: Database, journalScope: JournalScope, clock: Clock) {
   const { db, transact } = database;
@@ -61,30 +78,6 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
 
   const find = (tokenId: string) => findIssuance(db, scope, { token_id: tokenId });
   const findByKey = (key: string) => findIssuance(db, scope, { idempotency_key: key });
-
-  /** Inserts the issuance; false when another one has the key. */
-  async function insert(
-    transaction: Transaction<Schema>,
-    signed: SignedDocument,
-    request: IdempotentRequest | undefined,
-    now: number,
-  ): Promise<boolean> {
-    const { numAffectedRows } = await addIssuance(transaction, {
-      scope,
-      token_id: signed.tokenId,
-      credential_id: signed.credentialId,
-      beneficiary: signed.owner,
-      holder: signed.holder,
-      remark: signed.remark,
-      bl_number: signed.blNumber ?? null,
-      document_bytes: signed.document.length,
-      state: 'signed',
-      idempotency_key: request?.key ?? null,
-      request_hash: request?.requestHash ?? null,
-      created_at: now,
-    });
-    return numAffectedRows === 1n;
-  }
 
   /**
    * Whether the issuance exists after a failure, as when the answer to a commit was lost. If it does not
@@ -104,15 +97,19 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
    * statement each. One transaction then stores the last part and the issuance, so a document of one part
    * costs one commit, and every issuance has its whole document.
    *
-   * @returns undefined when the document was stored; otherwise the issuance that already has the
-   *   Idempotency-Key, and nothing is stored.
+   * @returns its issuance; or that of another document, which already has the Idempotency-Key, and nothing is
+   *   stored.
    */
-  async function add(signed: SignedDocument, request?: IdempotentRequest): Promise<Issuance | undefined> {
-    const key = { scope, token_id: signed.tokenId };
+  async function add({ document, ...mint }: SignedDocument, request?: IdempotentRequest): Promise<Issuance> {
+    const key = { scope, token_id: mint.tokenId };
     const now = clock.now();
     const taken = request && (await findByKey(request.key));
     if (taken) return taken;
-    const parts = partsOf(signed.document);
+    const none = { txHash: undefined, failure: undefined };
+    const { requestHash } = request ?? {};
+    const issuance: Issuance = { ...mint, ...none, state: 'signed', requestHash, createdAt: now };
+    const row = { ...rowOf(issuance), scope, document_bytes: document.length };
+    const parts = partsOf(document);
     const last = parts.length - 1;
     try {
       if (last > 0) await beginStoring(db, key, now);
@@ -122,12 +119,14 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       }
       for (;;) {
         const isStored = await transact(async (transaction) => {
-          if (!(await insert(transaction, signed, request, now))) return false;
+          const added = await addIssuance(transaction, { ...row, idempotency_key: request?.key ?? null });
+          // Another issuance has the key.
+          if (added.numAffectedRows === 0n) return false;
           await storePart(transaction, { ...key, part: last, bytes: parts[last] ?? new Uint8Array() });
           if (last > 0) await endStoring(transaction, key);
           return true;
         });
-        if (isStored || request === undefined) return undefined;
+        if (isStored || request === undefined) return issuance;
         const other = await findByKey(request.key);
         // Another issuance had the key, and has freed it by now.
         if (other === undefined) continue;
@@ -135,7 +134,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
         return other;
       }
     } catch (error) {
-      if (await wasStored(key)) return undefined;
+      if (await wasStored(key)) return issuance;
       throw error;
     }
   }

@@ -90,8 +90,8 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
       if (nonces.lowForMs() >= patienceMs) return resetNonces(mints, used);
     }
     const landed = held.filter(({ mint }) => heldBy(mint) && nonceOf(mint) < used);
-    await findByLogs(landed);
-    const judged = await Promise.allSettled(landed.map((queued) => judge(queued)));
+    if (landed.length >= FEWEST_FOR_LOGS) await findByLogs(landed);
+    const judged = await Promise.allSettled(landed.map(judge));
     await resend(used);
     const failed = judged.find((judgement) => judgement.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
@@ -99,7 +99,6 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
 
   /** Finds mints with one log query. The mints that it misses are looked up by their receipts. */
   async function findByLogs(landed: readonly QueuedMint[]): Promise<void> {
-    if (landed.length < FEWEST_FOR_LOGS) return;
     const from = logsRead;
     const head = await node.head();
     logsRead = head;

@@ -195,7 +195,9 @@ export async function offerMore(mints: QueuedMints, queued: QueuedMint): Promise
   const before = heldBy(queued.mint)?.name;
   const fees = newest && raiseFees(newest.fees, await terms.fees());
   const signed = fees && (await terms.sign(queued.mint, { ...newest, fees }));
-  if (signed === undefined || !(await mints.keep([signed]))) return undefined;
+  if (signed === undefined) return undefined;
+  await mints.persist((journal) => journal.keepTransactions([signed]));
+  if (mints.stopping.aborted) return undefined;
   const held = heldBy(queued.mint);
   // This version was never sent. A node may have been given the former one again.
   if (held?.nonce !== signed.nonce || held.name !== before) return undefined;

@@ -2,7 +2,7 @@ import { ChainError } from '../base/errors';
 import { newDeferred, pause, type WakeableSleep } from '../base/time';
 import type { Issuance } from '../journal/issuance';
 import { createMintFollowing } from './follow-mints';
-import type { MintQueueOptions } from './mint';
+import { newMint, type MintQueueOptions } from './mint';
 import { createMintPreparing } from './prepare-mints';
 import { type QueuedMint, QueuedMints } from './queued-mints';
 import { createMintSending } from './send-mints';
@@ -75,7 +75,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
       // Mints of an earlier run come first, and this may be one of them.
       await recovered;
       if (stop.signal.aborted) throw stoppedMinting(tokenId);
-      return mints.outcomeOf(tokenId) ?? mints.add(issuance).outcome.promise;
+      return mints.outcomeOf(tokenId) ?? mints.add(newMint(issuance)).outcome.promise;
     },
     async stop() {
       stop.abort();

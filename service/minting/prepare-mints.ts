@@ -89,7 +89,6 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
    * refused mint whose transactions cannot be mined any more has failed.
    */
   async function lookUp(queued: QueuedMint): Promise<void> {
-    if (queued.mint.transactions.length === 0) return;
     const mined = await node.findMint(queued.mint);
     if (mined !== undefined) return mints.found(queued, mined);
     const { refusal } = queued.mint;
@@ -152,8 +151,8 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
    * @throws the error of a node that could not be asked, which says nothing about this mint.
    */
   async function gasLimitOf(queued: QueuedMint): Promise<bigint | undefined> {
-    const { state } = queued.mint;
-    await orDefer(queued, lookUp(queued));
+    const { state, transactions } = queued.mint;
+    if (transactions.length > 0) await orDefer(queued, lookUp(queued));
     if (queued.mint.state !== state) return undefined;
     try {
       return await terms.gasLimit(queued.mint);
@@ -197,13 +196,14 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
       transactions.push(answer.value);
     }
     const [signed, unsigned] = [assigned.slice(0, transactions.length), assigned.slice(transactions.length)];
-    const isKept = signed.length === 0 || (await mints.keep(transactions));
+    await mints.persist((journal) => journal.keepTransactions(transactions));
     // Otherwise all nonces were forgotten meanwhile, because the chain is another one.
     if (assigned.every(({ nonce }) => nonces.isReserved(nonce))) {
       nonces.settle(assigned.map(({ nonce }) => nonce));
       for (const { nonce } of unsigned) nonces.free(nonce);
       const at = time.elapsed();
-      for (const { queued, nonce } of isKept ? signed : [])
+      // A queue that stops may not have kept them.
+      for (const { queued, nonce } of stopping.aborted ? [] : signed)
         mints.observe(queued, { saw: 'sendable', from, nonce, at });
       for (const [index, { queued }] of assigned.entries()) {
         const answer = answers[index];

@@ -1,7 +1,7 @@
 import { type ChainError, codeOf, messageOf } from '../base/errors';
 import { createWakeableSleep, type Deferred, newDeferred, pause, type WakeableSleep } from '../base/time';
 import { createFinalBlockReading } from '../chain/finality';
-import type { Failure, Issuance, MinedMint, Unfinished } from '../journal/issuance';
+import type { Failure, MinedMint, Unfinished } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
 import type { Remedy } from './decide-rejection';
 import {
@@ -10,7 +10,6 @@ import {
   issuanceStateOf,
   lastSignedBy,
   minedIn,
-  newMint,
   nonceOf,
   recoveredMint,
   step,
@@ -19,7 +18,6 @@ import {
   type MintQueueOptions,
   type MintState,
   type Observation,
-  type SignedMint,
 } from './mint';
 import { MintNode } from './node';
 import { Nonces, TransactionTerms } from './transaction-terms';
@@ -126,9 +124,21 @@ export class QueuedMints {
     return holder.mint.state.name === 'pending' ? 'pending' : 'being sent';
   }
 
-  /** Adds a mint that the queue does not have yet. It waits for its turn. */
-  add(issuance: Issuance): QueuedMint {
-    return this.#add(newMint(issuance));
+  /** Adds a mint that the queue does not have yet. It waits for its turn, unless it is mined. */
+  add(mint: Mint): QueuedMint {
+    const { tokenId, state } = mint.issuance;
+    const queued = {
+      mint,
+      tokenId,
+      order: this.#order++,
+      outcome: newOutcome(),
+      isNoted: state === 'submitted',
+      recorded: Promise.resolve(),
+    };
+    this.#byToken.set(tokenId, queued);
+    this.#outcomes.delete(tokenId);
+    this.#set(queued, mint);
+    return queued;
   }
 
   /**
@@ -136,7 +146,7 @@ export class QueuedMints {
    * again, the same bytes. A mint that was never signed by this wallet waits. A mined one is followed.
    */
   takeUp(unfinished: Unfinished): void {
-    const queued = this.#add(recoveredMint(unfinished));
+    const queued = this.add(recoveredMint(unfinished));
     if (unfinished.mined === undefined) this.placeAnew(queued);
     else queued.outcome.resolve(unfinished.mined.txHash);
   }
@@ -215,11 +225,6 @@ export class QueuedMints {
     return undefined;
   }
 
-  /** Writes transactions to the journal before they are sent; false when the queue stops first. */
-  async keep(signed: readonly SignedMint[]): Promise<boolean> {
-    return (await this.persist((journal) => journal.keepTransactions(signed).then(() => true))) === true;
-  }
-
   /** Notes the chain, if it is known; false when the journal's blocks were those of another chain. */
   async enterChain(originHash: string | undefined): Promise<boolean> {
     if (originHash === undefined) return true;
@@ -243,22 +248,6 @@ export class QueuedMints {
 
   #holderOf(nonce: number): QueuedMint | undefined {
     return HELD_STATES.flatMap((name) => this.in(name)).find((queued) => nonceOf(queued.mint) === nonce);
-  }
-
-  #add(mint: Mint): QueuedMint {
-    const { tokenId, state } = mint.issuance;
-    const queued = {
-      mint,
-      tokenId,
-      order: this.#order++,
-      outcome: newOutcome(),
-      isNoted: state === 'submitted',
-      recorded: Promise.resolve(),
-    };
-    this.#byToken.set(tokenId, queued);
-    this.#outcomes.delete(tokenId);
-    this.#set(queued, mint);
-    return queued;
   }
 
   #set(queued: QueuedMint, mint: Mint): void {

@@ -100,8 +100,12 @@ export async function startSharedMintQueue(
       if ((state === 'mined' || state === 'final') && txHash !== undefined) return txHash;
       if (state === 'failed')
         throw new ChainError(failure?.code ?? 'MINT_NOT_CONFIRMED', failure?.message ?? '');
-      const hash = own && current && (await mintWith(own, current));
-      if (hash !== undefined) return hash;
+      try {
+        if (own && current) return await own.mint(current);
+      } catch (error) {
+        // Otherwise the right to send was lost meanwhile, and another process goes on.
+        if (own === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED' || stopping.signal.aborted) throw error;
+      }
       await pause(time, LOOK_EVERY_MS, stopping.signal);
     }
     throw stoppedMinting(issuance.tokenId);
@@ -113,16 +117,6 @@ export async function startSharedMintQueue(
     if (row !== undefined) return row ?? undefined;
     const message = `The issuance of ${tokenId} ended, and was removed meanwhile.`;
     throw new ServiceError('ISSUANCE_UNKNOWN', message);
-  }
-
-  /** Undefined when the right to send was lost meanwhile and another process goes on. */
-  async function mintWith(own: MintQueue, issuance: Issuance): Promise<string | undefined> {
-    try {
-      return await own.mint(issuance);
-    } catch (error) {
-      if (own === queue || codeOf(error) !== 'MINT_NOT_CONFIRMED' || stopping.signal.aborted) throw error;
-      return undefined;
-    }
   }
 
   const running = run(await askForRight());

@@ -13,8 +13,10 @@ import {
   SigningError,
   type ServiceError,
 } from '../../service/base/errors';
+import type { Workers } from '../../service/base/workers';
 import type { Preparation } from '../../service/issuance/prepare-document';
-import { createSigningPool, type SigningPool } from '../../service/issuance/signing-pool';
+import { createSigningPool } from '../../service/issuance/signing-pool';
+import type { SignedDocument } from '../../service/journal/issuance';
 import type { SignedCredential } from '../../service/issuance/sign';
 import { fromTransferredError, toTransferredError } from '../../service/base/worker-tasks';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -31,9 +33,17 @@ const THREADS = 2;
 const SOME_NUMBERS = 1_000;
 const MANY_NUMBERS = 15_000;
 
+type SigningThreads = Workers<Preparation, SignedDocument>;
+
+const prepare = (
+  by: SigningThreads,
+  preparation: Preparation,
+  left = new AbortController().signal,
+): Promise<SignedDocument> => by.run(preparation, left);
+
 describe('the signing pool', () => {
   let issuer: TestIssuer;
-  let pool: SigningPool;
+  let pool: SigningThreads;
   /** The running threads, the oldest first. */
   const threads: Worker[] = [];
   /** Threads that have sent a message: their first message says that they are loaded. */
@@ -50,18 +60,18 @@ describe('the signing pool', () => {
     pool = owned(
       'the signing pool',
       await createSigningPool(settingsOf(issuer), { time: systemTime, threads: THREADS }),
-      'destroy',
+      'stop',
     );
   });
 
   after(async () => {
-    await pool?.destroy();
+    await pool?.stop();
     process.off('worker', onThread);
-    expect(threads, 'threads after destroy()').to.be.empty;
+    expect(threads, 'threads after stop()').to.be.empty;
   });
 
   async function signed(body: string, number = 0): Promise<SignedCredential> {
-    const { document } = await pool.prepare(preparationOf(body, number));
+    const { document } = await prepare(pool, preparationOf(body, number));
     return JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
   }
 
@@ -98,7 +108,7 @@ describe('the signing pool', () => {
   it('transfers 8 MB to a thread and back, unchanged', async () => {
     const attachment = attachmentOf(8);
     const preparation = preparationOf(bodyWith({ attachments: [attachment] }));
-    const { document } = await pool.prepare(preparation);
+    const { document } = await prepare(pool, preparation);
     expect(preparation.body.byteLength, 'what is left of the body here').to.equal(0);
     const { credentialSubject } = JSON.parse(Buffer.from(document).toString('utf8')) as SignedCredential;
     const [{ data }] = credentialSubject.attachments as [{ data: string }];
@@ -108,13 +118,13 @@ describe('the signing pool', () => {
 
   it('accepts a body in shared memory, and leaves the rest of the memory unchanged', async () => {
     const memory = new TextEncoder().encode(`${bodyWith()}neighbour`);
-    await pool.prepare(preparationOf(memory.subarray(0, -'neighbour'.length)));
+    await prepare(pool, preparationOf(memory.subarray(0, -'neighbour'.length)));
     expect(Buffer.from(memory).toString()).to.match(/neighbour$/);
-    await pool.prepare(preparationOf(Buffer.from(bodyWith())));
+    await prepare(pool, preparationOf(Buffer.from(bodyWith())));
   });
 
   it('passes on the errors of a thread with their class, code, remedy and cause', async () => {
-    const body = await refusalOf(pool.prepare(preparationOf('{')));
+    const body = await refusalOf(prepare(pool, preparationOf('{')));
     expect(body).to.be.instanceOf(RequestError);
     expect(body).to.include({
       name: 'RequestError',
@@ -133,7 +143,7 @@ describe('the signing pool', () => {
   it('fails only the document of a thread that ended, and replaces the thread', async () => {
     const before = [...threads];
     const large = preparationOf(slow(SOME_NUMBERS), 1);
-    const lost = refusalOf(pool.prepare(large));
+    const lost = refusalOf(prepare(pool, large));
     const others = Promise.all([2, 3, 4, 5].map((number) => signed(bodyWith(), number)));
     // The first free thread takes the first task.
     await before[0]?.terminate();
@@ -157,9 +167,9 @@ describe('the signing pool', () => {
   });
 
   /** Prepares a document whose caller leaves once a thread has it. */
-  async function abandon(by: SigningPool, preparation: Preparation): Promise<unknown> {
+  async function abandon(by: SigningThreads, preparation: Preparation): Promise<unknown> {
     const leaving = new AbortController();
-    const outcome = by.prepare(preparation, leaving.signal).catch((error: unknown) => error);
+    const outcome = prepare(by, preparation, leaving.signal).catch((error: unknown) => error);
     await eventually('a thread has it', () => preparation.body.byteLength === 0, { everyMs: 1 });
     leaving.abort(new CallerLeftError());
     return outcome;
@@ -168,19 +178,19 @@ describe('the signing pool', () => {
   it('limits how many documents wait and how long, and drops one whose caller leaves at once', async () => {
     const time = new VirtualTime();
     const other = await createSigningPool(settingsOf(issuer), { time, threads: 1, waiting: 2, waitMs: 100 });
-    await other.prepare(preparationOf(bodyWith()));
-    expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
-    const first = other.prepare(preparationOf(slow(SOME_NUMBERS)));
+    await prepare(other, preparationOf(bodyWith()));
+    expect(other.figures()).to.deep.equal({ waiting: 0, held: 0, workers: 1 });
+    const first = prepare(other, preparationOf(slow(SOME_NUMBERS)));
     const leaving = new AbortController();
     const [abandoned, late] = [preparationOf(bodyWith(), 1), preparationOf(bodyWith(), 2)];
-    const gone = refusalOf(other.prepare(abandoned, leaving.signal));
-    const waiting = refusalOf(other.prepare(preparationOf(bodyWith(), 3)));
-    expect(other.figures()).to.deep.equal({ waiting: 2, busy: 1, threads: 1 });
-    const tooMany = await refusalOf(other.prepare(preparationOf(bodyWith(), 4)));
+    const gone = refusalOf(prepare(other, abandoned, leaving.signal));
+    const waiting = refusalOf(prepare(other, preparationOf(bodyWith(), 3)));
+    expect(other.figures()).to.deep.equal({ waiting: 2, held: 1, workers: 1 });
+    const tooMany = await refusalOf(prepare(other, preparationOf(bodyWith(), 4)));
     leaving.abort(new CallerLeftError());
-    expect(other.figures(), 'while the other waits').to.include({ waiting: 1, busy: 1 });
+    expect(other.figures(), 'while the other waits').to.include({ waiting: 1, held: 1 });
     expect(await gone).to.be.instanceOf(CallerLeftError);
-    expect(await refusalOf(other.prepare(late, leaving.signal))).to.be.instanceOf(CallerLeftError);
+    expect(await refusalOf(prepare(other, late, leaving.signal))).to.be.instanceOf(CallerLeftError);
     for (const { body } of [abandoned, late]) expect(body.byteLength).to.be.greaterThan(0);
     await time.pass(100);
     for (const refusal of [tooMany, await waiting]) {
@@ -189,8 +199,8 @@ describe('the signing pool', () => {
       expect(refusal.message).to.equal('Too many documents are being signed: send it again later.');
     }
     await first;
-    expect(other.figures()).to.deep.equal({ waiting: 0, busy: 0, threads: 1 });
-    await other.destroy();
+    expect(other.figures()).to.deep.equal({ waiting: 0, held: 0, workers: 1 });
+    await other.stop();
   });
 
   it('lets a thread finish an abandoned document that takes little time', async () => {
@@ -203,9 +213,9 @@ describe('the signing pool', () => {
     const before = [...threads];
     const gone = abandon(pool, preparationOf(slow(MANY_NUMBERS), 1));
     const others = [slow(SOME_NUMBERS), bodyWith(), bodyWith()].map((body, number) =>
-      pool.prepare(preparationOf(body, number + 2)),
+      prepare(pool, preparationOf(body, number + 2)),
     );
-    expect(pool.figures()).to.deep.equal({ waiting: 2, busy: 2, threads: THREADS });
+    expect(pool.figures()).to.deep.equal({ waiting: 2, held: 2, workers: THREADS });
     expect(await gone).to.be.instanceOf(CallerLeftError);
     expect(await Promise.all(others)).to.have.lengthOf(3);
     await eventually('the thread is replaced', () => {
@@ -232,14 +242,14 @@ describe('the signing pool', () => {
     expect(await left).to.be.instanceOf(CallerLeftError);
     expect(await wasLoaded).to.equal(true);
     await nextThread();
-    const tooLong = await refusalOf(other.prepare(preparationOf(slow(MANY_NUMBERS), 2)));
+    const tooLong = await refusalOf(prepare(other, preparationOf(slow(MANY_NUMBERS), 2)));
     expect(tooLong).to.include({ code: 'SIGNING_WORKER_LOST', retryable: true });
     const last = await nextThread();
     // While it loads, documents wait, and it must not be ended: that would end the process.
     const isLoadedAtLast = once(last, 'exit').then(() => loaded.has(last));
-    const late = [3, 4].map((number) => refusalOf(other.prepare(preparationOf(slow(MANY_NUMBERS), number))));
-    await other.destroy();
-    for (const refusal of [...late, refusalOf(other.prepare(preparationOf(bodyWith())))])
+    const late = [3, 4].map((number) => refusalOf(prepare(other, preparationOf(slow(MANY_NUMBERS), number))));
+    await other.stop();
+    for (const refusal of [...late, refusalOf(prepare(other, preparationOf(bodyWith())))])
       expect(await refusal).to.include({ code: 'SIGNING_WORKER_LOST' });
     expect(await isLoadedAtLast).to.equal(true);
   });

@@ -12,8 +12,10 @@ const KNOWN =
 describe('the body of POST /create', () => {
   const right = { credentialSubject: {}, owner: ACCOUNT, holder: ACCOUNT.toLowerCase() };
 
+  const parsed = (body: object) => parseCreateRequest(Buffer.from(JSON.stringify(body)));
+
   it('has its addresses with checksums, and no remarks if they are null', () => {
-    const { owner, holder, remarks } = parseCreateRequest({ ...right, remarks: null });
+    const { owner, holder, remarks } = parsed({ ...right, remarks: null });
     expect([owner, holder, remarks]).to.deep.equal([ACCOUNT, ACCOUNT, undefined]);
   });
 
@@ -43,8 +45,7 @@ describe('the body of POST /create', () => {
   ];
   for (const [changed, message] of refused)
     it(`is refused with a remedy: ${message.slice(0, 80)}`, () => {
-      const body = JSON.parse(JSON.stringify({ ...right, ...changed })) as typeof right;
-      expect(() => parseCreateRequest(body))
+      expect(() => parsed({ ...right, ...changed }))
         .to.throw(RequestError)
         .that.includes({ code: 'REQUEST_FIELD_INVALID', message });
     });

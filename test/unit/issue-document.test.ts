@@ -63,8 +63,9 @@ describe('issuing a document', () => {
           await take('add');
           const { requestHash } = request ?? {};
           const none = { txHash: undefined, failure: undefined };
-          kept.push({ ...prepared, ...none, state: 'signed', requestHash, createdAt: 0 });
-          return undefined;
+          const issuance: Issuance = { ...prepared, ...none, state: 'signed', requestHash, createdAt: 0 };
+          kept.push(issuance);
+          return issuance;
         },
         findByKey: async () => kept.find(({ requestHash }) => requestHash !== undefined),
         documentOf: async () => ({ length: 10, parts: [new Uint8Array(10)] }),

@@ -263,7 +263,7 @@ describe('the mints of a queue', () => {
   let mints: QueuedMints;
   /** Adds a mint whose transaction has this nonce. */
   const added = (nonce: number, from = WALLET): QueuedMint => {
-    const queued = mints.add(newIssuance());
+    const queued = mints.add(newMint(newIssuance()));
     mints.observe(queued, { saw: 'signed', transaction: signed(nonce, { from }) });
     return queued;
   };

@@ -24,7 +24,7 @@ describe('preparing a document', () => {
 
   before(async () => {
     issuer = await createTestIssuer();
-    prepare = await createDocumentPreparer(settingsOf(issuer));
+    prepare = createDocumentPreparer(settingsOf(issuer));
   });
 
   const documentOf = async (body: string, number = 0): Promise<SignedCredential> => {
@@ -305,7 +305,8 @@ describe('preparing a document', () => {
       ...issuer.keyPair,
       secretKeyMultibase: issuer.keyPair.secretKeyMultibase.slice(0, -3),
     };
-    const refusal = await errorOf(createDocumentPreparer({ ...settingsOf(issuer), issuerKey }));
+    const prepareWith = createDocumentPreparer({ ...settingsOf(issuer), issuerKey });
+    const refusal = await errorOf(prepareWith(preparationOf(bodyWith())));
     expect(refusal).to.be.instanceOf(ConfigurationError);
     expect(refusal.message)
       .to.match(/^DID_KEY_PAIRS is damaged/)

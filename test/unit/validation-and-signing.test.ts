@@ -30,7 +30,7 @@ describe('strict validation compared with signing', () => {
   let prepare: PrepareDocument;
 
   before(async () => {
-    prepare = await createDocumentPreparer(settingsOf(await createTestIssuer()));
+    prepare = createDocumentPreparer(settingsOf(await createTestIssuer()));
   });
 
   /** Whether the create endpoint would sign it. */

@@ -33,7 +33,7 @@ describe('workers', () => {
     for (const [work, after] of due) if (after === ms) work();
   };
 
-  const workersWith = (options: Partial<WorkersOptions>) =>
+  const workersWith = (options: Partial<WorkersOptions<string>>) =>
     createWorkers<string, string>({
       ...{ time, lost, permits: 1, waiting: 10, waitMs: 60_000, busy: 'busy' },
       open() {

@@ -18,7 +18,6 @@ import {
 } from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
 import type { Issuing } from '../../issuance/issue-document';
-import { parseBody } from '../../issuance/parse-body';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
@@ -62,7 +61,7 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
     try {
       const { body, requestHash } = await createBody(time, ctx, documentType, least);
       // A request that was accepted before gets its answer, whatever is refused by now.
-      if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(parseBody(body));
+      if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(body);
       // GET /documents/{tokenId} has to exist for the caller.
       const hasDocuments = issuedDocuments !== undefined && (apiKey ?? session) !== undefined;
       const isAsync = hasDocuments && prefersAsync(ctx.get('Prefer'));

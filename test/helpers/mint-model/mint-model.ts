@@ -278,8 +278,7 @@ class Caller {
     const issuance = this.#newIssuance();
     const requestHash = createHash('sha256').update(this.key).digest('hex');
     const document = Buffer.from(issuance.tokenId);
-    const earlier = await life.journal.add({ ...issuance, document }, { key: this.key, requestHash });
-    return earlier ?? { ...issuance, requestHash };
+    return life.journal.add({ ...issuance, document }, { key: this.key, requestHash });
   }
 
   #newIssuance(): Issuance {
