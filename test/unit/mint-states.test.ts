@@ -379,11 +379,6 @@ describe('the mints of a queue', () => {
     expect(told).to.deep.equal([[queued.tokenId], 'Not with ***. Send it again.']);
   });
 
-  it('are not kept once the queue stops', async () => {
-    mints = new QueuedMints(options(), AbortSignal.abort());
-    expect(await mints.keep([signed(5)])).to.equal(false);
-  });
-
   it('are told once that their nonces are of another chain, whichever part noticed it first', async () => {
     expect(await mints.enterChain('0xa')).to.equal(true);
     expect(await mints.leavesOldNonces('0xa')).to.equal(false);
