@@ -4,7 +4,7 @@ import { ChainError, messageOf } from '../../service/base/errors';
 import { createLogger } from '../../service/base/logger';
 import { findNetwork } from '../../service/chain/networks';
 import { giveUp, handleRejections, shortOfFunds } from '../../service/minting/handle-rejections';
-import type { MintQueueOptions, SignedMint } from '../../service/minting/mint';
+import { newMint, type MintQueueOptions, type SignedMint } from '../../service/minting/mint';
 import { mintTopics } from '../../service/minting/node';
 import { QueuedMints, type QueuedMint } from '../../service/minting/queued-mints';
 import { chainOf } from '../helpers/chain/fake-nodes';
@@ -72,7 +72,7 @@ function mintsOn({ head, used: [latest, final], hasReceipt, existsAtDepth, exist
 }
 
 function added(mints: QueuedMints, members: Partial<SignedMint>, txHash?: string): QueuedMint {
-  const queued = mints.add({ ...newIssuance(), txHash });
+  const queued = mints.add(newMint({ ...newIssuance(), txHash }));
   const terms = { from: WALLET, gasLimit: 1n, fees: { type: 0, gasPrice: 1n } } as const;
   const { tokenId } = queued;
   const transaction = { tokenId, hash: '0x01', nonce: NONCE, raw: '0x', ...terms, reach: 'none' } as const;
