@@ -46,14 +46,18 @@ export async function startSharedMintQueue(
     const own = openQueue();
     const handedOver = new Set<string>();
     queue = own;
+    const leave = (): Promise<void> => {
+      // Callers of mints that are unfinished now wait for the next process with the right.
+      queue = undefined;
+      return own.stop();
+    };
     // The queue stops at once, even while the database hangs: another process may have the right already.
-    right.lost.addEventListener('abort', () => void own.stop(), { once: true });
+    right.lost.addEventListener('abort', () => void leave(), { once: true });
     while (!stopping.signal.aborted && !right.lost.aborted) {
       if (database.engine === 'postgres') await mintForOthers(own, handedOver);
       await pause(time, LOOK_EVERY_MS, stopping.signal);
     }
-    queue = undefined;
-    await own.stop();
+    await leave();
     await right.release();
   }
 

@@ -93,8 +93,12 @@ describeOnEngines('the journal', (on) => {
     expect(await figures()).to.include({ waiting: 1, inFlight: 2 });
     expect(await journal.find(first)).to.include({ state: 'submitted', txHash: undefined });
     await journal.mined(first, mintedBy('0xabc'), false);
+    await journal.submitted([first]);
+    await journal.failed(first, { code: 'EARLY', message: 'mined before' });
+    await journal.final([second]);
     const left = { waiting: 1, inFlight: 1, mined: 1, oldestAddedAt: oldestAddedAt + 1_000 };
     expect(await figures()).to.deep.equal(left);
+    expect((await journal.signed()).map(({ tokenId }) => tokenId)).to.deep.equal([third]);
     await journal.final([first]);
     await journal.failed(second, { code: 'MINT_REVERTED', message: 'paused' });
     await journal.mined(third, mintedBy('0x03'), true);

@@ -42,6 +42,7 @@ const TABLE: [string, Partial<WorkerState>, Partial<Turn>][] = [
   ['claims nothing while it lacks a slot', { claimed: claimed(1), lacksSlot: true }, { claim: 0 }],
   ['claims anew once it lacks none', { lacksSlot: true, mayBeDue: true }, { claim: 4 }],
   ['settles at once if little is claimed', { ended }, { isSettling: true, sleepMs: 0 }],
+  ['settles at once if half is claimed', { ended, claimed: claimed(1), underWay: 2 }, { sleepMs: 0 }],
   [
     'settles later, with others, if more is claimed',
     { ended, claimed: claimed(2), underWay: 2 },

@@ -58,6 +58,8 @@ describe('the decisions of the mint queue', () => {
       expect(nonces.lowestFreed()).to.equal(7);
       nonces.free(6);
       expect(nonces.lowestFreed()).to.equal(7);
+      nonces.reset(3);
+      expect(nonces.lowestFreed()).to.equal(undefined);
     });
   });
 
@@ -262,6 +264,10 @@ describe('the decisions of the mint queue', () => {
         expect(judgeReceipts([receipt({ logs: [other] })], registry, tokenId)).to.include({
           state: 'no token',
         });
+      const reverted = receipt({ status: '0x0', logs: [] });
+      expect(judgeReceipts([receipt({ logs: [others[0]!] }), reverted], registry, tokenId)).to.include({
+        state: 'reverted',
+      });
       expect(judgeReceipts([], registry, tokenId)).to.deep.equal({ state: 'none' });
     });
 

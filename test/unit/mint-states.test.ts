@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import { keccak256, Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
@@ -210,6 +211,40 @@ describe('the state of a mint', () => {
     ]);
   });
 
+  it('is watched while a node may have any of its versions, and else signed anew', () => {
+    const used = { ...refused, refusal: 'nonce too low', pending: 6, attempts: 2 } as const;
+    const unsent: Observation[] = [...WAYS.pending, { saw: 'unsent' }];
+    const newer: Observation = { saw: 'signed', transaction: { ...signed(5), hash: '0x55' } };
+    const ofOther = signed(5, { from: OTHER_WALLET, reach: 'possible' });
+    const others: Observation = { saw: 'signed', transaction: ofOther };
+    for (const [way, reach, remedy, name] of [
+      [unsent, 'possible', 'watch', 'pending'],
+      [[...unsent, newer], 'refused', 'watch', 'pending'],
+      [[sendable], 'refused', 'sign anew', 'waiting'],
+      [[sendable, others, newer], 'refused', 'sign anew', 'waiting'],
+    ] as [Observation[], SignedMint['reach'], string, string][]) {
+      const { mint, command } = step(seen(...way), { ...used, reach });
+      expect([command, mint.state.name]).to.deep.equal([remedy, name]);
+    }
+  });
+
+  it('is estimated again twice', () => {
+    const gas = { ...refused, refusal: 'gas' } as const;
+    const commands = [[], [sendable, gas], [sendable, gas, sendable, gas]].map(
+      (before) => step(seen(...before, sendable), gas).command,
+    );
+    expect(commands).to.deep.equal(['estimate again', 'estimate again', 'give up']);
+  });
+
+  it('has its hash once it was made, and no refusal once a node has a transaction of it', () => {
+    for (const isFinal of [false, true])
+      expect(seen({ ...token, isFinal }).issuance.txHash).to.equal(MINED.txHash);
+    const given = seen(sendable, { saw: 'no way', error: ERROR, until: 1 }, { saw: 'no funds' }, sendable);
+    const taken = step(given, { saw: 'taken', hash: '0x5' }).mint;
+    expect(taken).to.include({ refusal: undefined, isUnfunded: false });
+    expect(taken.state.name, 'it is not sent').to.equal('ready');
+  });
+
   it('leaves no transaction that a node may have once the chain is another one', () => {
     const { state, transactions } = seen(...WAYS.pending, { saw: 'another chain' });
     expect([state.name, transactions.map(({ reach }) => reach)]).to.deep.equal(['waiting', ['none']]);
@@ -320,6 +355,28 @@ describe('the mints of a queue', () => {
     await mints.finish();
     expect(mints.find(tokenId)).to.equal(undefined);
     expect(await mints.outcomeOf(tokenId)).to.equal('0x02');
+  });
+
+  it('are submitted once they are pending, and fail with a message for readers without secrets', async () => {
+    const told: unknown[] = [];
+    mints = new QueuedMints(
+      { ...options(), mask: (text) => text.replace('key', '***') },
+      new AbortController().signal,
+    );
+    Object.assign(mints.options, {
+      logger: { error: () => undefined },
+      lifecycle: { emit: () => undefined },
+    });
+    mints.options.journal.submitted = (tokenIds) => setImmediate().then(() => void told.push(tokenIds));
+    mints.options.journal.failed = async (_, { message }) => void told.push(message);
+    const queued = added(5);
+    for (const observation of WAYS.pending) mints.observe(queued, observation);
+    mints.recordSubmitted();
+    mints.recordSubmitted();
+    const error = new ChainError('MINT_REVERTED', 'Not with key.', { remedy: 'Send it again.' });
+    mints.observe(queued, { saw: 'failure', error });
+    await mints.finish();
+    expect(told).to.deep.equal([[queued.tokenId], 'Not with ***. Send it again.']);
   });
 
   it('are told once that their nonces are of another chain, whichever part noticed it first', async () => {

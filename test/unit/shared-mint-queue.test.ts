@@ -2,22 +2,27 @@ import { expect } from 'chai';
 import pino from 'pino';
 import type { Database } from '../../service/database/database';
 import type { Issuance } from '../../service/journal/issuance';
-import type { MintQueue } from '../../service/minting/mint-queue';
+import { newDeferred } from '../../service/base/time';
+import { stoppedMinting, type MintQueue } from '../../service/minting/mint-queue';
 import { startSharedMintQueue, type SharedMintQueueOptions } from '../../service/minting/shared-mint-queue';
 import { SCOPE } from '../helpers/database/prepared-documents';
 import { failureOf, newIssuance } from '../helpers/processes/running-mint-queue';
 import { VirtualTime } from '../helpers/virtual-time';
-
-const RIGHT = { lost: new AbortController().signal, release: async () => undefined };
 
 describe('a mint queue that several processes share', () => {
   let time: VirtualTime;
   let queue: MintQueue;
   /** The mints that the queue of this process was given. */
   let given: string[];
+  /** Ends the right to send. */
+  let losing: AbortController;
+  let stops: number;
+  let releases: number;
 
   beforeEach(() => {
     given = [];
+    losing = new AbortController();
+    stops = releases = 0;
     time = new VirtualTime();
   });
 
@@ -29,20 +34,28 @@ describe('a mint queue that several processes share', () => {
     takeRight: () => boolean,
     journal: Partial<SharedMintQueueOptions['journal']>,
   ): Promise<void> {
-    const database = { engine, takeRight: async () => (takeRight() ? RIGHT : undefined) };
+    const right = { lost: losing.signal, release: async () => void releases++ };
+    const database = { engine, takeRight: async () => (takeRight() ? right : undefined) };
     queue = await startSharedMintQueue({
       database: database as unknown as Database,
       journal: { find: async () => undefined, signed: async () => [], ...journal },
       scope: SCOPE,
       logger: pino({ level: 'silent' }),
       time,
-      openQueue: () => ({
-        mint: ({ tokenId }) => {
-          given.push(tokenId);
-          return new Promise<string>(() => undefined);
-        },
-        stop: async () => undefined,
-      }),
+      openQueue: () => {
+        const stopped = newDeferred<string>();
+        stopped.promise.catch(() => undefined);
+        return {
+          mint: ({ tokenId }) => {
+            given.push(tokenId);
+            return stopped.promise;
+          },
+          stop: async () => {
+            stops++;
+            stopped.reject(stoppedMinting(''));
+          },
+        };
+      },
     });
   }
 
@@ -72,6 +85,20 @@ describe('a mint queue that several processes share', () => {
     isAway = false;
     expect(await time.settled(outcome)).to.include({ code: 'MINT_REVERTED' });
     expect(given).to.deep.equal([]);
+  });
+
+  it('stops when it loses its right, and gives all callers the outcome of the next process', async () => {
+    const issuance = newIssuance();
+    let asked = 0;
+    const mined = { ...issuance, state: 'mined', txHash: '0x01' } as const;
+    await start('sqlite', () => asked++ === 0, { find: async () => mined });
+    const outcomes = Promise.all([queue.mint(issuance), queue.mint(issuance)]);
+    await time.until('the queue has the mint', () => given.length > 0);
+    losing.abort();
+    expect(stops, 'at once').to.equal(1);
+    expect(await time.settled(outcomes)).to.deep.equal(['0x01', '0x01']);
+    await time.until('it asks for the right again', () => asked > 1);
+    expect([given, releases]).to.deep.equal([[issuance.tokenId], 1]);
   });
 
   it("rejects the wait for another process's mint if its issuance is removed", async () => {

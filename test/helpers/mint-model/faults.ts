@@ -8,7 +8,8 @@ import type { VirtualTime } from '../virtual-time';
  *
  * - Calls: `lost request`, `lost answer`, `gateway` (answers for the node, without JSON-RPC), `slow`.
  * - eth_sendRawTransaction: `false refusal` of a transaction that was passed on or not; `swallowed`:
- *   accepted, but not passed on.
+ *   accepted, but not passed on; `lost and refused`: every transaction of a mint is lost after the node had
+ *   it, and refused whenever it is sent again.
  * - State of a backend: `unknown hash` of a transaction that waits or is mined; `stale` by one or two blocks.
  * - Network: `forgotten` by the node, `heard again` from others; `other sender` with the wallet's key;
  *   `reorganisation`; `empty block`, `some left out`; `dear block`: its base fee is more than mints offer;
@@ -43,6 +44,7 @@ const CHANCES = {
   'signature lost': [0.4, 1],
   'signature wrong': [0.6, 1],
   'signature slow': [0.3, 0.8],
+  'lost and refused': [1, 1],
 } satisfies Record<string, [usual: number, spell: number]>;
 export type Fault = keyof typeof CHANCES;
 

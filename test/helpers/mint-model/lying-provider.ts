@@ -44,6 +44,11 @@ const DENIALS = [
   { code: -32000, message: 'insufficient funds for gas * price + value' },
   { code: -32000, message: 'intrinsic gas too low' },
 ];
+/** Refusals for which a mint is given up if they are repeated. */
+const BELIEVED = [
+  { code: -32000, message: 'the transaction could not be processed' },
+  { code: -32000, message: 'transaction underpriced' },
+];
 
 /** Sending a transaction more often than this within SENDS_WITHIN_MS is a violation. */
 const MOST_SENDS = 30;
@@ -61,6 +66,8 @@ const GATEWAYS: HttpAnswer[] = [
 export class LyingProvider extends Part {
   /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
+  /** Keyed by token. */
+  readonly #refusals = new Map<string, RpcAnswer | undefined>();
   #arrived: Arrived[] = [];
   /**
    * Constants of a scenario: the false answers of its nodes, how often they pass on a refused transaction,
@@ -168,10 +175,34 @@ export class LyingProvider extends Part {
     return answerUpTo(chain, last, { method, params }, () => this.random.chance(0.5));
   }
 
+  /** The answer to every transaction of a mint that is lost and refused. */
+  #refusalOf(raw: string): RpcAnswer | undefined {
+    const { tokenId = '' } = this.parts.chain.read(raw);
+    if (!this.#refusals.has(tokenId))
+      this.#refusals.set(
+        tokenId,
+        this.strikes('lost and refused') ? { error: this.random.pick(BELIEVED) } : undefined,
+      );
+    return this.parts.faults.has('lost and refused') ? this.#refusals.get(tokenId) : undefined;
+  }
+
+  /** The node accepts a transaction that is new to it. */
+  async #loseAndRefuse(raw: string, refusal: RpcAnswer): Promise<RpcAnswer> {
+    const { chain, history } = this.parts;
+    const { hash } = chain.read(raw);
+    history.note(`lost and refused: ${this.#mintIn(raw)}, told ${JSON.stringify(refusal)}`);
+    if (chain.heard.has(hash)) return refusal;
+    const answer = await chain.send(raw);
+    if ('result' in answer) await chain.forget(hash);
+    return answer;
+  }
+
   async #take(raw: string): Promise<RpcAnswer> {
     const { chain, history } = this.parts;
     const random = this.random;
     const name = this.#mintIn(raw);
+    const refusal = this.#refusalOf(raw);
+    if (refusal !== undefined) return this.#loseAndRefuse(raw, refusal);
     const lies = this.strikes('false refusal');
     const lie = random.pick(this.#lies);
     const isDenial = 'error' in lie && DENIALS.includes(lie.error);

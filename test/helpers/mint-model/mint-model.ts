@@ -31,6 +31,11 @@ export const NETWORK: Network = {
   confirmations: CONFIRMATIONS,
   blockTimeMs: BLOCK_MS,
 };
+/**
+ * In half of the scenarios, blocks become final later than a mint that cannot be made is looked up again: its
+ * nonce is then used in the newest block and not in the final one.
+ */
+const LATE_CONFIRMATIONS = 12;
 const FEWEST_CALLERS = 4;
 const MOST_CALLERS = 8;
 const SHORTEST_MS = 30_000;
@@ -49,6 +54,7 @@ export class MintScenario {
   readonly #scope: string;
   /** When the faults end. */
   readonly #lengthMs: number;
+  readonly #confirmations: number;
   #isOver = false;
 
   constructor(
@@ -61,11 +67,12 @@ export class MintScenario {
     const nextRandom = (): SeededRandom => seededRandom(seed * 32 + drawn++);
     this.#random = nextRandom();
     this.#lengthMs = SHORTEST_MS + this.#random.below(LONGEST_MS - SHORTEST_MS);
+    this.#confirmations = seededRandom(seed * 32 + 29).pick([CONFIRMATIONS, LATE_CONFIRMATIONS]);
     const time = new VirtualTime();
     const parts: ScenarioParts = {
       time,
       faults: new FaultPlan(nextRandom(), this.#lengthMs),
-      chain: new UnsteadyChain({ ...place, time, confirmations: CONFIRMATIONS }),
+      chain: new UnsteadyChain({ ...place, time, confirmations: this.#confirmations }),
       history: new History(seed, time),
     };
     this.#parts = parts;
@@ -93,7 +100,7 @@ export class MintScenario {
       profile: profile?.answerer,
       journal: this.#watched(createDatabaseJournal(place.database, journalScope, clock)),
       registryAddress: place.registryAddress,
-      network: NETWORK,
+      network: { ...NETWORK, confirmations: this.#confirmations },
     });
     const callers = FEWEST_CALLERS + this.#random.below(MOST_CALLERS - FEWEST_CALLERS + 1);
     this.#callers = Array.from(
@@ -201,7 +208,7 @@ export class MintScenario {
     // The network sends every transaction again that it ever had.
     const heard = [...chain.heard.values()].sort((left, right) => left.nonce - right.nonce);
     for (const { raw } of heard) await chain.send(raw);
-    for (let block = 0; block < CONFIRMATIONS; block++) await chain.mine();
+    for (let block = 0; block < this.#confirmations; block++) await chain.mine();
     const mints = await chain.mints();
     const rows = await this.#rows();
     for (const { tokenId, state, txHash } of rows) {
