@@ -94,7 +94,7 @@ describeOnEngines('the journal', (on) => {
     expect(await journal.find(first)).to.include({ state: 'submitted', txHash: undefined });
     await journal.mined(first, mintedBy('0xabc'), false);
     await journal.submitted([first]);
-    await journal.failed(first, { code: 'EARLY', message: 'mined before' });
+    await journal.failed(first, { code: 'MINT_REVERTED', message: 'mined before' });
     await journal.final([second]);
     const left = { waiting: 1, inFlight: 1, mined: 1, oldestAddedAt: oldestAddedAt + 1_000 };
     expect(await figures()).to.deep.equal(left);
