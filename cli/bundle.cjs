@@ -1,5 +1,5 @@
 const { spawnSync } = require('node:child_process');
-const { rmSync } = require('node:fs');
+const { readdirSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
 const { buildSync, context } = require('esbuild');
 
@@ -89,18 +89,24 @@ const UNBUNDLED = {
   loader: { '.json': 'copy' },
 };
 
+const DESCRIBED_IN = join(__dirname, '../client/description');
+
 /** Writes what is made of the sources of the API's description, before the programs that use it are made. */
 const DESCRIPTION = {
   name: 'description of the API',
-  setup: ({ onStart }) =>
+  setup({ onStart, onResolve }) {
+    // No program imports these files, so a change of them would start no build.
+    const watchFiles = readdirSync(DESCRIBED_IN).map((name) => join(DESCRIBED_IN, name));
+    onResolve({ filter: /./ }, ({ kind }) => (kind === 'entry-point' ? { watchFiles } : undefined));
     onStart(() => {
-      const { status, stderr } = spawnSync('npm', ['run', '--silent', 'api-types'], {
+      const { status, stderr, error } = spawnSync('npm', ['run', '--silent', 'api-types'], {
         cwd: exports.OPTIONS.absWorkingDir,
         encoding: 'utf8',
         shell: process.platform === 'win32',
       });
-      if (status !== 0) return { errors: [{ text: `The API cannot be described: ${stderr}` }] };
-    }),
+      if (status !== 0) return { errors: [{ text: `The API cannot be described: ${error ?? stderr}` }] };
+    });
+  },
 };
 
 /** Whatever becomes of the command, the bundled programs are in dist/ afterwards, and nothing else. */

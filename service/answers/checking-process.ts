@@ -150,7 +150,7 @@ async function derive(
       if (codeOf(cause) !== 'DERIVATION_FAILED' || !mayComeLater) throw cause;
       const problems = contexts.problems().join('; ');
       const message = `No version can be derived now: ${problems}. Try it again later.`;
-      throw new RequestError('CONTEXT_UNAVAILABLE', message, { cause });
+      throw new RequestError('CONTEXT_UNAVAILABLE', message, { cause, retryable: true });
     },
   );
   return { verifiableCredential: derived };

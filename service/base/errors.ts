@@ -21,6 +21,8 @@ const RETRYABLE: ReadonlySet<string> = new Set(
   Object.entries(ERROR_CODES).flatMap(([code, { retryable }]) => (retryable === 'yes' ? code : [])),
 );
 
+type ServiceErrorOptions = Partial<Pick<ServiceError, 'cause' | 'retryable' | 'remedy' | 'reason'>>;
+
 /**
  * Base of every error that this project throws on purpose. `retryable`: the same call may succeed later
  * without any change, by default as the table of codes says. `remedy`: what a person can do about it.
@@ -32,11 +34,7 @@ export class ServiceError extends Error {
   /** The name of the contract's own error, where a contract refused. */
   readonly reason: string | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: Partial<Pick<ServiceError, 'cause' | 'retryable' | 'remedy' | 'reason'>> = {},
-  ) {
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -50,8 +48,15 @@ export class ServiceError extends Error {
 /** A setting is missing or wrong. Found at start wherever possible; the message names the setting. */
 export class ConfigurationError extends ServiceError {}
 
-/** The request cannot be issued. The message names the field as a JSON pointer into the request body. */
-export class RequestError extends ServiceError {}
+/**
+ * The request cannot be answered as it is. The message names the field as a JSON pointer into the request
+ * body. The caller has to correct it, also where others may wait for the same code to pass.
+ */
+export class RequestError extends ServiceError {
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(code, message, { retryable: false, ...options });
+  }
+}
 
 /** The credential could not be built or signed. Nothing has been sent to the chain. */
 export class SigningError extends ServiceError {}

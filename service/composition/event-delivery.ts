@@ -151,14 +151,14 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
     },
     feedOf: (registry) => running.get(registry)?.feed,
     targetOf(feed, channel) {
-      const delivered = feeds().find(({ running }) => running?.follower.opened === feed);
+      const delivered = feeds().find((one) => one.running?.follower.opened === feed);
       return delivered && delivering.targetOf(channel, delivered.webhook);
     },
     refresh,
     figures: () =>
       outboxFiguresOf(
         db,
-        feeds().flatMap(({ running }) => running?.follower.opened ?? []),
+        feeds().flatMap((one) => one.running?.follower.opened ?? []),
       ),
     async purge(before, signal) {
       let removed = 0;

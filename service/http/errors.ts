@@ -71,15 +71,16 @@ export function errors(options: {
 }
 
 /**
- * The status of an error whose message may be sent; undefined for a 500 without its reason. Errors of issuing
- * that concern the request are sent if they concern its shape rather than the signed content.
+ * The status of an error whose message may be sent; undefined for a 500 without its reason. A code whose
+ * first status is 500 concerns the signed content, and is not explained to the caller.
  */
 function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
-  const [status = 500] = (thrown instanceof RequestError && ERROR_CODES[thrown.code].status) || [];
-  return status === 500 ? undefined : status;
+  if (!(thrown instanceof RequestError)) return undefined;
+  const first = ERROR_CODES[thrown.code].status?.[0];
+  return first === 500 ? undefined : first;
 }
 
 function withRemedy({ message, remedy }: ServiceError): string {

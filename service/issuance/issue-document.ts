@@ -147,6 +147,7 @@ async function issueFor(
   });
   callers.keep();
   const issuance = await issuer.journal.add(signed, idempotent);
+  // Another document has the Idempotency-Key.
   if (issuance.tokenId !== signed.tokenId) return keptBefore(issuer, request, issuance);
   // From now on the document will be minted, even if this process ends or the caller leaves.
   stored();

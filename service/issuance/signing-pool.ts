@@ -41,9 +41,10 @@ const HEAP_MEGABYTES = 1024;
  * Starts threads that prepare documents in the order of the requests, each one at a time. They warm up while
  * the service starts to listen; a document that arrives earlier waits for them.
  *
- * @returns the threads. `run` transfers the body, which the caller must not use afterwards. Its errors:
- *   BusyError when too many documents wait, or one waits too long; SigningError SIGNING_WORKER_LOST
- *   (retryable) when the thread ended before it answered, or took too long; any error of preparing.
+ * @returns the threads. `run` transfers the body, unless others share its memory, and the caller must not use
+ *   it afterwards. Its errors: BusyError when too many documents wait, or one waits too long; SigningError
+ *   SIGNING_WORKER_LOST (retryable) when the thread ended before it answered, or took too long; any error of
+ *   preparing.
  * @throws ConfigurationError when the key pair cannot be used.
  */
 export async function createSigningPool(

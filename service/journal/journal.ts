@@ -54,23 +54,6 @@ const addIssuance = compiled((db, issuance: Omit<Insertable<IssuancesTable>, 'po
     .onConflict((conflict) => conflict.columns(['scope', 'idempotency_key']).doNothing()),
 );
 
-/** The columns of an issuance that is not mined. */
-function rowOf(
-  issuance: Issuance,
-): Omit<Insertable<IssuancesTable>, 'scope' | 'position' | 'document_bytes'> {
-  return {
-    token_id: issuance.tokenId,
-    credential_id: issuance.credentialId,
-    beneficiary: issuance.owner,
-    holder: issuance.holder,
-    remark: issuance.remark,
-    bl_number: issuance.blNumber ?? null,
-    state: issuance.state,
-    request_hash: issuance.requestHash ?? null,
-    created_at: issuance.createdAt,
-  };
-}
-
 /** The journal of one issuer, chain and registry in a database: the same statements on both engines. */
 export function createDatabaseJournal(database: Database, journalScope: JournalScope, clock: Clock) {
   const { db, transact } = database;
@@ -105,10 +88,27 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     const now = clock.now();
     const taken = request && (await findByKey(request.key));
     if (taken) return taken;
-    const none = { txHash: undefined, failure: undefined };
-    const { requestHash } = request ?? {};
-    const issuance: Issuance = { ...mint, ...none, state: 'signed', requestHash, createdAt: now };
-    const row = { ...rowOf(issuance), scope, document_bytes: document.length };
+    const issuance: Issuance = {
+      ...mint,
+      requestHash: request?.requestHash,
+      state: 'signed',
+      createdAt: now,
+      txHash: undefined,
+      failure: undefined,
+    };
+    const row = {
+      ...key,
+      idempotency_key: request?.key ?? null,
+      request_hash: request?.requestHash ?? null,
+      credential_id: mint.credentialId,
+      beneficiary: mint.owner,
+      holder: mint.holder,
+      remark: mint.remark,
+      bl_number: mint.blNumber ?? null,
+      state: issuance.state,
+      document_bytes: document.length,
+      created_at: now,
+    };
     const parts = partsOf(document);
     const last = parts.length - 1;
     try {
@@ -119,7 +119,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       }
       for (;;) {
         const isStored = await transact(async (transaction) => {
-          const added = await addIssuance(transaction, { ...row, idempotency_key: request?.key ?? null });
+          const added = await addIssuance(transaction, row);
           // Another issuance has the key.
           if (added.numAffectedRows === 0n) return false;
           await storePart(transaction, { ...key, part: last, bytes: parts[last] ?? new Uint8Array() });

@@ -47,7 +47,7 @@ export async function startSharedMintQueue(
     const handedOver = new Set<string>();
     queue = own;
     const leave = (): Promise<void> => {
-      // Callers of mints that are unfinished now wait for the next process with the right.
+      // If the right was lost, callers of unfinished mints wait for the next process that has it.
       queue = undefined;
       return own.stop();
     };

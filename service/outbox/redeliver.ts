@@ -32,8 +32,8 @@ export interface Redelivered {
 }
 
 /**
- * Sends events to a subscription again, as `redeliver` does, from the feed of each registry, or of the one
- * given, and from that of operational events. `registry`: see `findFeeds`.
+ * Sends events to a subscription again, as `redeliver` does, from the feed of each registry and from that of
+ * operational events, or only from the one given (see `findDeliveredFeeds`).
  */
 export async function redeliverTo(
   database: Database,

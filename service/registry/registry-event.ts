@@ -13,10 +13,13 @@ import type { DecodedLog } from './decode-log';
  *   read.
  */
 
-/** A decoded log, with the time of its block and its place there. Nodes that count otherwise agree on it. */
-export interface RegistryEvent extends Omit<
+/**
+ * A decoded log, with the time of its block and its place there. Nodes that count logs differently agree on
+ * the place.
+ */
+export interface RegistryEvent extends Pick<
   DecodedLog,
-  'address' | 'topics' | 'data' | 'transactionIndex' | 'index'
+  'type' | 'tokenId' | 'payload' | 'blockNumber' | 'blockHash' | 'transactionHash'
 > {
   /** Timestamp of the block in seconds. */
   blockTimestamp: number;

@@ -63,8 +63,6 @@ interface DeliveryOfFeed {
  */
 export class RegistryFollower {
   readonly status: FeedStatus;
-  /** The feed that is read or, in standby, was opened last. Undefined if none was yet. */
-  opened: string | undefined;
   readonly #options: FeedFollowing;
   readonly #name: RegistryName;
   readonly #findRegistry: () => Promise<RegistryOnChain>;
@@ -76,6 +74,7 @@ export class RegistryFollower {
   readonly #stopping = new AbortController();
   readonly #finished: Promise<void>;
   #escrows: KnownEscrows | undefined;
+  #opened: string | undefined;
   #hasRight = false;
   #failures = 0;
   /** Ends the pause before the next look at the chain. */
@@ -89,6 +88,11 @@ export class RegistryFollower {
     this.#findRegistry = createRegistryFinder(options.client, options.registryAddress);
     this.#catchUp = new CatchUpReport(this.status, options);
     this.#finished = this.#run(this.#stopping.signal).finally(() => this.#catchUp.stop());
+  }
+
+  /** The feed that is read or, in standby, was opened last. Undefined if none was yet. */
+  get opened(): string | undefined {
+    return this.#opened;
   }
 
   /** Whether this process reads the feed, or no process does. */
@@ -152,12 +156,12 @@ export class RegistryFollower {
     try {
       const feed = await untilAborted(stop, nameFeed(this.#options, registry));
       // Another process reads the feed, or the chain was replaced.
-      if (right === undefined || this.opened !== feed) {
+      if (right === undefined || this.#opened !== feed) {
         this.#catchUp.forget();
         this.#escrows = undefined;
       }
       if (right === undefined) {
-        this.opened = feed;
+        this.#opened = feed;
         await delivery.start(feed);
         return 'standby';
       }
@@ -169,7 +173,7 @@ export class RegistryFollower {
         const first = startBlock ?? registry.genesisBlock;
         const { cursor, ...open } = await openFeed(database.db, feed, first, time.now());
         // Only now: openFeed holds the feed until the blocks read earlier have been compared with the chain.
-        this.opened = feed;
+        this.#opened = feed;
         await delivery.start(feed);
         const escrows = (this.#escrows ??= new KnownEscrows(registry, finalityDepth));
         // The blocks that were read but not recorded may be of another branch.

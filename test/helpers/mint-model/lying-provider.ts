@@ -66,7 +66,7 @@ const GATEWAYS: HttpAnswer[] = [
 export class LyingProvider extends Part {
   /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
-  /** Keyed by token. */
+  /** What the transactions of each mint are refused with; undefined: they are treated as others. By token. */
   readonly #refusals = new Map<string, RpcAnswer | undefined>();
   #arrived: Arrived[] = [];
   /**
@@ -186,7 +186,7 @@ export class LyingProvider extends Part {
     return this.parts.faults.has('lost and refused') ? this.#refusals.get(tokenId) : undefined;
   }
 
-  /** The node accepts a transaction that is new to it. */
+  /** The node accepts a transaction that is new to it, forgets it, and refuses it from then on. */
   async #loseAndRefuse(raw: string, refusal: RpcAnswer): Promise<RpcAnswer> {
     const { chain, history } = this.parts;
     const { hash } = chain.read(raw);
