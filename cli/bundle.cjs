@@ -97,7 +97,9 @@ const DESCRIPTION = {
   setup({ onStart, onResolve }) {
     // No program imports these files, so a change of them would start no build.
     const watchFiles = readdirSync(DESCRIBED_IN).map((name) => join(DESCRIBED_IN, name));
-    onResolve({ filter: /./ }, ({ kind }) => (kind === 'entry-point' ? { watchFiles } : undefined));
+    onResolve({ filter: /./ }, ({ kind, path, resolveDir }) =>
+      kind === 'entry-point' ? { path: join(resolveDir, path), watchFiles } : undefined,
+    );
     onStart(() => {
       const { status, stderr, error } = spawnSync('npm', ['run', '--silent', 'api-types'], {
         cwd: exports.OPTIONS.absWorkingDir,
