@@ -30,8 +30,8 @@ export interface OwnDeliveries {
 const LOOK_EVERY_MS = 1_000;
 /** A process that has not looked for so long sends nothing more. */
 const QUIET_AFTER_MS = 2_500;
-/** A process that was not seen for so long has no share any more. */
-const GONE_AFTER_MS = 10_000;
+/** A process that was not seen for so long has no share any more: it sent its last request well before. */
+const GONE_AFTER_MS = 4_000;
 /** A process that hangs while it looks lets the others wait for so long. */
 const LOOK_WITHIN_MS = 2_000;
 /** The lock of the table, which also holds off processes whose rows do not exist yet. */

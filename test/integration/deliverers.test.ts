@@ -13,7 +13,7 @@ const CHANNELS = [1, 2, 3];
 const SEEDS = 15;
 const STEPS = 40;
 /** Longer than a process may stay unseen. */
-const HANGS_MS = 11_000;
+const HANGS_MS = 5_000;
 
 /** A process with deliveries under way. */
 class Process {
