@@ -13,7 +13,7 @@ const FEED = 'bench:processes';
 const SUBSCRIPTIONS = 100;
 /** For each of the subscriptions. */
 const EVENTS = 150;
-/** Of each process. */
+/** Each process has so many. */
 const CONNECTIONS = 8;
 /** The processes have found each other by then. */
 const DIVIDED_AFTER_MS = 5_000;

@@ -170,7 +170,7 @@ const OPERATIONS = {
     { ...OF_SIGNER, code: TEXT },
     {},
   ],
-  signer_back: ['It signs again.', OF_SIGNER, {}],
+  signer_back: ['The signer of the key signs again.', OF_SIGNER, {}],
   mint_deferred: ['A mint has not been mined for ten minutes.', OF_FEED, {}],
   mint_resumed: ['No mint has waited for ten minutes any more.', OF_FEED, {}],
   database_missing: [

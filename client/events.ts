@@ -9,7 +9,7 @@ import {
 } from './event-schemas';
 import { afterEvent, NOBODY, type TokenState } from './token-moves';
 
-// What a subscriber needs: the events with their types, and the fold of those of a token, or of a registry,
+// Subscribers need this: the events with their types, and the fold of those of a token, or of a registry,
 // to its state. The fold takes them as they arrive from a subscription with retractions: each id counts once,
 // and a retracted event does not count.
 

@@ -2,8 +2,8 @@ import { EVENT_SCHEMAS, OPERATIONAL_MEANINGS, type ChainEventSuffix } from '../e
 import { shortType } from '../../service/events/cloud-event';
 import type { Json } from '../../service/http/description/operation';
 
-/** Meanings of the other event types, without their prefix. */
-const OF_CHAIN: Readonly<Record<ChainEventSuffix | 'retracted' | 'test', string>> = {
+/** Meanings of the event types that are not operational, without their prefix. */
+const OTHER_MEANINGS: Readonly<Record<ChainEventSuffix | 'retracted' | 'test', string>> = {
   escrow_created: "The token's title escrow has been deployed. The first event of every token.",
   minted: 'The token has been minted. `owner` is its first beneficiary.',
   token_received: 'The title escrow has taken the token into custody, after a mint or a restore.',
@@ -27,7 +27,7 @@ const OF_CHAIN: Readonly<Record<ChainEventSuffix | 'retracted' | 'test', string>
 };
 
 const MEANINGS: Readonly<Record<string, string>> = {
-  ...OF_CHAIN,
+  ...OTHER_MEANINGS,
   ...Object.fromEntries(
     OPERATIONAL_MEANINGS.map(([suffix, meaning]) => [
       `operations.${suffix}`,

@@ -3,7 +3,7 @@ import codes from './error-codes.json';
 /** A stable code of an error. `npm run openapi` writes the table into docs/error-codes.md. */
 export type ErrorCode = keyof typeof codes;
 
-/** What is known of a code. The texts are Markdown, in half sentences. */
+/** The meaning of a code. The texts are Markdown, in half sentences. */
 export interface ErrorMeaning {
   /** The statuses of answers with the code; a RequestError has the first one. */
   readonly status?: readonly number[];
@@ -17,9 +17,11 @@ export interface ErrorMeaning {
 }
 
 export const ERROR_CODES = codes as Readonly<Record<ErrorCode, ErrorMeaning>>;
-const RETRYABLE: ReadonlySet<string> = new Set(
-  Object.entries(ERROR_CODES).flatMap(([code, { retryable }]) => (retryable === 'yes' ? code : [])),
-);
+
+/** Undefined for the code of a process, or of a service, that is newer than this one. */
+export function meaningOf(code: string): ErrorMeaning | undefined {
+  return (ERROR_CODES as Readonly<Record<string, ErrorMeaning | undefined>>)[code];
+}
 
 type ServiceErrorOptions = Partial<Pick<ServiceError, 'cause' | 'retryable' | 'remedy' | 'reason'>>;
 
@@ -38,8 +40,7 @@ export class ServiceError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
-    // A devnet passes on the code of a service that may be newer.
-    this.retryable = options.retryable ?? RETRYABLE.has(code);
+    this.retryable = options.retryable ?? meaningOf(code)?.retryable === 'yes';
     this.remedy = options.remedy;
     this.reason = options.reason;
   }
@@ -50,7 +51,7 @@ export class ConfigurationError extends ServiceError {}
 
 /**
  * The request cannot be answered as it is. The message names the field as a JSON pointer into the request
- * body. The caller has to correct it, also where others may wait for the same code to pass.
+ * body. By default it is not retryable, even if its code is.
  */
 export class RequestError extends ServiceError {
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import {
   CallerLeftError,
-  ERROR_CODES,
+  meaningOf,
   RequestError,
   ServiceError,
   UnavailableError,
@@ -72,14 +72,14 @@ export function errors(options: {
 
 /**
  * The status of an error whose message may be sent; undefined for a 500 without its reason. A code whose
- * first status is 500 concerns the signed content, and is not explained to the caller.
+ * first status is 500, or that has none, is not explained to the caller.
  */
 function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   if (!(thrown instanceof RequestError)) return undefined;
-  const first = ERROR_CODES[thrown.code].status?.[0];
+  const first = meaningOf(thrown.code)?.status?.[0];
   return first === 500 ? undefined : first;
 }
 

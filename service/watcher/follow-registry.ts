@@ -46,7 +46,7 @@ export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFina
   delivery: DeliveryOfFeed;
 }
 
-/** What the reader of a feed tells its delivery. */
+/** The delivery, as the reader of a feed uses it. */
 interface DeliveryOfFeed {
   /** Delivers this feed. Called before it is read, and whenever reading starts again. */
   start(feed: string): Promise<void>;

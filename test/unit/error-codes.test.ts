@@ -39,14 +39,14 @@ describe('docs/error-codes.md', () => {
     expect(again.filter((code) => !new RegExp(`\\b${code}\\b`).test(named))).to.deep.equal([]);
   });
 
-  it('has no code that nothing gives', () => {
+  it('has only codes that the source uses', () => {
     const words = new Set(sources().match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g));
     expect(Object.keys(ERROR_CODES).filter((code) => !words.has(code))).to.deep.equal([]);
   });
 });
 
 describe('an error', () => {
-  it('is retryable as its code is, unless whoever throws it knows better', () => {
+  it('is retryable as its code is, unless its throw says otherwise', () => {
     const retryable = (code: ErrorCode, options = {}): boolean =>
       new ServiceError(code, 'no', options).retryable;
     expect(retryable('DATABASE_LOCKED')).to.equal(true);

@@ -57,7 +57,7 @@ const PAYLOADS: { [Type in (typeof TYPES)[number]]: ChainEventPayload<Type> } = 
 interface Registry {
   identity: typeof SAMPLE_REGISTRY;
   blocks: number;
-  /** Of each process. Empty while it is not followed. */
+  /** One of each process. Empty while it is not followed. */
   deliveries: readonly FeedDelivery[];
   isRead: boolean;
   reading: Promise<void>;

@@ -20,7 +20,7 @@ import { expectationOf } from './rule';
 // the changes, not the timing.
 
 const SUBSCRIPTIONS = 8;
-/** Of the service on PostgreSQL. */
+/** The service has so many on PostgreSQL. */
 const PROCESSES = 3;
 /** Changes of subscriptions and registries. Events are recorded until the last of them. */
 const CHANGES = 40;

@@ -66,7 +66,7 @@ const GATEWAYS: HttpAnswer[] = [
 export class LyingProvider extends Part {
   /** The times when each transaction was sent, keyed by its bytes. */
   readonly #sent = new Map<string, number[]>();
-  /** What the transactions of each mint are refused with; undefined: they are treated as others. By token. */
+  /** The refusal of the transactions of each token; undefined: they are treated as others. */
   readonly #refusals = new Map<string, RpcAnswer | undefined>();
   #arrived: Arrived[] = [];
   /**
