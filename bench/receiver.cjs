@@ -1,8 +1,8 @@
 // A minimal webhook receiver: it reads each POST and answers 200 with an empty body. It runs in a process of
 // its own so that it takes no time from the measured code. `GET /n` is answered after n POSTs since the last
-// `DELETE /`. A POST to /never gets no answer and does not count, one to /slow
-// is answered after 20 ms. It keeps the arrival time (epoch
-// milliseconds) of each POST to /timed with the block of its event, and `GET /arrivals` returns all of them.
+// `DELETE /`. A POST to /never gets no answer and does not count. One to /slow is answered after 20 ms. It
+// keeps the arrival time (epoch milliseconds) of each POST to /timed with the block of its event, and
+// `GET /arrivals` returns all of them.
 /* global Buffer, console, performance, setTimeout */
 'use strict';
 

@@ -34,6 +34,8 @@ const QUIET_AFTER_MS = 2_500;
 const GONE_AFTER_MS = 4_000;
 /** A process that hangs while it looks lets the others wait for so long. */
 const LOOK_WITHIN_MS = 2_000;
+/** The stop of the service has ten seconds, and the last deliveries take eight. */
+const LEAVE_WITHIN_MS = 500;
 /** The lock of the table, which also holds off processes whose rows do not exist yet. */
 const LOCK = 0x64656c6976;
 
@@ -78,18 +80,24 @@ export function createDeliverers(
   if (engine === 'sqlite') return ALONE;
   const parts = new Map<string, Part>();
   let lookedAt = -Infinity;
+  let begunAt = -Infinity;
   const isQuiet = (): boolean => time.elapsed() - lookedAt > QUIET_AFTER_MS;
 
   /** Returns the parts whose division all have agreed on. */
-  async function lookAt(looked: ReadonlyMap<string, Part>, transaction: Transaction<Schema>) {
+  async function lookAt(
+    looked: ReadonlyMap<string, Part>,
+    transaction: Transaction<Schema>,
+  ): Promise<{ part: Part; division: Division }[]> {
     const stored = await lockedRows(transaction, id, looked);
+    // The wait for a connection and for the lock does not count: the row is seen after this.
+    begunAt = time.elapsed();
     const looks = [...looked].map(([feed, part]) => {
       const rows = stored.filter((row) => row.feed === feed);
       const own = rows.find(({ process }) => process === id);
       // If its own row looks old too, it may be the clock of the database that was changed.
       const others = rows.filter((row) => row.process !== id && (own?.isGone || !row.isGone));
-      // The others may have gone on without this process.
-      if (own === undefined || isQuiet()) part.divisions = [NONE];
+      // Others that divide without this process have removed its row.
+      if (own === undefined) part.divisions = [NONE];
       const lacking = JSON.stringify([...part.deliveries.lacking]);
       const division = divisionOf([...others, { process: id, lacking }]);
       if (part.divisions.at(-1)?.text !== division.text) part.divisions = [...part.divisions, division];
@@ -113,19 +121,21 @@ export function createDeliverers(
   let next: Promise<void> | undefined;
   async function lookOnce(): Promise<void> {
     next = undefined;
-    const startedAt = time.elapsed();
     const looked = new Map(parts);
     try {
       const agreed = await db.transaction().execute((transaction) => lookAt(looked, transaction));
       for (const { part, division } of agreed) part.divisions = [division];
-      lookedAt = startedAt;
+      lookedAt = begunAt;
     } catch (error) {
       logger.warn({ error }, `the shares of deliveries cannot be renewed: ${messageOf(error)}`);
     }
   }
 
   /** Looks after the look under way. Those who ask meanwhile share it. */
-  const look = (): Promise<void> => (next ??= last = last.then(lookOnce));
+  function look(): Promise<void> {
+    if (next === undefined) last = next = last.then(lookOnce);
+    return next;
+  }
 
   let looking: { stop(): Promise<void> } | undefined;
   return {
@@ -136,9 +146,12 @@ export function createDeliverers(
     },
     async leave(feed) {
       parts.delete(feed);
-      if (parts.size === 0) looking = void looking?.stop();
+      if (parts.size === 0) {
+        void looking?.stop();
+        looking = undefined;
+      }
       // The others soon take a process for gone that could not tell them.
-      await within(time, LOOK_WITHIN_MS, (late) => untilAborted(late, look())).catch(() => undefined);
+      await within(time, LEAVE_WITHIN_MS, (late) => untilAborted(late, look())).catch(() => undefined);
     },
     shareOf(feed, channel, limit) {
       const { divisions } = (isQuiet() ? undefined : parts.get(feed)) ?? { divisions: [NONE] };
@@ -170,7 +183,7 @@ function shareIn({ members }: Division, id: string, channel: number, limit: numb
 /** By the clock of the database, which all processes share. */
 const NOW = sql<number>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`;
 
-/** The rows of these feeds, and all of this process. They are locked until the transaction ends. */
+/** The rows of these feeds, and all of this process. Until the transaction ends, no other process looks. */
 async function lockedRows(
   db: Transaction<Schema>,
   id: string,

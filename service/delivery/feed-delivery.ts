@@ -84,7 +84,10 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
 
   async function startChannel(feed: string, channel: Channel): Promise<void> {
     const target = options.targetOf(channel);
-    if (target === undefined) return void lacking.add(channel.channel);
+    if (target === undefined) {
+      lacking.add(channel.channel);
+      return;
+    }
     lacking.delete(channel.channel);
     // A SQLite database belongs to this process alone, so a holder of a lease has ended. On PostgreSQL other
     // processes may hold leases.
@@ -130,6 +133,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (stopping.signal.aborted) return;
     const channels = await channelsOf(database.db, feed, names && [...names]);
     const stored = new Map(channels.map((channel) => [channel.channel, channel]));
+    if (names === undefined) for (const channel of lacking) if (!stored.has(channel)) lacking.delete(channel);
     for (const delivered of running.values()) {
       const { channel, subscription, changedAt, definition } = delivered.channel;
       if (names?.has(subscription) === false) continue;

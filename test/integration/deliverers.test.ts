@@ -212,6 +212,17 @@ describe('processes that deliver a feed', () => {
     expect(sharesOf(all, 1)).to.deep.equal([2, 2, 2]);
   });
 
+  it('have their share back after a late look, although requests are under way', async () => {
+    const one = new Process(database, 1, 4);
+    await one.join();
+    await lookAll([one]);
+    one.underWay.set(1, one.share(1));
+    one.pass(3_000);
+    expect(one.share(1), 'before the look').to.equal(0);
+    await eventually('it has looked', () => one.dueCount > 0);
+    expect(one.share(1)).to.equal(4);
+  });
+
   it('send nothing beside a division that leaves them out', async () => {
     const all = await joinedThree(6);
     const [one, ...others] = all;

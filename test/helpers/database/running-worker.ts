@@ -36,7 +36,6 @@ export function startWorker(
     time,
     random: () => 0,
     slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
-
     logger,
     lifecycle: createLifecycle(),
     registry: 'operations',
