@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { sql } from 'kysely';
 import pino from 'pino';
 import type { OperationalEvent } from '../../client/events';
+import { registryName } from '../../service/base/registry-name';
 import { systemTime, newDeferred } from '../../service/base/time';
 import { StorageTrial, watchConditions } from '../../service/composition/watch-conditions';
 import type { Config } from '../../service/config/config';
@@ -141,8 +142,8 @@ describeOnEngines('conditions', (on, engine) => {
     await note({ conditions: [{ ...ofNode('node_away'), subject: 'node/http://b' }] }, mintingRightOf(scope));
     const before = await stored();
     const looked = newDeferred<undefined>();
-    const feed = { chainId, registry, opened: SAMPLE_FEED, status: { state: 'standby' } };
-    const running = { follower: { isReader: async () => false } };
+    const feed = { name: registryName(chainId, registry), chainId, registry, status: { state: 'standby' } };
+    const running = { follower: { isReader: async () => false, opened: SAMPLE_FEED } };
     const core = {
       config: { subscriptionFailingAfterMinutes: 5, network: { chainId } } as Config,
       database: outbox.database,
