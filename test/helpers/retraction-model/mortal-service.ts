@@ -13,6 +13,7 @@ import { createDeliverySlots } from '../../../service/delivery/delivery-slots';
 import { createFeedDelivery } from '../../../service/delivery/feed-delivery';
 import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
 import { RegistryFollower } from '../../../service/watcher/follow-registry';
+import { eventually } from '../eventually';
 import { openState, type State } from '../database/engines';
 import { addSubscription } from '../database/subscriber';
 import type { SeededRandom } from '../seeded-random';
@@ -140,8 +141,15 @@ export class MortalService {
     // Otherwise the next life would wait two seconds for the right to read the chain.
     await running.stopFollowing();
     this.#kills++;
-    // A statement waits for the open transaction, which is rolled back now.
-    await file.db.deleteFrom('deliverers').where('process', '=', idOf(life)).execute();
+    // A statement waits for the open transaction, which is rolled back now. Its connection may have been lost
+    // just before.
+    const forget = file.db.deleteFrom('deliverers').where('process', '=', idOf(life));
+    await eventually('its row is removed', () =>
+      forget.execute().then(
+        () => true,
+        () => false,
+      ),
+    );
     await file.close();
   }
 
