@@ -53,6 +53,10 @@ export class MortalService {
 
   constructor(private readonly parts: ServiceParts) {}
 
+  get isRunning(): boolean {
+    return this.#running.length > 0;
+  }
+
   /** The open database. */
   get database(): Database {
     const [running] = this.#running;

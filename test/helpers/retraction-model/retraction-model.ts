@@ -140,7 +140,11 @@ async function runOnce(
       } else if (kind < 0.93) {
         await service.kill(random);
         note('kills of a process of the service');
-        changeNode();
+        // A process learns once whether its node knows the logs of a hash, so only new ones get another node.
+        if (!service.isRunning || random.chance(0.4)) {
+          while (service.isRunning) await service.kill(random);
+          changeNode();
+        }
         if (random.chance(0.5)) await lives.reorganise();
         await service.start();
       } else if (kind < 0.96) {
