@@ -82,6 +82,8 @@ export type Way = 'topics' | 'addresses' | 'receipts' | 'mints';
 /** Logs of a node, not all genuine. */
 export interface LogReading {
   way: Way;
+  /** Whether the node was asked by a block's hash. */
+  byHash: boolean;
   logs: ChainLog[];
 }
 
@@ -112,7 +114,7 @@ export async function readLogs(node: Rpc, wanted: LogsWanted): Promise<LogReadin
       const mayHaveChanged = !byHash && (isSingle || way === 'mints');
       if (mayHaveChanged && (await existingBlock(node, last.number)).hash !== last.hash)
         throw blockChanged(last.number);
-      return { way, logs };
+      return { way, byHash, logs };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       if (way === 'mints' && limits.mints.isClosed) throw refusedAll(limits, error.cause);

@@ -19,7 +19,7 @@ import type { RegistryContracts } from '../registry/registry-contracts';
 import { ESCROW_TOPICS, completeMints, genuineOf, type DecodedLog } from '../registry/decode-log';
 import type { RegistryEvent } from '../registry/registry-event';
 import type { KnownEscrows } from './known-escrows';
-import { FEW_ESCROWS, readLogs, type LogsWanted, type Way } from './log-ways';
+import { FEW_ESCROWS, readLogs, type LogReading, type LogsWanted } from './log-ways';
 
 /** The contents of a range of blocks. */
 export interface RangeRead {
@@ -84,16 +84,16 @@ async function readOnce(
   const isOfThisNode = !client.isOfSeveral;
   const wanted = { escrows, first, last, ...how, isOfThisNode, learnMints, byReceipts: new Map(), slowedBy };
   const reading = await client.agree(blocksIn(first, last), async (node) => {
-    const { way, logs } = await readLogs(node, wanted);
-    const genuine = genuineOf(logs, contracts);
-    return { value: { way, logs, genuine }, names: namesOf(genuine) };
+    const read = await readLogs(node, wanted);
+    const genuine = genuineOf(read.logs, contracts);
+    return { value: { ...read, genuine }, names: namesOf(genuine) };
   });
   const { way, genuine } = reading;
   const isSingle = first.number === last.number;
   // A single block is still there. A range of numbers may have changed.
   const blocks = isSingle ? [last] : await blocksOf(client, genuine, first, last);
   const readReceipts = async (): Promise<ChainLog[]> => {
-    const isUnsure = isSingle && mayLackLogs(last, reading.logs, escrows, way);
+    const isUnsure = isSingle && mayLackLogs(last, reading, escrows);
     const transactions = isUnsure ? transactionsOf(client, last.hash) : genuine;
     return logsOfTransactions(client, await transactions);
   };
@@ -157,16 +157,24 @@ export async function readByReceipts(
  * Whether the header says that the block may have logs of the registry, its factory or a title escrow, and
  * the answer has none of that address or topic. Within the filter's limits this is wrong about one of four
  * blocks at most. Escrows that were asked for by their addresses are searched for while they are few.
+ *
+ * An answer by number may be of a node that lacks the block, or had another one: it may lack logs unless the
+ * header shows that it does not.
  */
-function mayLackLogs(block: ChainBlock, logs: readonly ChainLog[], escrows: KnownEscrows, way: Way): boolean {
-  const known = new Set(logs.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]));
+function mayLackLogs(block: ChainBlock, { way, byHash, logs }: LogReading, escrows: KnownEscrows): boolean {
+  if (block.isEmpty) return false;
+  const ofBlock = logs.filter(({ blockHash }) => blockHash === block.hash);
+  const known = new Set(
+    ofBlock.flatMap(({ address, topics: [topic = ''] }) => [address, topic.toLowerCase()]),
+  );
   const unseen = (words: readonly string[]): string[] => words.filter((word) => !known.has(word));
   const bloom = new Bloom(block);
   const { registry, titleEscrowFactory } = escrows.contracts;
   if (bloom.saysMuchOfAddresses && bloom.mayHave(unseen([registry, titleEscrowFactory]))) return true;
-  if (!bloom.saysMuchOfTopics) return false;
+  if (!bloom.isPresent || !bloom.saysMuchOfTopics) return !byHash;
   if (way === 'topics') return bloom.mayHave(unseen(ESCROW_TOPICS));
-  const few = escrows.few(block.number, FEW_ESCROWS) ?? [];
+  const few = escrows.few(block.number, FEW_ESCROWS);
+  if (few === undefined) return !byHash && bloom.mayHave(unseen(ESCROW_TOPICS));
   return bloom.mayHave(ESCROW_TOPICS) && bloom.mayHave(unseen(few));
 }
 

@@ -39,6 +39,8 @@ interface Filter {
   topics?: (string[] | string | null)[];
 }
 
+/** A contract that is not of the registry. */
+const OTHER = `0x${'44'.repeat(20)}`;
 /** By this hash a node is asked what it says of unknown ones. */
 const NO_BLOCK = toBeHex(1, 32);
 const hashOf = (block: number): string => toBeHex(block + 1, 32);
@@ -131,6 +133,7 @@ function nodeOf(logs: readonly Log[], lie: Lie = () => undefined): Chain {
   return chainOf(send);
 }
 
+const asAnswer = (log: Log): object => ({ ...log, blockNumber: toQuantity(log.blockNumber) });
 const needsAddress: Lie = (method, [filter]) =>
   method === 'eth_getLogs' && (filter as Filter).address === undefined
     ? refusal('specify an address')
@@ -211,7 +214,39 @@ describe('reading blocks from a node that gives logs only with an address', () =
     });
 });
 
-const asAnswer = (log: Log): object => ({ ...log, blockNumber: toQuantity(log.blockNumber) });
+describe('reading a block by its number', () => {
+  /** Of the nodes behind a URL, the first one lacks the block. The next one gives its receipts and logs. */
+  const behindAtFirst = (given: readonly object[] = []): Lie => {
+    let isBehind = true;
+    return (method, [filter]) => {
+      if (method === 'eth_getTransactionReceipt') isBehind = false;
+      if (method !== 'eth_getLogs') return undefined;
+      if ((filter as Filter).blockHash !== undefined) return refusal('unknown field blockHash', -32602);
+      return isBehind ? given : undefined;
+    };
+  };
+  const logs = [nominationIn(NOMINATION, 7)];
+
+  for (const [what, logsBloom] of [
+    ['has no Bloom filter', '0x'],
+    ['has an empty Bloom filter', `0x${'00'.repeat(256)}`],
+    ['has a full Bloom filter', `0x${'ff'.repeat(256)}`],
+  ] as const)
+    it(`reads its receipts if the node knows no logs of a hash, and the header ${what}`, async () => {
+      const node = nodeOf(logs, behindAtFirst());
+      const send: Chain['send'] = async (method, params) => {
+        const answer = await node.send(method, params);
+        return method.startsWith('eth_getBlockBy') ? { ...(answer as object), logsBloom } : answer;
+      };
+      expect(await typesIn(chainOf(send), NOMINATION, NOMINATION)).to.deep.equal(['nomination']);
+    });
+
+  it('reads its receipts if all logs are of another block of that number, and of another registry', async () => {
+    const other = { ...nominationIn(NOMINATION, 7), address: OTHER, blockHash: hashOf(7) };
+    const node = nodeOf(logs, behindAtFirst([asAnswer(other)]));
+    expect(await typesIn(node, NOMINATION, NOMINATION)).to.deep.equal(['nomination']);
+  });
+});
 
 describe('reading a block by its receipts', () => {
   it('believes no header of another node about its logs and transactions', async () => {
