@@ -241,7 +241,7 @@ describe('reading a block by its number', () => {
       expect(await typesIn(chainOf(send), NOMINATION, NOMINATION)).to.deep.equal(['nomination']);
     });
 
-  it('reads its receipts if all logs are of another block of that number, and of another registry', async () => {
+  it('reads its receipts if all logs are of another block and of another registry', async () => {
     const other = { ...nominationIn(NOMINATION, 7), address: OTHER, blockHash: hashOf(7) };
     const node = nodeOf(logs, behindAtFirst([asAnswer(other)]));
     expect(await typesIn(node, NOMINATION, NOMINATION)).to.deep.equal(['nomination']);
