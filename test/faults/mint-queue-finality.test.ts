@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { toQuantity, Wallet } from 'ethers';
+import { toQuantity, Wallet, ZeroHash } from 'ethers';
 import { TradeTrustTokenStandard__factory } from '../../typechain-types';
 import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
@@ -259,6 +259,26 @@ describe('a mint on a public network', () => {
     });
   });
 
+  it('is sent again although a node still gives its receipt in the block that is gone', async () => {
+    const back = await fork();
+    await withMint({}, async (mint) => {
+      const { queue, untilState, untilLogged } = mint;
+      const hash = await untilMined(mint);
+      const receipt = (await local.client.send('eth_getTransactionReceipt', [hash])) as object;
+      queue.answer(async (method, params, forward) => {
+        if (method !== 'eth_getTransactionReceipt' || params[0] !== hash) return 'none';
+        const answer = (await forward()) as { result: object | null };
+        return { result: answer.result ?? receipt };
+      });
+      await back();
+      await mine(2);
+      await untilLogged('mint sent again: the block that it was mined in is gone');
+      await untilPending();
+      await mine(1 + CONFIRMATIONS);
+      await untilState('final');
+    });
+  });
+
   const restarts: [what: string, options: QueueOptions, transactions: number][] = [
     ['sent again', {}, 1],
     ['minted by the next wallet', NEXT, 2],
@@ -327,27 +347,51 @@ describe('a mint on a public network', () => {
     });
   });
 
-  it('is minted again, and counted, when a deep reorganisation removed it', async () => {
+  it('is minted again, and counted, when a deep reorganisation removed it and others before it', async () => {
     let reorganised = 0;
     const lifecycle = createLifecycle();
     lifecycle.on('mints reorganised', (mints) => (reorganised += mints));
     const back = await fork();
     await withMint({ lifecycle }, async ({ queue, outcome, untilState, untilLogged }) => {
       await untilPending();
+      await mine();
+      const hashes = [await outcome()];
+      const second = queue.mint();
+      await untilPending();
       await mine(1 + CONFIRMATIONS);
-      const hash = await outcome();
-      await untilState('final');
+      hashes.push(await time.settled(second));
+      const areFinal = (): boolean =>
+        [...queue.journal.issuances.values()].every(({ state }) => state === 'final');
+      await time.until('both are final', areFinal);
       await back();
       await mine(2 * CONFIRMATIONS);
       await untilState('submitted');
-      expect(reorganised).to.equal(1);
+      expect(reorganised).to.equal(2);
       await untilLogged(REORGANISED);
       const [line] = queue.log.filter(({ msg }) => msg === REORGANISED);
-      expect(line).to.include({ level: 'error', mints: 1 });
+      expect(line).to.include({ level: 'error', mints: 2 });
+      await untilPending(2);
+      await mine(1 + CONFIRMATIONS);
+      await time.until('both are final again', areFinal);
+      expect(queue.journal.transactions.map(({ hash }) => hash)).to.deep.equal(hashes);
+    });
+  });
+
+  it('stays final while a node denies its block for less time than a node may be behind', async () => {
+    await withMint({}, async ({ queue, outcome, untilState }) => {
       await untilPending();
       await mine(1 + CONFIRMATIONS);
+      const receipt = await local.client.getTransactionReceipt(await outcome());
       await untilState('final');
-      expect(queue.journal.transactions.map((transaction) => transaction.hash)).to.deep.equal([hash]);
+      let denied = 0;
+      queue.answer(async (method, [block], forward) => {
+        if (method !== 'eth_getBlockByNumber' || Number(block) !== receipt?.blockNumber) return 'none';
+        const { result } = (await forward()) as { result: object };
+        return denied++ < 1 ? { result: { ...result, hash: ZeroHash } } : 'none';
+      });
+      await time.until('the block is asked for', () => denied > 1);
+      await time.pass(LONG_MS);
+      expect(queue.logged(REORGANISED)).to.equal(0);
     });
   });
 });

@@ -19,6 +19,9 @@ import {
 } from '../helpers/processes/running-mint-queue';
 
 const SEND = 'eth_sendRawTransaction';
+const MINUTE_MS = 60_000;
+/** A public network whose blocks take longer than a node may be behind. */
+const SLOW = { ...PUBLIC, blockTimeMs: MINUTE_MS };
 const refused = (message: string): RpcAnswer => ({ error: { code: -32000, message } });
 
 /** The answer to a count of transactions, changed by this number. */
@@ -97,6 +100,15 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       await local.client.send('evm_mine', []);
       const kept = queue.journal.transactions.map(({ hash }) => hash);
       expect((await time.settled(mints)).sort()).to.deep.equal(kept.sort());
+    });
+  });
+
+  it('sends a transaction again that reached no node, long before it could have been lost', async () => {
+    const options = { network: SLOW, answerer: first(SEND, 1, () => 'drop request') };
+    await sending(options, async (queue) => {
+      const began = time.elapsed();
+      await time.settled(queue.mint());
+      expect(time.elapsed() - began).to.be.below(MINUTE_MS);
     });
   });
 
@@ -179,6 +191,15 @@ describe('the mint queue when the node rejects, loses or delays', () => {
       expect(hash).to.equal(queue.journal.transactions[1]?.hash);
       expect(since).not.to.equal(undefined);
       expect(queue.logged('mint signed again: it ran out of gas')).to.equal(1);
+    });
+  });
+
+  it('gives up a mint that runs out of gas although the node estimated it anew twice', async () => {
+    const answerer: Answerer = (method) => (method === 'eth_estimateGas' ? { result: '0x30000' } : 'none');
+    await sending({ answerer }, async (queue) => {
+      const failure = await time.settled(failureOf(queue.mint()));
+      expect(failure).to.include({ code: 'MINT_REVERTED' });
+      expect(queue.journal.transactions).to.have.length(3);
     });
   });
 
