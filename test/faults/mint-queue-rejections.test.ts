@@ -112,6 +112,31 @@ describe('the mint queue when the node rejects, loses or delays', () => {
     });
   });
 
+  it('signs nothing again while another transaction waits with its nonce', async () => {
+    const answerer = first(SEND, 12, () => refused('could not replace existing tx'));
+    await sending({ answerer }, async (queue) => {
+      await time.settled(queue.mint());
+      expect(queue.journal.transactions).to.have.length(1);
+    });
+  });
+
+  it('sends those before again at once when a node that lost them refuses the next one', async () => {
+    await local.client.send('evm_setAutomine', [false]);
+    await sending({ network: SLOW }, async (queue) => {
+      const mints = [queue.mint()];
+      await time.until('taken', () => queue.logged('mint submitted') === 1);
+      const began = time.elapsed();
+      const [lost] = queue.journal.transactions;
+      await local.client.send('hardhat_dropTransaction', [lost?.hash]);
+      queue.answer(first(SEND, 1, () => refused('nonce too high')));
+      mints.push(queue.mint());
+      await time.until('taken', () => queue.logged('mint submitted') === 3);
+      expect(time.elapsed() - began).to.be.below(MINUTE_MS);
+      await local.client.send('evm_mine', []);
+      await time.settled(Promise.all(mints));
+    });
+  });
+
   const keepsAnswering = (message: string): Answerer => {
     let sent = 0;
     return first(SEND, 6, async (_, __, forward) => {
