@@ -97,6 +97,8 @@ export interface EventsTable {
   recorded_at: number;
   /** Set if a receiver may have the event, its block was orphaned, and it has not been mined again. */
   orphaned_at: Defaulted<number | null>;
+  /** Its place in a trace, as a `traceparent`. Null for events of before this column. */
+  trace: Defaulted<string | null>;
 }
 
 /** The receivers of events. */
@@ -291,6 +293,13 @@ export interface IssuancesTable {
   /** The block of the mint. Null before the mint, and if its chain was restarted since. */
   block_number: Defaulted<number | null>;
   block_hash: Defaulted<string | null>;
+  /** The place of its request in a trace, as a `traceparent`. Null for issuances of before this column. */
+  trace: Defaulted<string | null>;
+  /** When the request came, its signing began and ended, and the mint was seen mined. */
+  received_at: Defaulted<number | null>;
+  signing_at: Defaulted<number | null>;
+  signed_at: Defaulted<number | null>;
+  mined_at: Defaulted<number | null>;
 }
 
 /** Signed documents in parts, numbered from 0. Each statement handles one part, so that none takes long. */
@@ -318,6 +327,8 @@ export interface MintTransactionsTable {
   position: number;
   nonce: number;
   raw: string;
+  /** Null for transactions of before this column. */
+  signed_at: Defaulted<number | null>;
 }
 
 /** The chain of a journal's blocks: a restarted local chain has another block 0. */

@@ -1,7 +1,9 @@
-import type { Middleware } from 'koa';
+import { SpanKind, SpanStatusCode, type Span } from '@opentelemetry/api';
+import type { Context, Middleware } from 'koa';
 import { cut } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
+import { activeTrace, beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
 import type { TokenFacts } from '../console/sessions';
 import type { Role } from '../console/views';
 
@@ -19,6 +21,10 @@ export interface AccessState {
 /** State that the middleware sets for later ones. */
 export interface RequestState extends AccessState {
   log: Logger;
+  /** Epoch milliseconds. */
+  receivedAt: number;
+  /** Ends with the request. */
+  span?: Span;
   /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
   left: AbortSignal;
   /** A program asks over and over: its answers are logged at debug, unless they are errors. */
@@ -34,13 +40,43 @@ export function requestLog(time: Time, logger: Logger, newId: () => string): Mid
     const sent = ctx.get('X-Request-Id');
     const requestId = ACCEPTABLE_REQUEST_ID.test(sent) ? sent : newId();
     ctx.set('X-Request-Id', requestId);
-    ctx.state.log = logger.child({ requestId });
+    ctx.state.log = logger.child({ requestId, traceId: parseTraceparent(ctx.get(TRACEPARENT))?.traceId });
+    ctx.state.receivedAt = time.now();
     const start = time.elapsed();
     await next();
+    if (ctx.state.span) endSpan(ctx.state.span, ctx);
     const ms = Math.round(time.elapsed() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');
     const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';
     ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms }, 'request');
   };
+}
+
+const TRACEPARENT = 'traceparent';
+
+/**
+ * Begins the span of a request that others follow in its trace: that of its caller, or a new one. The
+ * caller's `tracestate` is not kept.
+ *
+ * @returns the place in the trace.
+ */
+export function traceRequest(ctx: Context & { state: RequestState }, route: string): string {
+  const { state, method } = ctx;
+  const caller = callersTrace(ctx.get(TRACEPARENT), state.role !== undefined);
+  const { span, trace } = beginSpan(`${method} ${route}`, activeTrace() ?? caller, {
+    kind: SpanKind.SERVER,
+    startTime: state.receivedAt,
+    attributes: { 'http.request.method': method, 'http.route': route, 'url.path': ctx.path },
+  });
+  state.span = span;
+  if (caller === undefined) state.log = state.log.child({ traceId: traceIdOf(trace) });
+  return trace;
+}
+
+function endSpan(span: Span, { status, response }: Context): void {
+  span.setAttribute('http.response.status_code', status);
+  if (status >= 400) span.setAttribute('error.type', response.get('X-Error-Code') || String(status));
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
 }

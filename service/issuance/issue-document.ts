@@ -1,5 +1,6 @@
 import { otherFormsOf } from '../config/warnings';
 import { type Time, untilAborted, within } from '../base/time';
+import { addSpan } from '../base/trace';
 import {
   ChainError,
   ConfigurationError,
@@ -10,7 +11,7 @@ import {
   UnavailableError,
   type ErrorCode,
 } from '../base/errors';
-import type { DocumentBytes, IdempotentRequest, Issuance, SignedDocument } from '../journal/issuance';
+import type { DocumentBytes, IdempotentRequest, Issuance, Origin, SignedDocument } from '../journal/issuance';
 import type { Journal } from '../journal/journal';
 import type { RemoteSigner } from '../keys/signer-state';
 import type { MintQueue } from '../minting/mint-queue';
@@ -26,6 +27,8 @@ export interface IssueRequest {
   idempotent: IdempotentRequest | undefined;
   /** Whether the caller waits for the mint: then the wallet's signer must be ready. */
   isMintAwaited: boolean;
+  /** Its place in a trace, as a `traceparent`, and when it came. Undefined: it is in none. */
+  origin?: Pick<Origin, 'trace' | 'receivedAt'>;
   /** Called when the document is in the journal and the request holds no large data in memory any more. */
   stored: () => void;
   /**
@@ -140,13 +143,14 @@ async function issueFor(
   preparation: Preparation,
   callers: Callers,
 ): Promise<KeptDocument> {
-  const { idempotent, isMintAwaited, stored } = request;
+  const { idempotent, isMintAwaited, origin, stored } = request;
   const signing = signMintable(issuer, preparation, isMintAwaited, callers.allLeft);
-  const signed = await signing.catch((error: unknown) => {
+  const { signed, ...times } = await signing.catch((error: unknown) => {
     throw error instanceof SignerError ? signerAway(error) : error;
   });
   callers.keep();
-  const issuance = await issuer.journal.add(signed, idempotent);
+  addSpan('sign', origin?.trace, [times.signingAt, times.signedAt]);
+  const issuance = await issuer.journal.add(signed, idempotent, origin && { ...origin, ...times });
   // Another document has the Idempotency-Key.
   if (issuance.tokenId !== signed.tokenId) return keptBefore(issuer, request, issuance);
   // From now on the document will be minted, even if this process ends or the caller leaves.
@@ -162,21 +166,24 @@ async function signMintable(
   preparation: Preparation,
   isMintAwaited: boolean,
   allLeft: AbortSignal,
-): Promise<SignedDocument> {
+): Promise<{ signed: SignedDocument } & Pick<Origin, 'signingAt' | 'signedAt'>> {
   const { wallet, issuer: issuerSigner } = issuer.signers;
+  const { time } = issuer;
   // Its check runs beside the preparation.
   if (isMintAwaited) void wallet?.failure();
   await issuerSigner?.ready(allLeft);
   // 4. and 5. The credential, signed.
+  const signingAt = time.now();
   const signing = issuer.prepare(preparation, allLeft);
   const signed = await (issuerSigner?.follow(signing) ?? signing);
+  const signedAt = time.now();
   // Checked after the request itself, so that an invalid request is reported even while no node answers.
   await issuer.checkChain();
   allLeft.throwIfAborted();
   // 6. to 8. A mint that the registry would refuse is not started.
   await issuer.simulate(signed);
   if (isMintAwaited) await wallet?.ready(allLeft);
-  return signed;
+  return { signed, signingAt, signedAt };
 }
 
 /** The result of an earlier request with the same key. */

@@ -33,6 +33,16 @@ export interface Issuance {
   requestHash: string | undefined;
   /** Epoch milliseconds. */
   createdAt: number;
+  /** The place of its request in a trace, as a `traceparent`. */
+  trace?: string | undefined;
+}
+
+/** The request that a document comes from. Times are in epoch milliseconds. */
+export interface Origin {
+  trace: string;
+  receivedAt: number;
+  signingAt: number;
+  signedAt: number;
 }
 
 /**

@@ -21,6 +21,7 @@ import {
   type IdempotentRequest,
   type Issuance,
   type JournalScope,
+  type Origin,
   type SignedDocument,
 } from './issuance';
 import { createMintProgress } from './mint-progress';
@@ -83,7 +84,11 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
    * @returns its issuance; or that of another document, which already has the Idempotency-Key, and nothing is
    *   stored.
    */
-  async function add({ document, ...mint }: SignedDocument, request?: IdempotentRequest): Promise<Issuance> {
+  async function add(
+    { document, ...mint }: SignedDocument,
+    request?: IdempotentRequest,
+    origin?: Origin,
+  ): Promise<Issuance> {
     const key = { scope, token_id: mint.tokenId };
     const now = clock.now();
     const taken = request && (await findByKey(request.key));
@@ -95,6 +100,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       createdAt: now,
       txHash: undefined,
       failure: undefined,
+      ...(origin && { trace: origin.trace }),
     };
     const row = {
       ...key,
@@ -108,6 +114,10 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       state: issuance.state,
       document_bytes: document.length,
       created_at: now,
+      trace: origin?.trace ?? null,
+      received_at: origin?.receivedAt ?? null,
+      signing_at: origin?.signingAt ?? null,
+      signed_at: origin?.signedAt ?? null,
     };
     const parts = partsOf(document);
     const last = parts.length - 1;

@@ -127,6 +127,7 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
 
     async keepTransactions(transactions) {
       if (transactions.length === 0) return;
+      const now = clock.now();
       await transact(async (transaction) => {
         const [newest] = (await newestPosition(transaction, { scope })).rows;
         const last = newest?.position ?? 0;
@@ -137,6 +138,7 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
           position: last + 1 + index,
           nonce,
           raw,
+          signed_at: now,
         }));
         await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
       });
@@ -147,9 +149,11 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
     },
 
     async mined(tokenId, { txHash, block }, isFinal) {
+      const now = clock.now();
       const changed = await change([tokenId], ['signed', 'submitted', 'mined', 'final'], {
         state: isFinal ? 'final' : 'mined',
-        ended_at: isFinal ? clock.now() : null,
+        mined_at: now,
+        ended_at: isFinal ? now : null,
         tx_hash: txHash,
         block_number: block.number,
         block_hash: block.hash,

@@ -1,4 +1,5 @@
 import type { Kysely, Selectable } from 'kysely';
+import { inBatches } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { IssuancesTable, Schema } from '../database/schema';
 import { type Issuance, parseScope, scopeName, type JournalScope } from './issuance';
@@ -19,6 +20,7 @@ export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
     failure: code === null || message === null ? undefined : { code, message },
     requestHash: row.request_hash ?? undefined,
     createdAt: row.created_at,
+    ...(row.trace !== null && { trace: row.trace }),
   };
 }
 
@@ -38,6 +40,34 @@ export async function findIssuance(
     .executeTakeFirst();
   return row && issuanceOf(row);
 }
+
+/**
+ * The traces of a registry's tokens that were issued here, by whichever issuer. Tokens without one are left
+ * out.
+ *
+ * @param registry as in `registryName`.
+ * @param tokenIds 64 lower-case hexadecimal digits each.
+ */
+export async function tracesOfTokens(
+  db: Kysely<Schema>,
+  registry: string,
+  tokenIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = await inBatches(tokenIds, async (some) => (await tracedTokens(db, { some })).rows);
+  return new Map(
+    found.flatMap(({ scope, token_id, trace }) =>
+      trace !== null && scope.startsWith(`${registry}:`) ? [[token_id, trace]] : [],
+    ),
+  );
+}
+
+const tracedTokens = compiled((db, { some }: { some: string[] }) =>
+  db
+    .selectFrom('issuances')
+    .select(['scope', 'token_id', 'trace'])
+    .where('token_id', 'in', some)
+    .where('trace', 'is not', null),
+);
 
 /** Selects issuances. Times are in epoch milliseconds. */
 export interface IssuancesQuery {

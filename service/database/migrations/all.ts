@@ -16,6 +16,7 @@ import { finalityTags } from './0014-finality-tags';
 import { conditions } from './0015-conditions';
 import { subscriptionChangeLog } from './0016-subscription-change-log';
 import { deliverers } from './0017-deliverers';
+import { traces } from './0018-traces';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -36,4 +37,5 @@ export const migrations: Record<string, Migration> = {
   '0015-conditions': conditions,
   '0016-subscription-change-log': subscriptionChangeLog,
   '0017-deliverers': deliverers,
+  '0018-traces': traces,
 };

@@ -18,6 +18,7 @@ import {
 } from '../read-body';
 import { parseCreateRequest } from '../../issuance/create-request';
 import type { Issuing } from '../../issuance/issue-document';
+import { traceRequest } from '../request-log';
 import type { DocumentBytes, Issuance } from '../../journal/issuance';
 import type { Journal } from '../../journal/journal';
 import { parseTokenId, tokenIdHexOf } from '../../registry/token-id-forms';
@@ -51,7 +52,8 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
   const limitCaller = limitCallers(time, parts.callersAtOnce ?? Infinity);
   const permitBody = limitBodies(time, bodyLimits);
   answer(DOCUMENTS.createDocument, async (ctx) => {
-    const { log, left, session } = ctx.state;
+    const trace = traceRequest(ctx, DOCUMENTS.createDocument.path);
+    const { log, left, session, receivedAt } = ctx.state;
     // This error comes before any other error in the request, and before the body is read.
     const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
     await limitCaller(ctx);
@@ -72,6 +74,7 @@ export function answerDocuments({ time, answer }: OperationRouter, parts: Docume
         body,
         idempotent: key === undefined ? undefined : { key, requestHash },
         isMintAwaited: !isAsync,
+        origin: { trace, receivedAt },
         stored: leave,
         left,
       });

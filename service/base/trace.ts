@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import {
+  context,
+  createContextKey,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  trace,
+  TraceFlags,
+  type Attributes,
+  type Span,
+  type SpanContext,
+  type SpanOptions,
+} from '@opentelemetry/api';
+
+// A trace is kept and sent as a `traceparent` (https://www.w3.org/TR/trace-context-2/): the ids of the trace
+// and of a span, and flags. Without an SDK beside it, OpenTelemetry makes no spans, and the ids are ours.
+
+/** The fields of version 00, with any others of a later version behind them. */
+const TRACEPARENT =
+  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
+
+/** `sampled`, and `random` of level 2. No other flag has a meaning. */
+const KNOWN_FLAGS = 0b11;
+
+/** Undefined if it is invalid. Node.js joins repeated headers with a comma, which is invalid. */
+export function parseTraceparent(text: string): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
+  if (traceId === '') return undefined;
+  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & KNOWN_FLAGS, isRemote: true };
+}
+
+function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-0${traceFlags & KNOWN_FLAGS}`;
+}
+
+/** The id of the trace of a `traceparent`, for log lines. */
+export function traceIdOf(traceparent: string | null | undefined): string | undefined {
+  return traceparent?.slice(3, 35);
+}
+
+const tracer = trace.getTracer('transferable-document-service');
+
+/** Whether the SDK samples a trace that begins here. The span is never ended, so that nothing exports it. */
+function newFlags(): number {
+  return tracer.startSpan('decision', { root: true }, ROOT_CONTEXT).spanContext().traceFlags;
+}
+
+/**
+ * The place in the caller's trace; undefined if there is none. A caller without a key does not decide what is
+ * sampled.
+ */
+export function callersTrace(header: string, hasKey: boolean): string | undefined {
+  const caller = parseTraceparent(header);
+  return caller && formatTraceparent(hasKey ? caller : { ...caller, traceFlags: newFlags() });
+}
+
+/** The trace of an event that belongs to no other: its id is that of the event. */
+export function traceOfEvent(eventId: string): string {
+  const traceId = eventId.replaceAll('-', '');
+  return formatTraceparent({ traceId, spanId: traceId.slice(0, 16), traceFlags: newFlags() });
+}
+
+/** A span that has begun. `trace`: its place, as a `traceparent`. */
+export interface BegunSpan {
+  span: Span;
+  trace: string;
+}
+
+/** @param parent a `traceparent`. Undefined: a trace begins. */
+export function beginSpan(name: string, parent: string | null | undefined, options: SpanOptions): BegunSpan {
+  const remote = parseTraceparent(parent ?? '');
+  const outer = remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT;
+  const span = tracer.startSpan(name, options, outer);
+  const made = span.spanContext();
+  if (isSpanContextValid(made) && made.spanId !== remote?.spanId)
+    return { span, trace: formatTraceparent(made) };
+  const { traceId = newId(16), traceFlags = TraceFlags.NONE } = remote ?? {};
+  return { span, trace: formatTraceparent({ traceId, spanId: newId(8), traceFlags }) };
+}
+
+/** Adds a span of the past to a trace. Times are in epoch milliseconds. */
+export function addSpan(
+  name: string,
+  parent: string | null | undefined,
+  [startTime, end]: readonly [number, number],
+  attributes: Attributes = {},
+): void {
+  if (parent) beginSpan(name, parent, { startTime, attributes }).span.end(Math.max(startTime, end));
+}
+
+function newId(bytes: number): string {
+  return randomBytes(bytes).toString('hex');
+}
+
+/** The place of the span that an instrumentation of Node.js began, if there is one. */
+export function activeTrace(): string | undefined {
+  const active = trace.getSpanContext(context.active());
+  return active && isSpanContextValid(active) ? formatTraceparent(active) : undefined;
+}
+
+/** The key by which the SDK knows it. */
+const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+const UNTRACED = ROOT_CONTEXT.setValue(SUPPRESSED, true);
+
+/** Does work to which no instrumentation adds headers: a second `traceparent` would make both invalid. */
+export function untraced<T>(work: () => T): T {
+  return context.with(UNTRACED, work);
+}
