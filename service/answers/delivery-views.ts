@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { timeAt } from '../base/time';
+import { traceOfEvent } from '../base/trace';
 import type { Schema } from '../database/schema';
 import { deliveryHeaders, type WebhookTarget } from '../delivery/attempt-delivery';
 import { channelsOf, type Channel } from '../outbox/channels';
@@ -113,7 +114,8 @@ export async function eventDetails(
     const target = channel && targetOf(event.feed, channel);
     if (target === undefined) return {};
     const secret = [...Object.keys(target.headers), 'authorization'];
-    const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, now });
+    const trace = event.trace ?? traceOfEvent(eventId);
+    const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, trace, now });
     return Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [
         name,

@@ -8,6 +8,7 @@ import { systemTime, type Time, repeat, toldIfSlow } from '../base/time';
 import { ChainError, messageOf, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
+import type { RegistryName } from '../base/registry-name';
 import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Config, missingForIssuing } from '../config/config';
@@ -19,6 +20,7 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createIssuing } from '../issuance/issue-document';
+import { tracesOfTokens } from '../journal/read-issuances';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
 import { startEventDelivery } from './event-delivery';
@@ -78,7 +80,10 @@ export async function startApp(
     const registries = config.registries.length + (await readRegistries(database.db)).length;
     const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
     const slots = createDeliverySlots({ most: connections, time, logger });
-    const eventDelivery = add(await startEventDelivery(core, slots));
+    // The two lines meet on the chain: only this tells a token's events of its document's trace.
+    const tracesOf = (registry: RegistryName, tokenIds: readonly string[]) =>
+      tracesOfTokens(database.db, registry, tokenIds);
+    const eventDelivery = add(await startEventDelivery(core, slots, tracesOf));
     if (issuing) add(startRetention(core, 'issued documents', issuing.journal, config.documentRetentionDays));
     add(startRetention(core, 'old events', eventDelivery, config.eventRetentionDays));
     const lines = { issuing, eventDelivery };

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { SpanKind, SpanStatusCode, type Span } from '@opentelemetry/api';
 import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import { type Time, retryAfterMsOf } from '../base/time';
@@ -8,9 +9,10 @@ import { connectionProblem } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
+import { addSpan, beginSpan, traceIdOf, traceOfEvent, untraced, type BegunSpan } from '../base/trace';
 import { aboutOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
-import type { Attempted, Settlement } from '../outbox/settle-queues';
+import type { Attempted, AttemptRecord, Settlement } from '../outbox/settle-queues';
 import type { IdleConnections } from './delivery-slots';
 import { connectingWithin, guardedConnector, type SinkGuard } from './guarded-connector';
 import { nextAttemptAt } from './retry-schedule';
@@ -58,8 +60,9 @@ function tellDelivered(logger: Logger, delivered: readonly Attempted[]): void {
   if (first === undefined) return;
   const eventIds = delivered.map(({ delivery }) => delivery.eventId);
   const ms = delivered.reduce((sum, { attempt }) => sum + attempt.milliseconds, 0);
-  const { body, attempt } = first.delivery;
-  logger.info({ ...aboutOf(body), eventIds, attempt, status: first.attempt.status, ms }, 'delivered');
+  const { body, attempt, trace } = first.delivery;
+  const line = { ...aboutOf(body), traceId: traceIdOf(trace), eventIds, attempt };
+  logger.info({ ...line, status: first.attempt.status, ms }, 'delivered');
 }
 
 /** Makes one attempt: post, classify, decide. A failure has a log line of its own. It never rejects. */
@@ -71,19 +74,22 @@ async function attemptDelivery(
   const { time, client, logger, lifecycle, registry } = options;
   const { eventId, type, attempt } = delivery;
   const attemptedAt = time.now();
+  const { span, trace } = beginAttempt(delivery, client, attemptedAt);
   const start = time.elapsed();
-  const result = await client.post(delivery.body, eventId);
+  const result = await client.post(delivery.body, eventId, trace);
   const now = time.now();
   const { status } = result;
   const error = failureOf(result);
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
+  endAttempt(span, record);
   if (error === undefined) {
     lifecycle.emit('attempted', registry, 'delivered');
     return { delivery, attempt: record };
   }
   const { tokenId, transactionHash } = aboutOf(delivery.body);
-  const line = { eventId, type, tokenId, transactionHash, attempt, status, ms, reason: error };
+  const traceId = traceIdOf(trace);
+  const line = { eventId, type, tokenId, transactionHash, traceId, attempt, status, ms, reason: error };
   if (status === GONE) {
     lifecycle.emit('attempted', registry, 'failed');
     logger.error(line, 'the receiver is gone: nothing more is sent until it is resumed');
@@ -100,6 +106,32 @@ async function attemptDelivery(
   if (dueAt === undefined) logger.error(line, 'dead letter');
   else logger.warn({ ...line, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };
+}
+
+/** Begins the span of an attempt. The first one ends the event's time in the queue. */
+function beginAttempt(
+  { eventId, type, attempt, recordedAt, trace }: ClaimedDelivery,
+  { server }: WebhookClient,
+  startTime: number,
+): BegunSpan {
+  if (attempt === 1) addSpan('queue', trace, [recordedAt, startTime], { 'cloudevents.event_id': eventId });
+  const attributes = {
+    ...server,
+    'http.request.method': 'POST',
+    'http.request.resend_count': attempt - 1,
+    'cloudevents.event_id': eventId,
+    'cloudevents.event_type': type,
+  };
+  return beginSpan('POST', trace, { kind: SpanKind.CLIENT, startTime, attributes });
+}
+
+function endAttempt(span: Span, { attemptedAt, milliseconds, status, error }: AttemptRecord): void {
+  if (status !== undefined) span.setAttribute('http.response.status_code', status);
+  if (error !== undefined) {
+    span.setAttribute('error.type', status === undefined ? 'no answer' : String(status));
+    span.setStatus({ code: SpanStatusCode.ERROR });
+  }
+  span.end(attemptedAt + milliseconds);
 }
 
 /** The receiver wants no further deliveries. */
@@ -124,8 +156,10 @@ export interface PostResult {
 
 /** Sends bodies to a webhook. */
 export interface WebhookClient {
-  /** Never rejects. `eventId` is the id of the CloudEvent in the body. */
-  post(text: string, eventId: string): Promise<PostResult>;
+  /** The host and the port of the sink. */
+  readonly server: { readonly 'server.address': string; readonly 'server.port': number };
+  /** Never rejects. `eventId` is the id of the CloudEvent in the body. `trace`: a `traceparent`. */
+  post(text: string, eventId: string, trace?: string): Promise<PostResult>;
   /** Aborts the requests under way: each results in a failure. */
   abort(): void;
   close(): Promise<void>;
@@ -177,14 +211,14 @@ export function createWebhookClient(
   idle?: IdleConnections,
 ): WebhookClient {
   const { url, timeoutMs } = target;
-  const { pathname, search } = new URL(url);
+  const { pathname, search, hostname, port, protocol } = new URL(url);
   const place = { path: pathname + search, method: 'POST' } as const;
   const connections = connectionsTo(target, idle);
   const underWay = new Set<Exchange>();
 
-  async function send(text: string, eventId: string): Promise<Answered> {
+  async function send(text: string, eventId: string, trace: string): Promise<Answered> {
     const body = Buffer.from(text, 'utf8');
-    const headers = deliveryHeaders(target, { body, eventId, now: time.now() });
+    const headers = deliveryHeaders(target, { body, eventId, trace, now: time.now() });
     let bytes = 0;
     const connection = connections.take();
     const attempt = exchange(
@@ -211,9 +245,10 @@ export function createWebhookClient(
   }
 
   return {
-    async post(text, eventId) {
+    server: { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) },
+    async post(text, eventId, trace = traceOfEvent(eventId)) {
       try {
-        const { status, headers } = await send(text, eventId);
+        const { status, headers } = await untraced(() => send(text, eventId, trace));
         return { status, retryAfter: [headers['retry-after']].flat()[0] };
       } catch (cause) {
         return { status: undefined, failure: connectionProblem(cause) };
@@ -299,6 +334,7 @@ export function deliveryHeaders(
     ...target.headers,
     'content-type': target.contentType ?? 'application/json',
     'user-agent': USER_AGENT,
+    traceparent: content.trace,
     'X-Service-Signature': `ed25519=${sign(null, content.body, key.privateKey).toString('base64url')}`,
     'X-Service-Key-Id': key.id,
     ...(target.standardWebhooks && standardWebhookHeaders(content, target.standardWebhooks.secret, key)),
@@ -316,6 +352,8 @@ interface SignedContent {
   /** Time of the attempt, in epoch milliseconds: receivers refuse old deliveries. */
   now: number;
   body: Buffer;
+  /** A `traceparent`. */
+  trace: string;
 }
 
 /**

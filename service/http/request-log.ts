@@ -6,6 +6,7 @@ import type { Time } from '../base/time';
 import { activeTrace, beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
 import type { TokenFacts } from '../console/sessions';
 import type { Role } from '../console/views';
+import { ERROR_CODE_HEADER } from './errors';
 
 /** An id from the caller is used only if it is safe in a log line and a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
@@ -76,7 +77,7 @@ export function traceRequest(ctx: Context & { state: RequestState }, route: stri
 
 function endSpan(span: Span, { status, response }: Context): void {
   span.setAttribute('http.response.status_code', status);
-  if (status >= 400) span.setAttribute('error.type', response.get('X-Error-Code') || String(status));
+  if (status >= 400) span.setAttribute('error.type', response.get(ERROR_CODE_HEADER) || String(status));
   if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
 }

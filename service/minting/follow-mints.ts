@@ -197,8 +197,8 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
       const isLost = queued === next || !(await isKnown(queued));
       const newest = versionsOf(queued.mint).at(-1);
       if (!isLost || queued.mint.state.name !== 'pending' || newest === undefined) continue;
-      const { tokenId, nonce, hash: txHash } = newest;
-      logger.warn({ tokenId, nonce, txHash }, 'mint sent again: the node has lost it');
+      const { nonce, hash: txHash } = newest;
+      queued.logger.warn({ nonce, txHash }, 'mint sent again: the node has lost it');
       mints.observe(queued, { saw: 'unsent' });
     }
   }
@@ -250,20 +250,19 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
     // The next replacement offers more than this one, even if this one is refused.
     const signed = await offerMore(mints, queued).catch((error: unknown) => {
       if (!(error instanceof SignerError)) throw error;
-      const { tokenId, mint } = queued;
-      logger.warn({ tokenId, nonce: nonceOf(mint), error }, 'mint not replaced: it was not signed');
+      queued.logger.warn({ nonce: nonceOf(queued.mint), error }, 'mint not replaced: it was not signed');
       unsignedAt = time.elapsed();
     });
     if (!signed) return;
-    const { tokenId, nonce, hash } = signed;
+    const { nonce, hash } = signed;
     mints.observe(queued, { saw: 'replaced', at: time.elapsed() });
     const outcome = await broadcast(client, signed.raw);
     const cause = outcome.state === 'taken' ? undefined : outcome.cause;
     if (outcome.state === 'refused' && isDefinite(cause)) mints.observe(queued, { saw: 'denied', hash });
     const refusal = nodeErrorOf(cause);
     if (classifyRefusal(cause) === 'fee too low') terms.forgetFees(refusal);
-    logger.warn(
-      { tokenId, nonce, replaced, txHash: hash, outcome: outcome.state, refusal },
+    queued.logger.warn(
+      { nonce, replaced, txHash: hash, outcome: outcome.state, refusal },
       'mint replaced with a higher fee: it was not mined in time',
     );
   }

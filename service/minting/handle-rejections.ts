@@ -51,13 +51,13 @@ async function handleRejection(
 ): Promise<boolean> {
   const { nonce } = sent;
   const { nonces, node, patienceMs } = mints;
-  const { network, wallet, logger, time } = mints.options;
+  const { network, wallet, time } = mints.options;
   const refusal = classifyRefusal(cause);
   const isAttempt = state === 'open' || !PASSING.includes(refusal);
   const attempts = (heldBy(queued.mint)?.attempts ?? 0) + (isAttempt ? 1 : 0);
   const reason = nodeErrorOf(cause) ?? messageOf(cause);
   const log = (remedy: string, why = reason): void =>
-    logger.warn({ tokenId: queued.tokenId, nonce, attempts, reason: why }, `mint rejected: ${remedy}`);
+    queued.logger.warn({ nonce, attempts, reason: why }, `mint rejected: ${remedy}`);
   if (state === 'open') {
     // A node may have it, so it is watched; it is sent again if it is not mined in time.
     mints.observe(queued, { saw: 'open' });
@@ -162,8 +162,8 @@ async function carryOut(mints: QueuedMints, queued: QueuedMint, refused: Refused
 
 /** Signs a mint again with another nonce. `former`: its newest transaction. */
 export function signAnew(mints: QueuedMints, queued: QueuedMint, former: SignedMint, why: string): void {
-  const { tokenId, nonce, hash: txHash } = former;
-  mints.options.logger.warn({ tokenId, nonce, txHash }, `mint signed again: ${why}`);
+  const { nonce, hash: txHash } = former;
+  queued.logger.warn({ nonce, txHash }, `mint signed again: ${why}`);
   mints.observe(queued, { saw: 'no nonce' });
 }
 
@@ -262,7 +262,7 @@ export async function shortOfFunds(mints: QueuedMints, queued: QueuedMint, cause
     return mints.defer(queued, OTHERS_PAUSE_MS);
   const error = notFunded(cause);
   if (!queued.mint.isRecovered && !(await mayStillBeMade(mints, queued))) return giveUp(mints, queued, error);
-  mints.options.logger.warn({ tokenId: queued.tokenId, error }, 'mint waits until the wallet is funded');
+  queued.logger.warn({ error }, 'mint waits until the wallet is funded');
   mints.defer(queued, UNFUNDED_PAUSE_MS);
 }
 

@@ -77,8 +77,7 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
   /** Defers a mint if the node cannot answer for it; the others go on. */
   async function orDefer<T>(queued: QueuedMint, work: Promise<T>): Promise<T | undefined> {
     return work.catch((error: unknown) => {
-      const { tokenId } = queued;
-      logger.warn({ tokenId, error }, 'mint deferred: the node cannot be asked about it');
+      queued.logger.warn({ error }, 'mint deferred: the node cannot be asked about it');
       mints.defer(queued, NODE_PAUSE_MS);
       return undefined;
     });
@@ -218,7 +217,7 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
    */
   function deferUnsigned(queued: QueuedMint, error: unknown): void {
     if (!(error instanceof SignerError) || error.code === 'SIGNER_UNREACHABLE') throw error;
-    logger.warn({ tokenId: queued.tokenId, error }, 'mint deferred: it was not signed');
+    queued.logger.warn({ error }, 'mint deferred: it was not signed');
     mints.defer(queued, UNSIGNED_PAUSE_MS);
   }
 

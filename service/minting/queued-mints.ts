@@ -1,5 +1,7 @@
 import { type ChainError, codeOf, messageOf } from '../base/errors';
+import type { Logger } from '../base/logger';
 import { createWakeableSleep, type Deferred, newDeferred, pause, type WakeableSleep } from '../base/time';
+import { addSpan, traceIdOf } from '../base/trace';
 import { createFinalBlockReading } from '../chain/finality';
 import type { Failure, MinedMint, Unfinished } from '../journal/issuance';
 import type { MintProgress } from '../journal/mint-progress';
@@ -26,6 +28,8 @@ import { Nonces, TransactionTerms } from './transaction-terms';
 export interface QueuedMint {
   mint: Mint;
   readonly tokenId: string;
+  /** Its lines name the token and the trace. */
+  readonly logger: Logger;
   /** Position in the queue: lower ones first. */
   readonly order: number;
   /** The result for callers: the hash of the transaction that made the token, or the error. */
@@ -126,10 +130,11 @@ export class QueuedMints {
 
   /** Adds a mint that the queue does not have yet. It waits for its turn, unless it is mined. */
   add(mint: Mint): QueuedMint {
-    const { tokenId, state } = mint.issuance;
+    const { tokenId, state, trace } = mint.issuance;
     const queued = {
       mint,
       tokenId,
+      logger: this.options.logger.child({ tokenId, traceId: traceIdOf(trace) }),
       order: this.#order++,
       outcome: newOutcome(),
       isNoted: state === 'submitted',
@@ -271,12 +276,12 @@ export class QueuedMints {
 
   /** Writes the state of a mint to the journal. */
   #record(queued: QueuedMint, before: Mint): void {
-    const { logger, lifecycle } = this.options;
-    const { tokenId, mint } = queued;
+    const { lifecycle } = this.options;
+    const { tokenId, mint, logger } = queued;
     const { state } = mint;
     const isFinal = issuanceStateOf(mint) === 'final';
     if (issuanceStateOf(mint) === 'submitted') {
-      logger.warn({ tokenId, ...minedIn(before) }, 'mint sent again: the block that it was mined in is gone');
+      logger.warn({ ...minedIn(before) }, 'mint sent again: the block that it was mined in is gone');
       queued.outcome = newOutcome();
       queued.isNoted = true;
     }
@@ -287,17 +292,28 @@ export class QueuedMints {
         const { txHash, block } = state.mined;
         await journal.mined(tokenId, state.mined, isFinal);
         lifecycle.emit('mined', tokenId, block.number);
-        logger.debug({ tokenId, txHash, block: block.number, isFinal }, 'mint mined');
+        this.#addSpans(queued, before);
+        logger.debug({ txHash, block: block.number, isFinal }, 'mint mined');
         outcome.resolve(txHash);
       } else if ('error' in state) {
         const { error } = state;
         await journal.failed(tokenId, this.#failureOf(error));
-        logger.error({ tokenId, error }, 'mint failed');
+        logger.error({ error }, 'mint failed');
         lifecycle.emit('mint failed', error.code);
         outcome.reject(error);
       } else await journal.unmined(tokenId);
       if (state.name === 'settled') this.#forget(queued);
     });
+  }
+
+  /** The spans of a mint, and of the wait for its block if this process sent it. */
+  #addSpans({ mint: { issuance } }: QueuedMint, before: Mint): void {
+    const { time } = this.options;
+    const now = time.now();
+    const attributes = { 'etr.token_id': issuance.tokenId };
+    addSpan('mint', issuance.trace, [issuance.createdAt, now], attributes);
+    const held = heldBy(before);
+    if (held) addSpan('block', issuance.trace, [now - (time.elapsed() - held.sentAt), now], attributes);
   }
 
   /** Writes the changes of a mint one after the other. */

@@ -1,4 +1,6 @@
+import { SpanKind } from '@opentelemetry/api';
 import { pause } from '../base/time';
+import { beginSpan } from '../base/trace';
 import { broadcast } from '../chain/transactions';
 import { handleRejections, type NotAcknowledged } from './handle-rejections';
 import { versionsOf } from './mint';
@@ -15,6 +17,10 @@ const LONGEST_PAUSE_MS = 2_000;
  * are sent one after the other.
  */
 const WIDEST = 16;
+const RPC_CALL = {
+  kind: SpanKind.CLIENT,
+  attributes: { 'rpc.system': 'jsonrpc', 'rpc.method': 'eth_sendRawTransaction' },
+};
 
 /**
  * Sends ready transactions in the order of their nonces, several at a time if the node allows it. After one
@@ -25,7 +31,7 @@ const WIDEST = 16;
  */
 export function createMintSending(mints: QueuedMints) {
   const { sleeps, stopping } = mints;
-  const { client, logger, time } = mints.options;
+  const { client, time } = mints.options;
   const underWay = new Set<Promise<void>>();
   const rejected: NotAcknowledged[] = [];
   let disturbed = 0;
@@ -52,7 +58,9 @@ export function createMintSending(mints: QueuedMints) {
     const sent = versionsOf(queued.mint).at(-1);
     mints.observe(queued, { saw: 'sent', at: time.elapsed() });
     if (sent === undefined) return;
+    const { span } = beginSpan('eth_sendRawTransaction', queued.mint.issuance.trace, RPC_CALL);
     const outcome = await broadcast(client, sent.raw);
+    span.end();
     if (outcome.state !== 'taken') {
       rejected.push({ queued, sent, outcome });
       return;
@@ -60,8 +68,8 @@ export function createMintSending(mints: QueuedMints) {
     disturbed = 0;
     mints.observe(queued, { saw: 'taken', hash: sent.hash });
     if (queued.mint.state.name !== 'pending') return;
-    const { tokenId, nonce, hash: txHash } = sent;
-    logger.debug({ tokenId, nonce, txHash }, 'mint submitted');
+    const { nonce, hash: txHash } = sent;
+    queued.logger.debug({ nonce, txHash }, 'mint submitted');
     if (mints.minesAtOnce) sleeps.following.wake();
   }
 

@@ -166,7 +166,12 @@ export async function retract(
     cloudEvent: toRetraction(row, ids[index] ?? '', now),
     token: row.token,
     // A retraction is stored with the block and the log index of its announcement.
-    at: { blockNumber: row.block_number, blockHash: row.block_hash, blockLogIndex: row.log_index },
+    at: {
+      blockNumber: row.block_number,
+      blockHash: row.block_hash,
+      blockLogIndex: row.log_index,
+      ...(row.trace !== null && { trace: row.trace }),
+    },
     original: row.original ?? row.id,
   }));
   const keys = await insertEvents(db, feed, retractions, now);

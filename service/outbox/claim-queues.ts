@@ -32,6 +32,10 @@ export interface ClaimedDelivery {
   attempt: number;
   /** The request body, exactly as it is sent. */
   body: string;
+  /** Epoch milliseconds. */
+  recordedAt: number;
+  /** Its place in a trace, as a `traceparent`. Null for events of earlier versions. */
+  trace: string | null;
 }
 
 /** The channel to claim from, and the terms of the lease. */
@@ -88,6 +92,7 @@ const claimedDeliveries = compiled(
       .innerJoin('events', 'events.id', 'deliveries.event')
       .innerJoin('tokens', 'tokens.id', 'queues.token')
       .select(['events.id as event', 'events.event_id as eventId', 'events.type', 'events.body'])
+      .select(['events.recorded_at as recordedAt', 'events.trace'])
       .select(['queues.token', 'tokens.token_id as tokenId', 'queues.attempts'])
       .select('queues.first_attempted_at as firstAttemptedAt')
       .where('queues.channel', '=', channel)

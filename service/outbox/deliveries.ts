@@ -57,6 +57,8 @@ export interface StoredEvent {
   /** In decimals. Empty for events of the registry itself. */
   tokenId: string;
   blockNumber: number;
+  recordedAt: number;
+  trace: string | null;
   /** Whether its block was orphaned, and it has not been mined again. */
   isOrphaned: boolean;
   /** In the order of the channels. */
@@ -264,7 +266,7 @@ function selectEvents(db: Kysely<Schema>) {
       .innerJoin('feeds', (join) => join.on((eb) => eb('feeds.id', '=', eb('events.feed', '+', 0))))
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
       .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId', 'events.body'])
-      .select(['feeds.id as feedId', 'feeds.feed'])
+      .select(['feeds.id as feedId', 'feeds.feed', 'events.recorded_at as recordedAt', 'events.trace'])
   );
 }
 

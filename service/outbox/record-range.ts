@@ -28,7 +28,7 @@ import {
 import { keepBlocks, moveCursor, type KeptBlock, type OpenFeed } from './feeds';
 
 /** A range of blocks that was read, with its events. */
-interface RecordedRange {
+export interface RecordedRange {
   events: readonly RegistryEvent[];
   /** The blocks whose hashes are kept: those with events, and the last. Ascending. */
   blocks: readonly KeptBlock[];
@@ -38,15 +38,19 @@ interface RecordedRange {
 }
 
 /** The events of blocks that were read before: the cursor stays. */
-type ReadAgain = Pick<RecordedRange, 'events'> & { nextBlock?: never };
+export type ReadAgain = Pick<RecordedRange, 'events'> & { nextBlock?: never };
+
+/** The number of events that are new, or may be, and the channels that events were queued for. */
+export interface Recorded {
+  added: number;
+  channels: readonly number[];
+}
 
 /**
  * Stores the events of a range, queues them for the channels that want them, and moves the cursor, all in one
  * transaction. An event that is already stored is left as it is. An event that was delivered before a
  * reorganisation is recognised, and queued only for channels to which it was not delivered. For a channel
  * where it was retracted, it is queued under a new id.
- *
- * @returns the number of events that are new, or may be, and the channels that events were queued for.
  */
 export async function recordRange(
   database: Database,
@@ -54,7 +58,7 @@ export async function recordRange(
   registry: RegistryIdentity,
   range: RecordedRange | ReadAgain,
   now: number,
-): Promise<{ added: number; channels: readonly number[] }> {
+): Promise<Recorded> {
   const { id: feed } = open;
   return database.db.transaction().execute(async (transaction) => {
     if (range.nextBlock === undefined) {

@@ -1,6 +1,7 @@
 import { sql, type Insertable, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
 import { parse, stringify } from 'uuid';
 import type { OperationalEvent, Retraction } from '../../client/events';
+import { traceOfEvent } from '../base/trace';
 import { inBatches } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { DeliveriesTable, EventsTable, QueuesTable, Schema } from '../database/schema';
@@ -138,7 +139,7 @@ export interface NewEvent {
   cloudEvent: CloudEvent | Retraction | OperationalEvent;
   /** Key of the token's row. */
   token: number;
-  at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex'>;
+  at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex' | 'trace'>;
   /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
   /** Epoch milliseconds. Undefined: now. */
@@ -164,6 +165,7 @@ export async function insertEvents(
     audience: original === undefined ? ('all' as const) : ('retracting' as const),
     original: original ?? null,
     recorded_at: recordedAt ?? now,
+    trace: at.trace ?? traceOfEvent(cloudEvent.id),
   }));
   const inserted = await inBatches(
     rows,

@@ -27,4 +27,6 @@ export interface RegistryEvent extends Pick<
   logIndex: number;
   /** The `logIndex` of JSON-RPC: the position within the block, in whose order a block's events are. */
   blockLogIndex: number;
+  /** Its place in a trace, as a `traceparent`. */
+  trace?: string;
 }

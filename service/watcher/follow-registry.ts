@@ -1,5 +1,4 @@
-import type { Lifecycle } from '../base/lifecycle';
-import { type Time, pause, untilAborted } from '../base/time';
+import { pause, untilAborted } from '../base/time';
 import { ChainError, messageOf, ServiceError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { registryName, type RegistryName } from '../base/registry-name';
@@ -10,7 +9,6 @@ import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
 import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
-import { recordRange } from '../outbox/record-range';
 import { restoreEvents } from '../outbox/refill';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
@@ -19,6 +17,7 @@ import { BlockAlarm, followChain, type ChainFollowing, type Sighting } from './f
 import { KnownEscrows } from './known-escrows';
 import { expectLogs } from './pruned-logs';
 import { readByReceipts, readRange } from './read-range';
+import { recordEvents, type Recording } from './record-events';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
@@ -30,15 +29,12 @@ const IN_FLIGHT_POLL_MS = 50;
 const MOST_BLOCKS = 2_000;
 
 /** Options for following the events of a registry. */
-export interface FeedFollowing extends Pick<ChainFollowing, 'client' | 'readFinalBlock' | 'finalityDepth'> {
+export interface FeedFollowing
+  extends Recording, Pick<ChainFollowing, 'client' | 'readFinalBlock' | 'finalityDepth'> {
   registryAddress: string;
-  identity: RegistryIdentity;
   /** Defaults to the registry's `genesis()`. */
   startBlock: number | undefined;
   pauses: Pauses;
-  database: Database;
-  time: Time;
-  lifecycle: Lifecycle;
   logger: Logger;
   mask: (text: string) => string;
   /** Rejects if the node is of another chain. */
@@ -246,18 +242,15 @@ export class RegistryFollower {
    * They are sent after later events of their token that were recorded before.
    */
   async #readBlocksAgain(open: OpenFeed, chain: ChainFollowing, nextBlock: number): Promise<void> {
-    const { database, identity, time, lifecycle, logger, delivery } = this.#options;
+    const { logger, delivery } = this.#options;
     for (const number of this.#again) {
       if (number >= nextBlock) continue;
       // A block that cannot be read is not repeated by itself: the feed would stand still for it.
       this.#again.delete(number);
       try {
         const { events } = await readByReceipts(chain, await existingBlock(chain.client, number));
-        const { added, channels } = await recordRange(database, open, identity, { events }, time.now());
-        if (added > 0) {
-          lifecycle.emit('recorded', this.#name, added);
-          delivery.wake(channels);
-        }
+        const { added, channels } = await recordEvents(this.#options, open, { events });
+        if (added > 0) delivery.wake(channels);
         logger.warn({ block: number, events: added }, 'a block was read again: the node had left events out');
       } catch (error) {
         logger.warn({ error, block: number }, `a block cannot be read again: ${messageOf(error)}`);
@@ -267,15 +260,12 @@ export class RegistryFollower {
 
   /** Handles a sighting; returns whether the feed's deliveries are held. */
   async #take(open: OpenFeed, sighting: Sighting, isHeld: boolean, signal: AbortSignal): Promise<boolean> {
-    const { database, identity, time, lifecycle, logger, delivery } = this.#options;
+    const { database, logger, delivery } = this.#options;
     switch (sighting.kind) {
       case 'range': {
         const { fromBlock, toBlock } = sighting;
-        const { added, channels } = await recordRange(database, open, identity, sighting, time.now());
-        if (added > 0) {
-          logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
-          lifecycle.emit('recorded', this.#name, added);
-        }
+        const { added, channels } = await recordEvents(this.#options, open, sighting);
+        if (added > 0) logger.info({ events: added, fromBlock, toBlock }, 'events recorded');
         if (isHeld) delivery.wake();
         else if (channels.length > 0) delivery.wake(channels);
         return false;

@@ -47,7 +47,7 @@ describe('event delivery', () => {
       lookup,
     };
     const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
-    const delivery = await startEventDelivery(core, slots);
+    const delivery = await startEventDelivery(core, slots, async () => new Map());
     stopLater('event delivery', () => delivery.stop());
     const ending = newDeferred<undefined>();
     const stop = Reflect.get(RegistryFollower.prototype, 'stop');

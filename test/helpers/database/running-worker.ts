@@ -46,6 +46,7 @@ export function startWorker(
 /** A webhook client whose requests are answered by `post`, with a status. */
 export function clientOf(post: (body: string) => number | Promise<number>): WebhookClient {
   return {
+    server: { 'server.address': 'localhost', 'server.port': 80 },
     post: async (body) => ({ status: await post(body), retryAfter: undefined }),
     abort: () => undefined,
     close: async () => undefined,

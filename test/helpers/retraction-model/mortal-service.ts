@@ -119,6 +119,7 @@ export class MortalService {
       mask: (text) => text,
       checkChain: () => Promise.resolve(),
       delivery,
+      tracesOf: async () => new Map(),
     });
     const stopFollowing = async (): Promise<void> => {
       await follower.stop();
