@@ -1,16 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  context,
-  createContextKey,
-  isSpanContextValid,
-  ROOT_CONTEXT,
-  trace,
-  TraceFlags,
-  type Attributes,
-  type Span,
-  type SpanContext,
-  type SpanOptions,
-} from '@opentelemetry/api';
+import * as otel from '@opentelemetry/api';
 
 // A trace is kept and sent as a `traceparent` (https://www.w3.org/TR/trace-context-2/): the ids of the trace
 // and of a span, and flags. Without an SDK beside it, OpenTelemetry makes no spans, and the ids are ours.
@@ -23,13 +12,13 @@ const TRACEPARENT =
 const KNOWN_FLAGS = 0b11;
 
 /** Undefined if it is invalid. Node.js joins repeated headers with a comma, which is invalid. */
-export function parseTraceparent(text: string): SpanContext | undefined {
-  const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
-  if (traceId === '') return undefined;
+export function parseTraceparent(text: string | null | undefined): otel.SpanContext | undefined {
+  const [, traceId, spanId = '', flags = ''] = TRACEPARENT.exec(text ?? '') ?? [];
+  if (traceId === undefined) return undefined;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & KNOWN_FLAGS, isRemote: true };
 }
 
-function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
+function formatTraceparent({ traceId, spanId, traceFlags }: otel.SpanContext): string {
   return `00-${traceId}-${spanId}-0${traceFlags & KNOWN_FLAGS}`;
 }
 
@@ -38,18 +27,20 @@ export function traceIdOf(traceparent: string | null | undefined): string | unde
   return traceparent?.slice(3, 35);
 }
 
-const tracer = trace.getTracer('transferable-document-service');
+const tracer = otel.trace.getTracer('transferable-document-service');
 
 /** Whether the SDK samples a trace that begins here. The span is never ended, so that nothing exports it. */
 function newFlags(): number {
-  return tracer.startSpan('decision', { root: true }, ROOT_CONTEXT).spanContext().traceFlags;
+  return tracer.startSpan('decision', { root: true }).spanContext().traceFlags;
 }
 
 /**
- * The place in the caller's trace; undefined if there is none. A caller without a key does not decide what is
- * sampled.
+ * The place of a request in its caller's trace; undefined if there is none. An instrumentation of Node.js may
+ * have begun a span by now. A caller without a key does not decide what is sampled.
  */
 export function callersTrace(header: string, hasKey: boolean): string | undefined {
+  const active = otel.trace.getSpanContext(otel.context.active());
+  if (active) return formatTraceparent(active);
   const caller = parseTraceparent(header);
   return caller && formatTraceparent(hasKey ? caller : { ...caller, traceFlags: newFlags() });
 }
@@ -60,49 +51,43 @@ export function traceOfEvent(eventId: string): string {
   return formatTraceparent({ traceId, spanId: traceId.slice(0, 16), traceFlags: newFlags() });
 }
 
-/** A span that has begun. `trace`: its place, as a `traceparent`. */
-export interface BegunSpan {
-  span: Span;
-  trace: string;
-}
+/** A span that has begun, and its place as a `traceparent`. */
+export type BegunSpan = readonly [span: otel.Span, traceparent: string];
 
-/** @param parent a `traceparent`. Undefined: a trace begins. */
-export function beginSpan(name: string, parent: string | null | undefined, options: SpanOptions): BegunSpan {
-  const remote = parseTraceparent(parent ?? '');
-  const outer = remote ? trace.setSpanContext(ROOT_CONTEXT, remote) : ROOT_CONTEXT;
+/** @param parent a `traceparent`. Without one, a trace begins. */
+export function beginSpan(
+  name: string,
+  parent: string | null | undefined,
+  options: otel.SpanOptions,
+): BegunSpan {
+  const remote = parseTraceparent(parent);
+  const outer = remote ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, remote) : otel.ROOT_CONTEXT;
   const span = tracer.startSpan(name, options, outer);
   const made = span.spanContext();
-  if (isSpanContextValid(made) && made.spanId !== remote?.spanId)
-    return { span, trace: formatTraceparent(made) };
-  const { traceId = newId(16), traceFlags = TraceFlags.NONE } = remote ?? {};
-  return { span, trace: formatTraceparent({ traceId, spanId: newId(8), traceFlags }) };
+  if (otel.isSpanContextValid(made) && made.spanId !== remote?.spanId) return [span, formatTraceparent(made)];
+  const { traceId = newId(16), traceFlags = 0 } = remote ?? {};
+  return [span, formatTraceparent({ traceId, spanId: newId(8), traceFlags })];
 }
 
-/** Adds a span of the past to a trace. Times are in epoch milliseconds. */
+/** Adds a span of the past to a trace, if there is one. Times are in epoch milliseconds. */
 export function addSpan(
   name: string,
   parent: string | null | undefined,
   [startTime, end]: readonly [number, number],
-  attributes: Attributes = {},
+  attributes: otel.Attributes = {},
 ): void {
-  if (parent) beginSpan(name, parent, { startTime, attributes }).span.end(Math.max(startTime, end));
+  if (parent) beginSpan(name, parent, { startTime, attributes })[0].end(Math.max(startTime, end));
 }
 
 function newId(bytes: number): string {
   return randomBytes(bytes).toString('hex');
 }
 
-/** The place of the span that an instrumentation of Node.js began, if there is one. */
-export function activeTrace(): string | undefined {
-  const active = trace.getSpanContext(context.active());
-  return active && isSpanContextValid(active) ? formatTraceparent(active) : undefined;
-}
-
-/** The key by which the SDK knows it. */
-const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
-const UNTRACED = ROOT_CONTEXT.setValue(SUPPRESSED, true);
+/** The key of the SDK. */
+const SUPPRESSED = otel.createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+const UNTRACED = otel.ROOT_CONTEXT.setValue(SUPPRESSED, true);
 
 /** Does work to which no instrumentation adds headers: a second `traceparent` would make both invalid. */
 export function untraced<T>(work: () => T): T {
-  return context.with(UNTRACED, work);
+  return otel.context.with(UNTRACED, work);
 }

@@ -8,7 +8,6 @@ import { systemTime, type Time, repeat, toldIfSlow } from '../base/time';
 import { ChainError, messageOf, orUndefined } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker } from '../base/mask-secrets';
-import type { RegistryName } from '../base/registry-name';
 import { connectNodes, type ConnectedNodes } from '../chain/connect-nodes';
 import { createFinalBlockReading } from '../chain/finality';
 import { type Config, missingForIssuing } from '../config/config';
@@ -73,17 +72,15 @@ export async function startApp(
     await inTime(ofNode, expectNode(config, nodes, logger));
     const database = await inTime('the database', openDatabase(time, config, logger));
     add({ stop: () => database.close() });
-    const core: Core = { config, database, time, lifecycle, logger, lookup };
+    const tracesOf: Core['tracesOf'] = (registry, ids) => tracesOfTokens(database.db, registry, ids);
+    const core: Core = { config, database, time, lifecycle, logger, lookup, tracesOf };
     const metrics = createMetrics(lifecycle);
     const issuing = await inTime('the threads that sign', startIssuing(core, nodes));
     if (issuing) add(issuing);
     const registries = config.registries.length + (await readRegistries(database.db)).length;
     const connections = mostConnections({ ...config, registries }, readOpenFilesLimit());
     const slots = createDeliverySlots({ most: connections, time, logger });
-    // The two lines meet on the chain: only this tells a token's events of its document's trace.
-    const tracesOf = (registry: RegistryName, tokenIds: readonly string[]) =>
-      tracesOfTokens(database.db, registry, tokenIds);
-    const eventDelivery = add(await startEventDelivery(core, slots, tracesOf));
+    const eventDelivery = add(await startEventDelivery(core, slots));
     if (issuing) add(startRetention(core, 'issued documents', issuing.journal, config.documentRetentionDays));
     add(startRetention(core, 'old events', eventDelivery, config.eventRetentionDays));
     const lines = { issuing, eventDelivery };

@@ -4,6 +4,7 @@ import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
+import type { Recording } from '../watcher/record-events';
 
 /** What the composition root passes to every part of the service. */
 export interface Core {
@@ -14,4 +15,6 @@ export interface Core {
   readonly logger: Logger;
   /** Finds the addresses of sinks. */
   readonly lookup: LookupFunction;
+  /** Finds the traces of a registry's tokens that were issued here: all that event delivery has of issuing. */
+  readonly tracesOf: Recording['tracesOf'];
 }

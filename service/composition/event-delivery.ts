@@ -25,7 +25,6 @@ import { subscriptionOf } from '../subscriptions/stored-subscriptions';
 import { definedBySettings } from '../subscriptions/subscription';
 import { newFeedStatus, setState, type FollowedFeed } from '../watcher/feed-status';
 import { RegistryFollower, restorePurged } from '../watcher/follow-registry';
-import type { Recording } from '../watcher/record-events';
 import type { Core } from './core';
 
 /** The event delivery of one registry. */
@@ -69,28 +68,17 @@ interface Delivering extends Core {
   readonly deliverers: Deliverers;
   /** @param webhook that of the settings for the channel's registry. Operational events have none. */
   targetOf(this: void, channel: Channel, webhook?: Webhook): WebhookTarget | undefined;
-  tracesOf(
-    this: void,
-    registry: RegistryName,
-    tokenIds: readonly string[],
-  ): ReturnType<Recording['tracesOf']>;
 }
 
 /**
  * Starts watcher → outbox → delivery for each registry of the settings and of the database. The registries do
  * not wait for each other.
- *
- * @param tracesOf what it knows of issuing: the traces of a registry's tokens.
  */
-export async function startEventDelivery(
-  core: Core,
-  slots: DeliverySlots,
-  tracesOf: Delivering['tracesOf'],
-): Promise<EventDelivery> {
+export async function startEventDelivery(core: Core, slots: DeliverySlots): Promise<EventDelivery> {
   const { config, database, time, logger } = core;
   const { db } = database;
   const deliverers = createDeliverers(database, { id: randomUUID(), time, logger });
-  const delivering: Delivering = { ...core, slots, deliverers, targetOf: targetsOf(core), tracesOf };
+  const delivering: Delivering = { ...core, slots, deliverers, targetOf: targetsOf(core) };
   const running = new Map<RegistryName, { version: string; feed: DeliveredFeed }>();
   /** A feed that stops waits for its deliveries. Until then it must not be started again. */
   const stopping = new Map<RegistryName, Promise<void>>();
@@ -226,7 +214,7 @@ function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredF
 }
 
 function startFeed(registry: FollowedRegistry, delivering: Delivering): DeliveredFeed {
-  const { config, database, time, lifecycle } = delivering;
+  const { config, database, time, lifecycle, tracesOf } = delivering;
   const { network, rpcUrls, address, startBlock, confirmations, pauses, webhook } = registry;
   const { chainId, chainKey } = network;
   const registryAddress = address.toLowerCase();
@@ -235,7 +223,16 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
   if (!webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
   const identity = { chainKey, chainId, registryAddress };
-  const read = { client, lifecycle, registryAddress: address, identity, startBlock, database, time };
+  const read = {
+    client,
+    lifecycle,
+    registryAddress: address,
+    identity,
+    startBlock,
+    database,
+    time,
+    tracesOf,
+  };
   const delivery = createFeedDelivery({
     ...delivering,
     logger,
@@ -252,7 +249,6 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     mask: secretMasker(config.secrets),
     checkChain,
     delivery,
-    tracesOf: (tokenIds) => delivering.tracesOf(name, tokenIds),
   });
   return {
     name,

@@ -74,7 +74,7 @@ async function attemptDelivery(
   const { time, client, logger, lifecycle, registry } = options;
   const { eventId, type, attempt } = delivery;
   const attemptedAt = time.now();
-  const { span, trace } = beginAttempt(delivery, client, attemptedAt);
+  const [span, trace] = beginAttempt(delivery, client, attemptedAt);
   const start = time.elapsed();
   const result = await client.post(delivery.body, eventId, trace);
   const now = time.now();
@@ -126,11 +126,9 @@ function beginAttempt(
 }
 
 function endAttempt(span: Span, { attemptedAt, milliseconds, status, error }: AttemptRecord): void {
-  if (status !== undefined) span.setAttribute('http.response.status_code', status);
-  if (error !== undefined) {
-    span.setAttribute('error.type', status === undefined ? 'no answer' : String(status));
-    span.setStatus({ code: SpanStatusCode.ERROR });
-  }
+  const failure = error === undefined ? undefined : String(status ?? 'no answer');
+  span.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
+  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(attemptedAt + milliseconds);
 }
 

@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 import { cut } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
-import { activeTrace, beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
+import { beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
 import type { TokenFacts } from '../console/sessions';
 import type { Role } from '../console/views';
 import { ERROR_CODE_HEADER } from './errors';
@@ -65,19 +65,19 @@ const TRACEPARENT = 'traceparent';
 export function traceRequest(ctx: Context & { state: RequestState }, route: string): string {
   const { state, method } = ctx;
   const caller = callersTrace(ctx.get(TRACEPARENT), state.role !== undefined);
-  const { span, trace } = beginSpan(`${method} ${route}`, activeTrace() ?? caller, {
+  const [span, trace] = beginSpan(`${method} ${route}`, caller, {
     kind: SpanKind.SERVER,
     startTime: state.receivedAt,
     attributes: { 'http.request.method': method, 'http.route': route, 'url.path': ctx.path },
   });
   state.span = span;
-  if (caller === undefined) state.log = state.log.child({ traceId: traceIdOf(trace) });
+  if (!parseTraceparent(ctx.get(TRACEPARENT))) state.log = state.log.child({ traceId: traceIdOf(trace) });
   return trace;
 }
 
 function endSpan(span: Span, { status, response }: Context): void {
-  span.setAttribute('http.response.status_code', status);
-  if (status >= 400) span.setAttribute('error.type', response.get(ERROR_CODE_HEADER) || String(status));
+  const error = status >= 400 ? response.get(ERROR_CODE_HEADER) : undefined;
+  span.setAttributes({ 'http.response.status_code': status, 'error.type': error });
   if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
 }

@@ -53,21 +53,17 @@ export async function tracesOfTokens(
   registry: string,
   tokenIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const found = await inBatches(tokenIds, async (some) => (await tracedTokens(db, { some })).rows);
-  return new Map(
-    found.flatMap(({ scope, token_id, trace }) =>
-      trace !== null && scope.startsWith(`${registry}:`) ? [[token_id, trace]] : [],
-    ),
+  const found = await inBatches(tokenIds, (some) =>
+    db
+      .selectFrom('issuances')
+      .select(['scope', 'token_id', 'trace'])
+      .where('token_id', 'in', some)
+      .where('trace', 'is not', null)
+      .execute(),
   );
+  const own = found.filter(({ scope }) => scope.startsWith(`${registry}:`));
+  return new Map(own.map(({ token_id, trace }) => [token_id, trace ?? '']));
 }
-
-const tracedTokens = compiled((db, { some }: { some: string[] }) =>
-  db
-    .selectFrom('issuances')
-    .select(['scope', 'token_id', 'trace'])
-    .where('token_id', 'in', some)
-    .where('trace', 'is not', null),
-);
 
 /** Selects issuances. Times are in epoch milliseconds. */
 export interface IssuancesQuery {

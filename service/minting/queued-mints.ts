@@ -276,8 +276,10 @@ export class QueuedMints {
 
   /** Writes the state of a mint to the journal. */
   #record(queued: QueuedMint, before: Mint): void {
-    const { lifecycle } = this.options;
+    const { lifecycle, time } = this.options;
     const { tokenId, mint, logger } = queued;
+    const { trace, createdAt } = mint.issuance;
+    const held = heldBy(before);
     const { state } = mint;
     const isFinal = issuanceStateOf(mint) === 'final';
     if (issuanceStateOf(mint) === 'submitted') {
@@ -292,8 +294,8 @@ export class QueuedMints {
         const { txHash, block } = state.mined;
         await journal.mined(tokenId, state.mined, isFinal);
         lifecycle.emit('mined', tokenId, block.number);
-        this.#addSpans(queued, before);
-        logger.debug({ txHash, block: block.number, isFinal }, 'mint mined');
+        addSpan('mint', trace, [createdAt, time.now()], { 'etr.token_id': tokenId });
+        if (held) addSpan('block', trace, [time.now() - (time.elapsed() - held.sentAt), time.now()]);
         outcome.resolve(txHash);
       } else if ('error' in state) {
         const { error } = state;
@@ -304,16 +306,6 @@ export class QueuedMints {
       } else await journal.unmined(tokenId);
       if (state.name === 'settled') this.#forget(queued);
     });
-  }
-
-  /** The spans of a mint, and of the wait for its block if this process sent it. */
-  #addSpans({ mint: { issuance } }: QueuedMint, before: Mint): void {
-    const { time } = this.options;
-    const now = time.now();
-    const attributes = { 'etr.token_id': issuance.tokenId };
-    addSpan('mint', issuance.trace, [issuance.createdAt, now], attributes);
-    const held = heldBy(before);
-    if (held) addSpan('block', issuance.trace, [now - (time.elapsed() - held.sentAt), now], attributes);
   }
 
   /** Writes the changes of a mint one after the other. */

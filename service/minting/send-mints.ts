@@ -17,10 +17,7 @@ const LONGEST_PAUSE_MS = 2_000;
  * are sent one after the other.
  */
 const WIDEST = 16;
-const RPC_CALL = {
-  kind: SpanKind.CLIENT,
-  attributes: { 'rpc.system': 'jsonrpc', 'rpc.method': 'eth_sendRawTransaction' },
-};
+const RPC_METHOD = 'eth_sendRawTransaction';
 
 /**
  * Sends ready transactions in the order of their nonces, several at a time if the node allows it. After one
@@ -58,7 +55,10 @@ export function createMintSending(mints: QueuedMints) {
     const sent = versionsOf(queued.mint).at(-1);
     mints.observe(queued, { saw: 'sent', at: time.elapsed() });
     if (sent === undefined) return;
-    const { span } = beginSpan('eth_sendRawTransaction', queued.mint.issuance.trace, RPC_CALL);
+    const [span] = beginSpan(RPC_METHOD, queued.mint.issuance.trace, {
+      kind: SpanKind.CLIENT,
+      attributes: { 'rpc.system': 'jsonrpc', 'rpc.method': RPC_METHOD },
+    });
     const outcome = await broadcast(client, sent.raw);
     span.end();
     if (outcome.state !== 'taken') {
@@ -68,8 +68,7 @@ export function createMintSending(mints: QueuedMints) {
     disturbed = 0;
     mints.observe(queued, { saw: 'taken', hash: sent.hash });
     if (queued.mint.state.name !== 'pending') return;
-    const { nonce, hash: txHash } = sent;
-    queued.logger.debug({ nonce, txHash }, 'mint submitted');
+    queued.logger.debug({ nonce: sent.nonce, txHash: sent.hash }, 'mint submitted');
     if (mints.minesAtOnce) sleeps.following.wake();
   }
 

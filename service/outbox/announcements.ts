@@ -170,7 +170,7 @@ export async function retract(
       blockNumber: row.block_number,
       blockHash: row.block_hash,
       blockLogIndex: row.log_index,
-      ...(row.trace !== null && { trace: row.trace }),
+      trace: row.trace ?? undefined,
     },
     original: row.original ?? row.id,
   }));

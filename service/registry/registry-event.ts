@@ -28,5 +28,5 @@ export interface RegistryEvent extends Pick<
   /** The `logIndex` of JSON-RPC: the position within the block, in whose order a block's events are. */
   blockLogIndex: number;
   /** Its place in a trace, as a `traceparent`. */
-  trace?: string;
+  trace?: string | undefined;
 }

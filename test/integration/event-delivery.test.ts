@@ -45,9 +45,10 @@ describe('event delivery', () => {
       lifecycle: createLifecycle(),
       logger,
       lookup,
+      tracesOf: async () => new Map<string, string>(),
     };
     const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
-    const delivery = await startEventDelivery(core, slots, async () => new Map());
+    const delivery = await startEventDelivery(core, slots);
     stopLater('event delivery', () => delivery.stop());
     const ending = newDeferred<undefined>();
     const stop = Reflect.get(RegistryFollower.prototype, 'stop');

@@ -32,6 +32,7 @@ function observe(state: State, database: Database) {
     lifecycle,
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
     lookup,
+    tracesOf: async () => new Map<string, string>(),
   };
   const eventDelivery = { feeds: [], feedOf: () => undefined, figures: async () => [] };
   const lines = { issuing: undefined, eventDelivery: eventDelivery as never };
