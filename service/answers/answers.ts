@@ -1,6 +1,7 @@
 import { getAddress } from 'ethers';
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { type Time, timeAt, untilAborted } from '../base/time';
+import { traceIdOf } from '../base/trace';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
 import { printableUrl } from '../base/mask-secrets';
 import { createSemaphore } from '../base/semaphore';
@@ -243,11 +244,26 @@ export async function issuingProgress(
   tokenId: string,
   headBlock: number | undefined,
 ): Promise<IssuingProgress | undefined> {
-  const row = await issuancesIn(db, scopeName(scope)).where('token_id', '=', tokenId).executeTakeFirst();
+  const row = await issuancesIn(db, scopeName(scope))
+    .select(
+      sql<number | null>`(select mint.signed_at from mint_transactions mint where mint.hash = tx_hash
+        and mint.scope = issuances.scope and mint.token_id = issuances.token_id)`.as('sent_at'),
+    )
+    .where('token_id', '=', tokenId)
+    .executeTakeFirst();
   if (row === undefined) return undefined;
   const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuanceOf(row);
   const block = row.block_number;
   const isMined = (state === 'mined' || state === 'final') && block !== null;
   const confirmedBlocks = isMined && headBlock !== undefined ? Math.max(0, headBlock - block) : null;
-  return { tokenId, blNumber, state, createdAt: timeAt(createdAt), txHash, confirmedBlocks, failure };
+  const timeOf = (time: number | null): string | null => (time === null ? null : timeAt(time));
+  return {
+    ...{ tokenId, blNumber, state, createdAt: timeAt(createdAt), txHash, confirmedBlocks, failure },
+    traceId: traceIdOf(row.trace) ?? null,
+    receivedAt: timeOf(row.received_at),
+    signingAt: timeOf(row.signing_at),
+    signedAt: timeOf(row.signed_at),
+    sentAt: timeOf(row.sent_at),
+    minedAt: timeOf(row.mined_at),
+  };
 }

@@ -82,16 +82,20 @@ export function eventsByOperation(
   const known = newestFirst
     .toReversed()
     .filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE)
-    .map(({ eventId: id, type, body, blockNumber, deliveries }) => {
-      const shown = deliveries.map(({ subscription, state, attempts }) => ({
+    .map(({ eventId: id, type, body, blockNumber, recordedAt: at, deliveries }) => {
+      const shown = deliveries.map(deliveryView).map(({ subscription, state, attempts }) => ({
         subscription,
         state,
         attempts: attempts.length,
         error: attempts.at(-1)?.error ?? null,
+        eachAttempt: attempts,
       }));
       const { transactionHash } = aboutOf(body);
       const key = keyOf({ transactionHash: transactionHash ?? '', blockNumber });
-      return { key, event: { id, type, ...(seesDeliveries && { deliveries: shown }) } };
+      return {
+        key,
+        event: { id, type, recordedAt: timeAt(at), ...(seesDeliveries && { deliveries: shown }) },
+      };
     });
   return (operation: Mined) => {
     const wanted = keyOf(operation);

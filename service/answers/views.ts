@@ -138,6 +138,7 @@ const REMARK_KIND = z
 const EVENT_OF_TOKEN = z.strictObject({
   id: TEXT,
   type: TEXT,
+  recordedAt: TIME,
   deliveries: z
     .array(
       z.strictObject({
@@ -145,6 +146,7 @@ const EVENT_OF_TOKEN = z.strictObject({
         state: DELIVERY_STATE,
         attempts: COUNT,
         error: TEXT.nullable().describe('Error of the last attempt.'),
+        eachAttempt: DELIVERY.attempts,
       }),
     )
     .optional()
@@ -189,6 +191,12 @@ const PROGRESS = z.strictObject({
   txHash: HASH.nullable(),
   confirmedBlocks: COUNT.nullable().describe("Blocks on top of the mint's block."),
   failure: z.strictObject({ code: TEXT, message: TEXT }).nullable(),
+  traceId: TEXT.nullable().describe('The W3C trace that the document is in.'),
+  receivedAt: TIME.nullable().describe('When the request came.'),
+  signingAt: TIME.nullable().describe('When its signing began.'),
+  signedAt: TIME.nullable().describe('When its signing ended.'),
+  sentAt: TIME.nullable().describe('When the transaction was signed that made the token.'),
+  minedAt: TIME.nullable().describe('When the transaction was seen mined.'),
 });
 
 /** The proofs of what happened to a token. */

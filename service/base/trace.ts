@@ -11,8 +11,11 @@ const TRACEPARENT =
 /** `sampled`, and `random` of level 2. No other flag has a meaning. */
 const KNOWN_FLAGS = 0b11;
 
+/** A `traceparent`, if there is one. */
+type Parent = string | null | undefined;
+
 /** Undefined if it is invalid. Node.js joins repeated headers with a comma, which is invalid. */
-export function parseTraceparent(text: string | null | undefined): otel.SpanContext | undefined {
+export function parseTraceparent(text: Parent): otel.SpanContext | undefined {
   const [, traceId, spanId = '', flags = ''] = TRACEPARENT.exec(text ?? '') ?? [];
   if (traceId === undefined) return undefined;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & KNOWN_FLAGS, isRemote: true };
@@ -23,7 +26,7 @@ function formatTraceparent({ traceId, spanId, traceFlags }: otel.SpanContext): s
 }
 
 /** The id of the trace of a `traceparent`, for log lines. */
-export function traceIdOf(traceparent: string | null | undefined): string | undefined {
+export function traceIdOf(traceparent: Parent): string | undefined {
   return traceparent?.slice(3, 35);
 }
 
@@ -55,32 +58,19 @@ export function traceOfEvent(eventId: string): string {
 export type BegunSpan = readonly [span: otel.Span, traceparent: string];
 
 /** @param parent a `traceparent`. Without one, a trace begins. */
-export function beginSpan(
-  name: string,
-  parent: string | null | undefined,
-  options: otel.SpanOptions,
-): BegunSpan {
+export function beginSpan(name: string, parent: Parent, options: otel.SpanOptions): BegunSpan {
   const remote = parseTraceparent(parent);
   const outer = remote ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, remote) : otel.ROOT_CONTEXT;
   const span = tracer.startSpan(name, options, outer);
   const made = span.spanContext();
   if (otel.isSpanContextValid(made) && made.spanId !== remote?.spanId) return [span, formatTraceparent(made)];
-  const { traceId = newId(16), traceFlags = 0 } = remote ?? {};
-  return [span, formatTraceparent({ traceId, spanId: newId(8), traceFlags })];
+  const { traceId = randomBytes(16).toString('hex'), traceFlags = 0 } = remote ?? {};
+  return [span, formatTraceparent({ traceId, spanId: randomBytes(8).toString('hex'), traceFlags })];
 }
 
 /** Adds a span of the past to a trace, if there is one. Times are in epoch milliseconds. */
-export function addSpan(
-  name: string,
-  parent: string | null | undefined,
-  [startTime, end]: readonly [number, number],
-  attributes: otel.Attributes = {},
-): void {
-  if (parent) beginSpan(name, parent, { startTime, attributes })[0].end(Math.max(startTime, end));
-}
-
-function newId(bytes: number): string {
-  return randomBytes(bytes).toString('hex');
+export function addSpan(name: string, parent: Parent, from: number, to: number, attributes = {}): void {
+  if (parent) beginSpan(name, parent, { startTime: from, attributes })[0].end(Math.max(from, to));
 }
 
 /** The key of the SDK. */

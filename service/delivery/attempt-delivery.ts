@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { SpanKind, SpanStatusCode, type Span } from '@opentelemetry/api';
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import { type Time, retryAfterMsOf } from '../base/time';
@@ -12,7 +12,7 @@ import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing
 import { addSpan, beginSpan, traceIdOf, traceOfEvent, untraced, type BegunSpan } from '../base/trace';
 import { aboutOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
-import type { Attempted, AttemptRecord, Settlement } from '../outbox/settle-queues';
+import type { Attempted, Settlement } from '../outbox/settle-queues';
 import type { IdleConnections } from './delivery-slots';
 import { connectingWithin, guardedConnector, type SinkGuard } from './guarded-connector';
 import { nextAttemptAt } from './retry-schedule';
@@ -82,7 +82,10 @@ async function attemptDelivery(
   const error = failureOf(result);
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
-  endAttempt(span, record);
+  const failure = error === undefined ? undefined : String(status ?? 'no answer');
+  span.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
+  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(attemptedAt + ms);
   if (error === undefined) {
     lifecycle.emit('attempted', registry, 'delivered');
     return { delivery, attempt: record };
@@ -114,7 +117,7 @@ function beginAttempt(
   { server }: WebhookClient,
   startTime: number,
 ): BegunSpan {
-  if (attempt === 1) addSpan('queue', trace, [recordedAt, startTime], { 'cloudevents.event_id': eventId });
+  if (attempt === 1) addSpan('queue', trace, recordedAt, startTime, { 'cloudevents.event_id': eventId });
   const attributes = {
     ...server,
     'http.request.method': 'POST',
@@ -123,13 +126,6 @@ function beginAttempt(
     'cloudevents.event_type': type,
   };
   return beginSpan('POST', trace, { kind: SpanKind.CLIENT, startTime, attributes });
-}
-
-function endAttempt(span: Span, { attemptedAt, milliseconds, status, error }: AttemptRecord): void {
-  const failure = error === undefined ? undefined : String(status ?? 'no answer');
-  span.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
-  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(attemptedAt + milliseconds);
 }
 
 /** The receiver wants no further deliveries. */

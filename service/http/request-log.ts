@@ -45,7 +45,10 @@ export function requestLog(time: Time, logger: Logger, newId: () => string): Mid
     ctx.state.receivedAt = time.now();
     const start = time.elapsed();
     await next();
-    if (ctx.state.span) endSpan(ctx.state.span, ctx);
+    const error = ctx.status >= 400 ? ctx.response.get(ERROR_CODE_HEADER) : undefined;
+    ctx.state.span?.setAttributes({ 'http.response.status_code': ctx.status, 'error.type': error });
+    if (ctx.status >= 500) ctx.state.span?.setStatus({ code: SpanStatusCode.ERROR });
+    ctx.state.span?.end();
     const ms = Math.round(time.elapsed() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');
@@ -73,11 +76,4 @@ export function traceRequest(ctx: Context & { state: RequestState }, route: stri
   state.span = span;
   if (!parseTraceparent(ctx.get(TRACEPARENT))) state.log = state.log.child({ traceId: traceIdOf(trace) });
   return trace;
-}
-
-function endSpan(span: Span, { status, response }: Context): void {
-  const error = status >= 400 ? response.get(ERROR_CODE_HEADER) : undefined;
-  span.setAttributes({ 'http.response.status_code': status, 'error.type': error });
-  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end();
 }

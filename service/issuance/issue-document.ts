@@ -149,7 +149,7 @@ async function issueFor(
     throw error instanceof SignerError ? signerAway(error) : error;
   });
   callers.keep();
-  addSpan('sign', origin?.trace, [times.signingAt, times.signedAt]);
+  addSpan('sign', origin?.trace, times.signingAt, times.signedAt);
   const issuance = await issuer.journal.add(signed, idempotent, origin && { ...origin, ...times });
   // Another document has the Idempotency-Key.
   if (issuance.tokenId !== signed.tokenId) return keptBefore(issuer, request, issuance);

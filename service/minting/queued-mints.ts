@@ -294,8 +294,8 @@ export class QueuedMints {
         const { txHash, block } = state.mined;
         await journal.mined(tokenId, state.mined, isFinal);
         lifecycle.emit('mined', tokenId, block.number);
-        addSpan('mint', trace, [createdAt, time.now()], { 'etr.token_id': tokenId });
-        if (held) addSpan('block', trace, [time.now() - (time.elapsed() - held.sentAt), time.now()]);
+        addSpan('mint', trace, createdAt, time.now(), { 'etr.token_id': tokenId });
+        if (held) addSpan('block', trace, time.now() - (time.elapsed() - held.sentAt), time.now());
         outcome.resolve(txHash);
       } else if ('error' in state) {
         const { error } = state;

@@ -18,6 +18,7 @@ const LONGEST_PAUSE_MS = 2_000;
  */
 const WIDEST = 16;
 const RPC_METHOD = 'eth_sendRawTransaction';
+const RPC_CALL = { kind: SpanKind.CLIENT, attributes: { 'rpc.system': 'jsonrpc', 'rpc.method': RPC_METHOD } };
 
 /**
  * Sends ready transactions in the order of their nonces, several at a time if the node allows it. After one
@@ -55,10 +56,7 @@ export function createMintSending(mints: QueuedMints) {
     const sent = versionsOf(queued.mint).at(-1);
     mints.observe(queued, { saw: 'sent', at: time.elapsed() });
     if (sent === undefined) return;
-    const [span] = beginSpan(RPC_METHOD, queued.mint.issuance.trace, {
-      kind: SpanKind.CLIENT,
-      attributes: { 'rpc.system': 'jsonrpc', 'rpc.method': RPC_METHOD },
-    });
+    const [span] = beginSpan(RPC_METHOD, queued.mint.issuance.trace, RPC_CALL);
     const outcome = await broadcast(client, sent.raw);
     span.end();
     if (outcome.state !== 'taken') {
