@@ -1,7 +1,17 @@
 import type { components } from './api-types';
 
 type Schemas = components['schemas'];
-type Token = Pick<Schemas['Token'], 'issuing' | 'endorsements'>;
+type Endorsement = Schemas['Token']['endorsements'][number];
+type Event = Endorsement['events'][number];
+/** The part of a token that its stages follow from. */
+interface Token {
+  issuing: Schemas['Token']['issuing'];
+  endorsements: readonly {
+    events: readonly (Pick<Event, 'type' | 'recordedAt'> & {
+      deliveries?: Event['deliveries'] | undefined;
+    })[];
+  }[];
+}
 
 /** A stage of a document that has begun. */
 export interface Stage {

@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { errorText, invalid } from '../cli/errors';
+import { createClient } from '../client/create-client';
 import type { ServiceEvent } from '../client/events';
+import { timelineOf, waterfallOf, type Bar, type Stage } from '../client/timeline';
 import { codeOf, messageOf, ServiceError } from '../service/base/errors';
 import { PROJECT_ROOT } from '../service/base/project-root';
 import { NETWORKS } from '../service/chain/networks';
@@ -22,6 +24,7 @@ interface Arguments extends DevnetOptions {
   json?: true;
   watch?: true;
   faults?: true;
+  trace?: true;
 }
 
 const PUBLIC = NETWORKS.filter(({ local }) => !local).map(({ name }) => name);
@@ -54,6 +57,7 @@ function readArguments(): Arguments {
     .option('--no-walk', 'only start: issue nothing')
     .option('--once', 'end after the document and its transfers')
     .option('--faults', 'make three faults, and tell the receiver of them: the console shows them')
+    .option('--trace', 'print how long each stage of the document took')
     .option('--watch', 'in a checkout: build when the sources change, and restart the service')
     .option('--json', 'print JSON lines')
     .addHelpText('after', HELP)
@@ -136,6 +140,7 @@ async function run(
     throw new ServiceError('DEVNET_FAILED', message, { cause });
   });
   if (signal.aborted) return;
+  if (flags.trace && tokenId) await printTrace(devnet, tokenId, printer);
   if (flags.faults)
     ends.push(await makeFaults(devnet, { say: printer.step, isOwn: flags.receiver === undefined }));
   if (flags.watch) ends.push(restartOnChange(devnet, printer.step));
@@ -193,6 +198,17 @@ async function issueAndWalk(
   return tokenId;
 }
 
+/** Prints the stages of a document, once its events are delivered. */
+async function printTrace(
+  { serviceUrl, adminApiKey }: Devnet,
+  tokenId: string,
+  { trace }: Printer,
+): Promise<void> {
+  const client = createClient({ url: serviceUrl, adminApiKey });
+  const { data: token } = await client.GET('/tokens/{tokenId}', { params: { path: { tokenId } } });
+  if (token) trace(token.issuing?.traceId ?? null, timelineOf(token));
+}
+
 /**
  * Builds whenever the sources change, and restarts the service after every build without errors, until the
  * result is called.
@@ -232,6 +248,7 @@ function restartOnChange(devnet: Devnet, say: (line: string) => void): () => Pro
 interface Printer {
   step(this: void, text: string): void;
   webhook(this: void, event: ServiceEvent): void;
+  trace(this: void, traceId: string | null, stages: readonly Stage[]): void;
   /** The last lines before it waits. */
   ready(this: void, devnet: Devnet, consoleLink: string, tokenId: string | undefined): void;
 }
@@ -244,7 +261,25 @@ const printJson = (type: string, members: object): void =>
   print(JSON.stringify({ type, seconds: Number(elapsed()), ...members }));
 const say = (text: string): void => print(`${`${elapsed()} s`.padStart(7)}  ${text}`);
 
+const BAR = 40;
+
+/** A line of the waterfall of a document's stages. */
+function waterfallLine({ stage, event, milliseconds, error }: Stage, { from, to }: Bar): string {
+  const start = Math.min(Math.floor(from * BAR), BAR - 1);
+  const bar = `${' '.repeat(start)}${'█'.repeat(Math.max(Math.round(to * BAR) - start, 1))}`;
+  const name = `${stage} ${event === null ? '' : shortType(event)}`;
+  const took = milliseconds === null ? 'under way' : `${milliseconds} ms`;
+  return `  ${name.padEnd(30)} ${bar.padEnd(BAR)} ${took.padStart(9)}${error === null ? '' : `  ${error}`}`;
+}
+
 const forPeople: Printer = {
+  trace(traceId, stages) {
+    const bars = waterfallOf(stages);
+    print(`\nThe document, in trace ${traceId}:\n`);
+    for (const [index, stage] of stages.entries())
+      print(waterfallLine(stage, bars[index] ?? { from: 0, to: 1 }));
+    print('');
+  },
   step: say,
   webhook: ({ type, id }) => say(`  webhook verified: ${shortType(type).padEnd(20)} ${id}`),
   ready: ({ serviceUrl, folder, accounts }, consoleLink, tokenId = 'TOKEN') =>
@@ -270,6 +305,7 @@ Keys, settings, received events and logs are in ${folder}. Ctrl-C stops everythi
 };
 
 const forPrograms: Printer = {
+  trace: (traceId, stages) => printJson('trace', { traceId, stages }),
   step: (text) => printJson('step', { text }),
   webhook: (event) => printJson('webhook', { event }),
   ready: (devnet, consoleLink) => printJson('ready', { ...factsOf(devnet), consoleLink }),

@@ -1,11 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { type Bar, type Stage, timelineOf, waterfallOf } from '../../client/timeline';
 import { accountNames } from '../../cli/terminal/printable';
 import type { KnownToken } from '../../service/answers/views';
 import type { EscrowState } from '../../service/registry/read-token-state';
+import { shortType } from '../deliveries/delivery-parts';
 import { useConsole } from '../frame/console-context';
 import { DownloadButton, ProgressLine, saveJson } from '../issuing/issued-document';
 import { FailureNotice, useAction } from '../parts/feedback';
+import { Table, type Column } from '../parts/table';
 import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
 import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
@@ -67,6 +70,7 @@ export function TokenDetails({ token, hasCredential }: { token: KnownToken; hasC
           {state.state !== 'not minted' && <EvidenceButton token={token} />}
         </p>
       </section>
+      <Waterfall token={token} />
       <NextOperations token={token} />
       <EndorsementChain token={token} hasCredential={hasCredential} />
     </ShortForms.Provider>
@@ -136,6 +140,54 @@ function StateDiagram({ state }: { state: State }) {
         </li>
       ))}
     </ol>
+  );
+}
+
+const STAGE_COLUMNS: readonly Column<Stage & Bar>[] = [
+  {
+    head: 'Stage',
+    cell: ({ stage, event }) => (event === null ? stage : `${stage} of ${shortType(event)}`),
+  },
+  { head: 'Subscription', cell: ({ subscription }) => subscription ?? '' },
+  {
+    head: 'When',
+    cell: ({ from, to }) => (
+      <svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+        <rect x={Math.min(from * 100, 99)} width={Math.max((to - from) * 100, 1)} height="1" />
+      </svg>
+    ),
+  },
+  {
+    head: 'Duration',
+    isNumber: true,
+    cell: ({ milliseconds }) =>
+      milliseconds === null ? 'under way' : `${milliseconds.toLocaleString('en')} ms`,
+  },
+  { head: 'Error', cell: ({ error }) => error !== null && <ShownText text={error} /> },
+];
+
+/** How long each stage of the document took, from its request to its subscribers. */
+function Waterfall({ token }: { token: KnownToken }) {
+  const stages = timelineOf(token);
+  if (stages.length === 0) return null;
+  const bars = waterfallOf(stages);
+  const rows = stages.map((stage, index) => ({ ...stage, ...(bars[index] ?? { from: 0, to: 1 }) }));
+  return (
+    <section class="card" aria-labelledby="timeline">
+      <h2 id="timeline">From the request to the subscribers</h2>
+      {token.issuing?.traceId != null && (
+        <p class="dim">
+          Trace <Hex value={token.issuing.traceId} what="id of the trace" />
+        </p>
+      )}
+      <Table
+        caption="Stages of the document, in the order of their begins"
+        columns={STAGE_COLUMNS}
+        rows={rows}
+        keyOf={(row) => `${rows.indexOf(row)}`}
+        empty="None has begun."
+      />
+    </section>
   );
 }
 

@@ -38,25 +38,26 @@ describe('the trace of a document', () => {
         ...{ START_BLOCK, API_KEY, ADMIN_API_KEY, ALLOW_PRIVATE_SINKS: 'true', WEBHOOK_URL: '' },
       };
       const ofTrace = (): CollectedSpan[] => collector.spans.filter(({ traceId }) => traceId === TRACE_ID);
-      const haveSpans = (names: readonly string[]) =>
-        eventually(`spans of ${names.join(', ')}`, () =>
-          names.every((name) => ofTrace().some((span) => span.name === name)),
+      const haveSpans = (names: readonly string[], times: number) =>
+        eventually(`${times} spans of ${names.join(', ')}`, () =>
+          names.every((name) => ofTrace().filter((span) => span.name === name).length === times),
         );
       const issuing = await startServiceProcess(settings);
+      const owner = await local.account(1);
       const headers = {
         ...AUTHORIZATION,
         traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`,
         tracestate: 'vendor=secret',
       };
-      const created = await create(issuing.url, minimal, { headers });
-      expect(created.status).to.equal(200);
+      const created = await create(issuing.url, { owner, holder: owner, ...minimal }, { headers });
+      expect(created.status, issuing.output()).to.equal(200);
       const { tokenId } = created.body.signedW3CDocument.credentialStatus;
-      await haveSpans(ISSUED);
+      await haveSpans(ISSUED, 1);
       if (engine === 'SQLite') await issuing.end('SIGKILL');
       const delivering = await startServiceProcess({ ...settings, WEBHOOK_URL: receiver.url });
       const { deliveries } = receiver;
       await eventually('the events of the mint', () => deliveries.length === MINT_EVENTS.length);
-      await haveSpans(DELIVERED);
+      await haveSpans(DELIVERED, MINT_EVENTS.length);
 
       const headersOf = deliveries.map((delivery) => delivery.headers);
       expect(headersOf.map(traceIdOf)).to.deep.equal(MINT_EVENTS.map(() => TRACE_ID));
@@ -82,7 +83,7 @@ describe('the trace of a document', () => {
 
       const id = BigInt(`0x${tokenId}`);
       const minted = { tokenId: id, escrow: await escrowOf(local, id) };
-      await transferHolder(local, minted, { from: minimal.holder, to: await local.account(5) });
+      await transferHolder(local, minted, { from: owner, to: await local.account(5) });
       const later = await eventually('the event of a later operation', () => deliveries[MINT_EVENTS.length]);
       const laterId = traceIdOf(later.headers);
       expect(laterId)
