@@ -84,7 +84,7 @@ export const WEBHOOK_HEADERS: Readonly<Record<string, Json>> = Object.fromEntrie
   header(
     'traceparent',
     false,
-    'The place of the attempt in a [W3C trace](https://www.w3.org/TR/trace-context/): each attempt has its ' +
+    'The place of the attempt in a W3C trace: each attempt has its ' +
       'own. The deliveries of a mint are in the trace of the POST /create that it comes from.',
     '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
   ),

@@ -15,6 +15,6 @@ export interface Core {
   readonly logger: Logger;
   /** Finds the addresses of sinks. */
   readonly lookup: LookupFunction;
-  /** Finds the traces of a registry's tokens that were issued here: all that event delivery has of issuing. */
+  /** All that event delivery has of issuing. */
   readonly tracesOf: Recording['tracesOf'];
 }

@@ -26,8 +26,9 @@ const traceIdOf = ({ traceparent }: IncomingHttpHeaders): string => String(trace
 describe('the trace of a document', () => {
   const local = localSetupOfSuite();
 
-  for (const engine of ENGINES)
-    it(`reaches the receiver ${engine === 'SQLite' ? 'over kill -9' : 'over two processes'} (${engine})`, async function () {
+  for (const engine of ENGINES) {
+    const over = engine === 'SQLite' ? 'kill -9' : 'two processes';
+    it(`reaches the receiver over ${over} (${engine})`, async function () {
       await using state = await newState(engine);
       if (state === undefined) return this.skip();
       await using collector = await startOtlpCollector();
@@ -94,4 +95,5 @@ describe('the trace of a document', () => {
       );
       expect(read.links.map(({ traceId }) => traceId)).to.deep.equal([TRACE_ID]);
     });
+  }
 });

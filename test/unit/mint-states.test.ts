@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
+import pino from 'pino';
 import { keccak256, Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
 import { PROJECT_ROOT } from '../../service/base/project-root';
@@ -258,6 +259,7 @@ describe('the mints of a queue', () => {
       network: findNetwork('31337'),
       confirmations: 1,
       wallet: { address: WALLET },
+      logger: pino({ level: 'silent' }),
       journal: createMemoryJournal(),
     }) as unknown as MintQueueOptions;
   let mints: QueuedMints;
@@ -347,7 +349,6 @@ describe('the mints of a queue', () => {
     if (queued === undefined) expect.fail('it is not mined');
     mints.options.journal.unmined = async () => undefined;
     mints.options.journal.mined = async () => undefined;
-    Object.assign(mints.options, { logger: { warn: () => undefined, debug: () => undefined } });
     Object.assign(mints.options, { lifecycle: { emit: () => undefined } });
     mints.observe(queued, { saw: 'block gone' });
     mints.observe(queued, { saw: 'token', mined: mintedBy('0x02'), isFinal: true });
@@ -363,10 +364,7 @@ describe('the mints of a queue', () => {
       { ...options(), mask: (text) => text.replace('key', '***') },
       new AbortController().signal,
     );
-    Object.assign(mints.options, {
-      logger: { error: () => undefined },
-      lifecycle: { emit: () => undefined },
-    });
+    Object.assign(mints.options, { lifecycle: { emit: () => undefined } });
     mints.options.journal.submitted = (tokenIds) => setImmediate().then(() => void told.push(tokenIds));
     mints.options.journal.failed = async (_, { message }) => void told.push(message);
     const queued = added(5);
