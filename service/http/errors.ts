@@ -12,14 +12,7 @@ import {
 } from '../base/errors';
 import { printable } from '../base/printable';
 import type { Logger } from '../base/logger';
-import type { RequestState } from './request-log';
-
-/**
- * Header of every answer with a status of 400 or above: a stable code of docs/error-codes.md. It tells a
- * program whether the mistake is its own or the service fails, and whether a document was refused or is still
- * in progress.
- */
-export const ERROR_CODE_HEADER = 'X-Error-Code';
+import { ERROR_CODE_HEADER, type RequestState } from './request-log';
 
 /** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
 export class HttpError extends Error {

@@ -6,7 +6,13 @@ import type { Time } from '../base/time';
 import { beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
 import type { TokenFacts } from '../console/sessions';
 import type { Role } from '../console/views';
-import { ERROR_CODE_HEADER } from './errors';
+
+/**
+ * Header of every answer with a status of 400 or above: a stable code of docs/error-codes.md. It tells a
+ * program whether the mistake is its own or the service fails, and whether a document was refused or is still
+ * in progress.
+ */
+export const ERROR_CODE_HEADER = 'X-Error-Code';
 
 /** An id from the caller is used only if it is safe in a log line and a header. */
 const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;

@@ -14,7 +14,8 @@ import { ConfigurationError, codeOf, messageOf } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { type Time, repeat } from '../base/time';
 import { CORS_HEADERS } from './gate';
-import { ERROR_CODE_HEADER, HttpError } from './errors';
+import { HttpError } from './errors';
+import { ERROR_CODE_HEADER } from './request-log';
 
 /** A listening HTTP server. */
 export interface HttpServer {

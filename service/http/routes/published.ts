@@ -9,7 +9,8 @@ import { PROJECT_ROOT } from '../../base/project-root';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
 import { DISCOVERY } from '../description/discovery';
-import { ERROR_CODE_HEADER, HttpError } from '../errors';
+import { HttpError } from '../errors';
+import { ERROR_CODE_HEADER } from '../request-log';
 import type { OperationRouter } from '../operation-router';
 
 /** The parts of the paths that anybody may read. */
