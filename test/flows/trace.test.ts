@@ -61,6 +61,8 @@ describe('the trace of a document', () => {
       await haveSpans(DELIVERED, MINT_EVENTS.length);
 
       const headersOf = deliveries.map((delivery) => delivery.headers);
+      // A second header would be joined to the first, and both invalid.
+      for (const { traceparent } of headersOf) expect(traceparent).to.have.lengthOf(55);
       expect(headersOf.map(traceIdOf)).to.deep.equal(MINT_EVENTS.map(() => TRACE_ID));
       expect(new Set(headersOf.map(({ traceparent }) => traceparent)).size).to.equal(MINT_EVENTS.length);
       expect(headersOf.filter((sent) => 'tracestate' in sent)).to.deep.equal([]);
