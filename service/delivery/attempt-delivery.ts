@@ -295,7 +295,8 @@ function connectionsTo({ url, timeoutMs, guard }: WebhookTarget, idle: IdleConne
     giveBack(this: void, connection: Client): void {
       if (!connection.stats.connected) return drop(connection);
       free.push(connection);
-      idle?.add(connection);
+      // It leaves `free` at once: the delivery for which it is closed may have the same sink.
+      idle?.set(connection, () => drop(connection));
     },
     async close(this: void): Promise<void> {
       await Promise.all([...all].map((connection) => connection.destroy()));

@@ -19,8 +19,8 @@ export interface SlotShare {
   leave(this: void): void;
 }
 
-/** The connections that no delivery uses now, those that were idle the longest first. */
-export type IdleConnections = Set<{ destroy(): unknown }>;
+/** The connections that no delivery uses now, the longest idle first. The value closes the connection. */
+export type IdleConnections = Map<object, () => void>;
 
 /** The deliveries that the process may have under way at once. */
 export interface DeliverySlots {
@@ -44,7 +44,7 @@ const WARN_EVERY_MS = 60_000;
 export function createDeliverySlots(options: { most: number; time: Time; logger: Logger }): DeliverySlots {
   const { most, time, logger } = options;
   const held = { new: 0, quick: 0, slow: 0 };
-  const idle: IdleConnections = new Set();
+  const idle: IdleConnections = new Map();
   /** In the order in which they began to wait. */
   const waiting = new Map<object, { mayTake: () => boolean; onFree: () => void }>();
   let warnedAt = -Infinity;
@@ -68,10 +68,9 @@ export function createDeliverySlots(options: { most: number; time: Time; logger:
   }
 
   function closeLongestIdle(): void {
-    for (const connection of idle) {
+    for (const close of idle.values()) {
       if (idle.size <= free()) return;
-      idle.delete(connection);
-      void connection.destroy();
+      close();
     }
   }
 

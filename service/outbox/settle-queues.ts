@@ -70,11 +70,15 @@ async function settleQueues(
   const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo.changedAt));
   const letters: Attempted[] = [];
   let areDue = await moveOn(db, channel, mine, now);
-  for (const settled of mine) {
-    const { delivered, failed } = settled;
-    if (failed ? failed.nextAttemptAt !== undefined : delivered.length === 0) {
-      const dueAt = isOutdated ? now : (failed?.nextAttemptAt ?? now);
-      await postpone(db, settled, dueAt);
+  const unsent = mine.filter(({ delivered, failed }) => !failed && delivered.length === 0);
+  if (unsent.length > 0) {
+    await release(db, { channel, tokens: unsent.map(({ queue }) => queue.token), now });
+    areDue = true;
+  }
+  for (const { queue, delivered, failed } of mine) {
+    if (failed?.nextAttemptAt !== undefined) {
+      const dueAt = isOutdated ? now : failed.nextAttemptAt;
+      await postpone(db, queue, delivered.length, failed, dueAt);
       areDue ||= dueAt <= now;
     } else if (failed) {
       await bury(db, channel, failed, now);
@@ -82,7 +86,8 @@ async function settleQueues(
     }
   }
   await tellOfChannel(db, channel, { isGone, letters }, now);
-  await noteHealth(db, channel, settlements, sentTo);
+  const isFailing = rows.some(({ failingSince }) => failingSince !== null);
+  await noteHealth(db, channel, settlements, { sentTo, isFailing });
   return { lost: settlements.filter((settled) => !isMine(settled)), areDue };
 }
 
@@ -110,13 +115,16 @@ const addAttempts = compiled((db, { rows }: { rows: Insertable<AttemptsTable>[] 
 );
 
 /**
- * Reads the present lease of each queue. Queues are locked in the order of their keys, as in
- * stored-events.ts: any other order could deadlock.
+ * Reads the present lease of each queue, and since when the channel fails. Queues are locked in the order of
+ * their keys, as in stored-events.ts: any other order could deadlock.
  */
 const leasesOf = compiled((db, { channel, tokens }: { channel: number; tokens: number[] }, engine) =>
   db
     .selectFrom('queues')
     .select(['token', 'lease'])
+    .select((eb) =>
+      eb.selectFrom('channels').select('failing_since').where('id', '=', channel).as('failingSince'),
+    )
     .where('channel', '=', channel)
     .where('token', 'in', tokens)
     .orderBy('token')
@@ -171,33 +179,37 @@ const advance = compiled(
       .returning('next_attempt_at'),
 );
 
+/** Releases queues from which nothing was sent. */
+const release = compiled((db, { channel, tokens, now }: { channel: number; tokens: number[]; now: number }) =>
+  db
+    .updateTable('queues')
+    .set((eb) => unclaimed(eb, now))
+    .where('channel', '=', channel)
+    .where('token', 'in', tokens),
+);
+
 /**
  * Advances a queue past what was delivered and schedules the next attempt of the event that failed. The
- * events behind it wait too. A queue from which nothing was sent is released.
+ * events behind it wait too.
  */
 async function postpone(
   db: Transaction<Schema>,
-  { queue, delivered, failed }: Settlement,
+  { channel, token }: ClaimedQueue,
+  delivered: number,
+  { attempt }: Attempted,
   dueAt: number,
 ): Promise<void> {
   await db
     .updateTable('queues')
-    .set((eb) =>
-      failed === undefined
-        ? unclaimed(eb, dueAt)
-        : {
-            head: eb('head', '+', delivered.length),
-            lease: null,
-            claimed_to: null,
-            next_attempt_at: dueAt,
-            ...(delivered.length > 0 && {
-              attempts: 1,
-              first_attempted_at: failed.attempt.attemptedAt,
-            }),
-          },
-    )
-    .where('channel', '=', queue.channel)
-    .where('token', '=', queue.token)
+    .set((eb) => ({
+      head: eb('head', '+', delivered),
+      lease: null,
+      claimed_to: null,
+      next_attempt_at: dueAt,
+      ...(delivered > 0 && { attempts: 1, first_attempted_at: attempt.attemptedAt }),
+    }))
+    .where('channel', '=', channel)
+    .where('token', '=', token)
     .execute();
 }
 
@@ -228,12 +240,14 @@ async function noteHealth(
   db: Transaction<Schema>,
   channel: number,
   settlements: readonly Settlement[],
-  sentTo: SentTo | undefined,
+  { sentTo, isFailing }: { sentTo: SentTo | undefined; isFailing: boolean },
 ): Promise<void> {
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
-  if (hasDelivered) await noteRecovery(db, { channel });
-  else if (firstFailure !== undefined)
+  if (hasDelivered) {
+    if (isFailing)
+      await db.updateTable('channels').set({ failing_since: null }).where('id', '=', channel).execute();
+  } else if (firstFailure !== undefined)
     await db
       .updateTable('channels')
       .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
@@ -241,14 +255,6 @@ async function noteHealth(
       .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure)]))
       .execute();
 }
-
-const noteRecovery = compiled((db, { channel }: { channel: number }) =>
-  db
-    .updateTable('channels')
-    .set({ failing_since: null })
-    .where('id', '=', channel)
-    .where('failing_since', 'is not', null),
-);
 
 /** The outcomes to record and the queues to claim. */
 interface Turn {

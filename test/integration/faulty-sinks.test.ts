@@ -6,6 +6,7 @@ import { createServer } from 'node:tls';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
 import { createWebhookClient, type PostResult } from '../../service/delivery/attempt-delivery';
+import type { IdleConnections } from '../../service/delivery/delivery-slots';
 import { serve, type TestServer } from '../helpers/http-server';
 import { hasOpenssl, makeCertificate } from '../helpers/processes/https-front';
 import { stopLater } from '../helpers/resources';
@@ -62,6 +63,16 @@ describe('delivery to a faulty sink', () => {
     answer = (response) =>
       void response.writeHead(204, { 'set-cookie': Array<string>(3).fill('x'.repeat(20_000)) }).end();
     expect(await deliver()).to.include({ status: 204 });
+  });
+
+  it('goes over a new connection right after the idle one was closed for its place', async () => {
+    answer = (response) => void response.writeHead(204).end();
+    const idle: IdleConnections = new Map();
+    const client = createWebhookClient({ ...webhookTo(server.url), timeoutMs: LONG_MS }, systemTime, idle);
+    expect(await client.post('{}', 'event-1')).to.include({ status: 204 });
+    expect(idle.size).to.equal(1);
+    for (const close of idle.values()) close();
+    expect(await client.post('{}', 'event-2').finally(() => client.close())).to.include({ status: 204 });
   });
 
   it('fails with the words for an answer over http to https', async () => {
