@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { sql, type KyselyPlugin } from 'kysely';
+import { ColumnNode, sql, type KyselyPlugin, type UpdateQueryNode, ValueNode } from 'kysely';
 import pino from 'pino';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { signingKeyOf } from '../../../service/base/signing-keys';
@@ -37,19 +37,18 @@ export const MOST_AT_ONCE = 2;
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
 const TIMEOUT_MS = 250;
-/** Longer than a lease. On PostgreSQL a service waits for the leases of one that was killed. */
-const LEASES_END_AFTER_MS = 60_000;
+/** The others take a process for gone that was not seen for so long. */
+const UNSEEN_MS = 10_000;
 const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
 
 /**
- * Event delivery whose processes can be killed at any statement. On PostgreSQL it has three. All clocks run
- * ahead after each kill.
+ * Event delivery whose processes can be killed at any statement. On PostgreSQL it has three. A kill takes as
+ * long as the leases of the process: they have ended, and it was not seen since.
  */
 export class MortalService {
   readonly #dying: Promise<unknown>[] = [];
   readonly #running: Running[] = [];
   #lives = 0;
-  #kills = 0;
 
   constructor(private readonly parts: ServiceParts) {}
 
@@ -81,8 +80,7 @@ export class MortalService {
     const { receivers, rpcUrl, registryAddress, startBlock, finalityDepth } = this.parts;
     const mortal = mortalDatabase(file);
     const urls = new Map([...receivers].map(([name, receiver]) => [name, receiver.urlOf(life)]));
-    const now = (): number => systemTime.now() + this.#kills * LEASES_END_AFTER_MS;
-    const time = { ...systemTime, now };
+    const time = systemTime;
     const logger = pino({ level: 'silent' });
     const delivery = createFeedDelivery({
       database: mortal.database,
@@ -126,8 +124,8 @@ export class MortalService {
       client.close();
     };
     const stopDelivery = () => delivery.stop();
-    const { die } = mortal;
-    return { life, file, die, stopFollowing, stopDelivery, state: () => follower.status.state };
+    const { die, leases } = mortal;
+    return { life, file, die, leases, stopFollowing, stopDelivery, state: () => follower.status.state };
   }
 
   /** The reason why the feed is not followed any more. Undefined while it is followed. */
@@ -145,12 +143,10 @@ export class MortalService {
     this.#dying.push(running.stopDelivery());
     // Otherwise the next life would wait two seconds for the right to read the chain.
     await running.stopFollowing();
-    this.#kills++;
     // A statement waits for the open transaction, which is rolled back now. Its connection may have been lost
     // just before.
-    const forget = file.db.deleteFrom('deliverers').where('process', '=', idOf(life));
-    await eventually('its row is removed', () =>
-      forget.execute().then(
+    await eventually('its time is over', () =>
+      endTimeOf(running).then(
         () => true,
         () => false,
       ),
@@ -180,27 +176,47 @@ function idOf(life: number): string {
   return `life ${life}`;
 }
 
+/** Ends the leases of a process that was killed, as if it had died so long ago. */
+async function endTimeOf({ life, file: { db }, leases }: Running): Promise<void> {
+  await db
+    .updateTable('deliverers')
+    .set((eb) => ({ seen_at: eb('seen_at', '-', UNSEEN_MS) }))
+    .where('process', '=', idOf(life))
+    .execute();
+  if (leases.size > 0)
+    await db
+      .updateTable('queues')
+      .set({ next_attempt_at: systemTime.now() })
+      .where('lease', 'in', [...leases])
+      .execute();
+}
+
 interface Running {
   life: number;
   file: Database;
   die: () => void;
+  /** Of all its claims. */
+  leases: ReadonlySet<string>;
   stopFollowing: () => Promise<void>;
   stopDelivery: () => Promise<void>;
   state: () => string;
 }
 
-/** A database whose statements fail from `die` on, also those of open transactions. */
-function mortalDatabase(file: Database): { database: Database; die: () => void } {
+/** A database whose statements fail from `die` on, also those of open transactions. It notes the leases. */
+function mortalDatabase(file: Database): Pick<Running, 'die' | 'leases'> & { database: Database } {
   let isDead = false;
+  const leases = new Set<string>();
   const plugin: KyselyPlugin = {
     transformQuery({ node }) {
       if (isDead) throw new Error('the process is dead');
+      if (node.kind === 'UpdateQueryNode') for (const lease of leasesIn(node)) leases.add(lease);
       return node;
     },
     transformResult: ({ result }) => Promise.resolve(result),
   };
   const db = file.db.withPlugin(plugin);
   return {
+    leases,
     database: {
       ...file,
       db,
@@ -209,4 +225,12 @@ function mortalDatabase(file: Database): { database: Database; die: () => void }
     },
     die: () => void (isDead = true),
   };
+}
+
+/** The lease that a statement sets. */
+function leasesIn({ updates = [] }: UpdateQueryNode): string[] {
+  return updates.flatMap(({ column, value }) => {
+    const isLease = ColumnNode.is(column) && column.column.name === 'lease' && ValueNode.is(value);
+    return isLease && typeof value.value === 'string' ? value.value : [];
+  });
 }

@@ -6,7 +6,9 @@ import { systemTime } from '../../../service/base/time';
 import { historyOf, isOfChain, isPausedAfter, standing, tokenStateOf } from '../../../client/events';
 import type { ChainEvent, Retraction, ServiceEvent } from '../../../client/events';
 import { connectNode } from '../../../service/chain/chain';
-import { DEFAULT_SUBSCRIPTION } from '../../../service/outbox/channels';
+import type { Database } from '../../../service/database/database';
+import { DEFAULT_SUBSCRIPTION, joinedChannels } from '../../../service/outbox/channels';
+import { idOfBytes } from '../../../service/outbox/stored-events';
 import { readTokenState } from '../../../service/registry/read-token-state';
 import { createRegistryFinder } from '../../../service/registry/registry-contracts';
 import { expectedEvents, type ExpectedEvent } from '../chain/expected-events';
@@ -159,6 +161,7 @@ async function runOnce(
     for (const receiver of receivers.values()) receiver.isFailing = false;
     await lives.mineBeyond();
     await untilSettled(service, client);
+    (await unrecorded(service.database, receivers)).forEach((one) => run.violation(one));
     await service.stop();
 
     const expected = await expectedEvents(client, registryAddress, startBlock);
@@ -205,6 +208,35 @@ async function leftToDo(service: MortalService, client: Chain['client']): Promis
     .where('next_attempt_at', 'is not', null)
     .execute();
   return waiting.length === 0 ? '' : `at ${systemTime.now()} these wait: ${JSON.stringify(waiting)}`;
+}
+
+/**
+ * The events that were sent again although a success was recorded, or more often than the processes that were
+ * not killed recorded. All others that were sent again had failed, or a killed process had them under way.
+ */
+async function unrecorded(
+  { db }: Database,
+  receivers: ReadonlyMap<string, UnreliableReceiver>,
+): Promise<string[]> {
+  const attempts = await joinedChannels(db)
+    .innerJoin('attempts', 'attempts.channel', 'channels.id')
+    .innerJoin('events', 'events.id', 'attempts.event')
+    .select(['subscriptions.name', 'events.event_id', 'attempts.attempted_at as at', 'attempts.error'])
+    .orderBy('attempts.attempted_at')
+    .execute();
+  const found: string[] = [];
+  for (const [name, receiver] of receivers) {
+    const own = attempts.filter((attempt) => attempt.name === name);
+    for (const id of new Set(receiver.stored().map((event) => event.id))) {
+      const ofEvent = own.filter(({ event_id }) => idOfBytes(event_id) === id);
+      const delivered = ofEvent.find(({ error }) => error === null)?.at ?? Infinity;
+      const again = ofEvent.filter(({ at }) => at > delivered).length;
+      if (again > 0) found.push(`${name}: ${id} was sent ${again} times after its delivery was recorded`);
+      const sent = receiver.arrivalsOf(id);
+      if (sent > ofEvent.length) found.push(`${name}: ${id} was sent ${sent} times, not ${ofEvent.length}`);
+    }
+  }
+  return found;
 }
 
 /** The differences between the chain and what a receiver stored. */

@@ -30,6 +30,7 @@ export class UnreliableReceiver {
   #store: EventStore | undefined;
   /** The paths of the processes that live. Requests to others come from processes that were killed. */
   readonly #paths = new Set<string>();
+  #arrivals: { path: string | undefined; id: string }[] = [];
   #underWay = 0;
 
   private constructor(
@@ -62,6 +63,7 @@ export class UnreliableReceiver {
   /** Cuts off a process that was killed, and the requests of the others that are under way. */
   cutOff(life: number): void {
     this.#paths.delete(`/${life}`);
+    this.#arrivals = this.#arrivals.filter(({ path }) => path !== `/${life}`);
     this.#server.closeAllConnections();
   }
 
@@ -80,6 +82,11 @@ export class UnreliableReceiver {
   stored(): ServiceEvent[] {
     const lines = readFileSync(this.file, 'utf8').split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line) as ServiceEvent);
+  }
+
+  /** How often the processes that were not killed sent an event. */
+  arrivalsOf(id: string): number {
+    return this.#arrivals.filter((arrival) => arrival.id === id).length;
   }
 
   async stop(): Promise<void> {
@@ -120,6 +127,7 @@ export class UnreliableReceiver {
     request: IncomingMessage,
   ): Promise<'stored' | 'duplicate'> {
     const { random } = this;
+    this.#arrivals.push({ path: request.url, id: event.id });
     if (!this.isFailing || random.chance(0.5)) return store.add(event);
     if (random.chance(0.3)) throw new Error('the disk is full');
     if (random.chance(0.4)) await sleep(random.chance(0.1) ? TOO_LATE_MS : random.below(LONGEST_DELAY_MS));
