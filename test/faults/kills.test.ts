@@ -1,12 +1,15 @@
 import { writeFileSync } from 'node:fs';
 // eslint-disable-next-line no-restricted-syntax -- real time: kills and answers come at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemTime } from '../../service/base/time';
 import { expect } from 'chai';
+import { type Block, toBeHex } from 'ethers';
+import { sql } from 'kysely';
+import { systemTime } from '../../service/base/time';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
-import { mintDirectly, transferHolder } from '../helpers/chain/direct-mint';
-import { ENGINES, newState, type Engine } from '../helpers/database/engines';
+import { escrowOf, mintCall, mintDirectly, transferCall, transferHolder } from '../helpers/chain/direct-mint';
+import { sendTransaction, type Call } from '../helpers/chain/transactions';
+import { ENGINES, newState, openState, type Engine, type State } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import {
   accept,
@@ -44,6 +47,11 @@ const CLAIMED_TOGETHER = 32;
  * timeouts and ten seconds.
  */
 const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
+
+const PROCESSES = 3;
+/** The rewind of a feed waits for the lease of a killed process: two timeouts and ten seconds. */
+const SHORT_TIMEOUT_MS = 5_000;
+const TOKENS = 6;
 
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
 
@@ -133,6 +141,102 @@ describe('a service that is killed repeatedly', () => {
     return { stop };
   }
 });
+
+describe('three services that share a database', () => {
+  const local = localSetupOfSuite();
+
+  it('repeat only what killed ones sent, through lost connections and replaced blocks', async function () {
+    await using state = await newState('PostgreSQL');
+    if (state === undefined) return this.skip();
+    const webhook = { timeoutMs: SHORT_TIMEOUT_MS, maxConcurrentDeliveries: 6 };
+    writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
+    const random = seededRandom(SEED);
+    const fromBlock = (await local.client.getBlockNumber()) + 1;
+    const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
+    const receiver = await startRecordingReceiver(local.publicKeyFile);
+    /** By the header that tells its deliveries from those of others. */
+    const running = new Map<string, LaunchedService>();
+    const killed = new Set<string | undefined>();
+    async function start(): Promise<void> {
+      const user = `${killed.size}-${running.size}:password`;
+      const sink = { WALLET_PRIVATE_KEY: '', WEBHOOK_URL: receiver.url.replace('//', `//${user}@`) };
+      const service = launchServiceProcess({ ...settings, ...sink });
+      running.set(`Basic ${btoa(user)}`, service);
+      await service.listening();
+    }
+
+    while (running.size < PROCESSES) await start();
+    for (let kill = 1; kill <= PROCESSES; kill++) {
+      const snapshot = (await local.client.send('evm_snapshot', [])) as string;
+      const calls = await callsOf(kill);
+      const asked = unanswered(receiver, 1 + random.below(20));
+      await mine(calls, `0x${kill}`);
+      const sender = await asked;
+      expect(await running.get(sender)?.end('SIGKILL')).to.equal(null);
+      running.delete(sender);
+      killed.add(sender);
+      receiver.answerWith(accept);
+      if (kill === 2) await endConnections(state);
+      expect(await local.client.send('evm_revert', [snapshot])).to.equal(true);
+      await mine(calls, `0x1${kill}`);
+      await start();
+    }
+    const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
+    const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
+    // The comparison that follows names missing events.
+    await eventually('all', () => received() >= expected.length).catch(() => undefined);
+    for (const service of running.values()) await service.end('SIGTERM');
+
+    expectPromisesKept(receiver.deliveries, expected, { mostBack: CLAIMED_TOGETHER - 1 });
+    const repeated = receiver.deliveries.filter(({ event, headers }, index) => {
+      const isLast = !receiver.deliveries.some((one, later) => later > index && one.event.id === event.id);
+      return !isLast && !killed.has(headers.authorization);
+    });
+    expect(repeated.map(({ event }) => event.id)).to.deep.equal([]);
+    expect(receiver.deliveries.some(({ attempt }) => attempt > 1)).to.equal(true);
+  });
+
+  /** Mints tokens and transfers each. */
+  async function callsOf(round: number): Promise<Call[]> {
+    const [owner, other] = [await local.account(1), await local.account(2)];
+    const ids = Array.from({ length: TOKENS }, (_, index) => BigInt(round * TOKENS + index));
+    const tokens = await Promise.all(
+      ids.map(async (tokenId) => ({ tokenId, escrow: await escrowOf(local, tokenId) })),
+    );
+    return [
+      ...tokens.map(({ tokenId }) => mintCall(local, owner, { tokenId })),
+      ...tokens.map((token) => transferCall(token, { from: owner, to: other })),
+    ];
+  }
+
+  /** Mines each call in a block. Those of another branch have the same events and other hashes. */
+  async function mine(calls: readonly Call[], branch: string): Promise<void> {
+    let { timestamp } = (await local.client.getBlock('latest')) as Block;
+    for (const call of calls) {
+      await local.client.send('evm_setNextBlockTimestamp', [++timestamp]);
+      await local.client.send('hardhat_setPrevRandao', [toBeHex(branch, 32)]);
+      await sendTransaction(local.client, call);
+    }
+  }
+});
+
+/** Leaves the n-th delivery from now on without an answer. Resolves to the header that tells its sender. */
+function unanswered(receiver: RecordingReceiver, nth: number): Promise<string> {
+  let left = nth;
+  return new Promise((resolve) => {
+    receiver.answerWith((delivery, response) => {
+      if (--left === 0) resolve(delivery.headers.authorization ?? '');
+      else return accept(delivery, response);
+    });
+  });
+}
+
+/** Ends all connections to a PostgreSQL database, as its restart does. */
+async function endConnections(state: State): Promise<void> {
+  await using database = await openState(state);
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`.execute(database.db);
+}
 
 /**
  * Waits for a random moment: during the start or soon after it, while the service reads the chain, or while

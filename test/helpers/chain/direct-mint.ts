@@ -8,7 +8,7 @@ import {
   TitleEscrow__factory,
   TradeTrustTokenStandard__factory,
 } from '../../../typechain-types';
-import { mineTogether, sendTransaction } from './transactions';
+import { mineTogether, sendTransaction, type Call } from './transactions';
 import { DEPLOYER, type LocalSetup } from './local-setup';
 
 /**
@@ -44,19 +44,32 @@ export async function mintDirectly(
   owner: string,
   { tokenId = newTokenId(), registryAddress = local.registryAddress, holder = owner } = {},
 ): Promise<MintedToken> {
-  const data = REGISTRY.encodeFunctionData('mint', [owner, holder, tokenId, '0x']);
-  await sendTransaction(local.client, { from: DEPLOYER, to: registryAddress, data });
+  await sendTransaction(local.client, mintCall({ registryAddress }, owner, { tokenId, holder }));
   return { tokenId, escrow: await escrowOf(local, tokenId, registryAddress) };
+}
+
+/** The call that mints a token of one account, which is beneficiary and, unless another is named, holder. */
+export function mintCall(
+  { registryAddress }: Pick<LocalSetup, 'registryAddress'>,
+  owner: string,
+  { tokenId, holder = owner }: { tokenId: bigint; holder?: string },
+): Call {
+  const data = REGISTRY.encodeFunctionData('mint', [owner, holder, tokenId, '0x']);
+  return { from: DEPLOYER, to: registryAddress, data };
 }
 
 /** Moves the holder's role from one account to another: one event. */
 export async function transferHolder(
   local: LocalSetup,
-  { escrow }: MintedToken,
-  { from, to }: { from: string; to: string },
+  token: MintedToken,
+  accounts: { from: string; to: string },
 ): Promise<void> {
-  const data = ESCROW.encodeFunctionData('transferHolder', [to, '0x']);
-  await sendTransaction(local.client, { from, to: escrow, data });
+  await sendTransaction(local.client, transferCall(token, accounts));
+}
+
+/** The call of `transferHolder`. */
+export function transferCall({ escrow }: MintedToken, { from, to }: { from: string; to: string }): Call {
+  return { from, to: escrow, data: ESCROW.encodeFunctionData('transferHolder', [to, '0x']) };
 }
 
 /** A random token id of 256 bits, like that of a document. */
