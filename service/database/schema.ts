@@ -22,6 +22,7 @@ export interface Schema {
   orphans: OrphansTable;
   registries: RegistriesTable;
   conditions: ConditionsTable;
+  cursor_keys: CursorKeysTable;
   issuances: IssuancesTable;
   document_parts: DocumentPartsTable;
   loose_documents: UnfinishedDocumentsTable;
@@ -55,6 +56,10 @@ export interface FeedsTable {
   purged_up_to: Defaulted<number | null>;
   /** The first block that the feed was told to read; null if it began before this column existed. */
   start_block: Defaulted<number | null>;
+  /** The highest position of its events in the stream. */
+  last_position: Defaulted<number>;
+  /** Events up to this position were purged, and those before it that are kept left the stream. */
+  purged_position: Defaulted<number>;
 }
 
 /** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
@@ -87,18 +92,23 @@ export interface EventsTable {
   /** Position within the block. The body contains the position within the transaction. */
   log_index: number;
   body: string;
-  /** `retracting`: only for subscriptions with retractions. */
-  audience: Defaulted<'all' | 'retracting'>;
+  /** `retracting`: only for subscriptions with retractions. `fetching`: only for those who fetch with them. */
+  audience: Defaulted<'all' | 'retracting' | 'fetching'>;
   /**
-   * For the audience `retracting`: the event of the audience `all` that this row retracts, or sends under
-   * another id after its retraction. Null otherwise.
+   * Null for the audience `all`. Otherwise the event of that audience that this row retracts, or sends under
+   * another id after its retraction.
    */
   original: Defaulted<number | null>;
   recorded_at: number;
-  /** Set if a receiver may have the event, its block was orphaned, and it has not been mined again. */
+  /** Set if its block was orphaned, and it has not been mined again. */
   orphaned_at: Defaulted<number | null>;
   /** Its place in a trace, as a `traceparent`. Null for events of before this column. */
   trace: Defaulted<string | null>;
+  /**
+   * Ascends in the order in which the feed's events are committed. Null for rows that those who fetch do not
+   * get (service/outbox/event-stream.ts).
+   */
+  position: Defaulted<number | null>;
 }
 
 /** The receivers of events. */
@@ -244,6 +254,12 @@ interface ConditionsTable {
   since: number;
   /** JSON. */
   detail: string;
+}
+
+/** One row: the key that authenticates the cursors of those who fetch events. */
+interface CursorKeysTable {
+  id: number;
+  bytes: Bytes;
 }
 
 /** Registries that were added without a setting, and registries that were given up. */

@@ -23,17 +23,26 @@ import {
  *   After a retraction, a further row with another id announces the event again.
  * - retraction: a row that takes one announcement back.
  *
+ * Those who fetch with retractions are like one more receiver, who has received everything: each orphan is
+ * retracted for them, and announced again when it is mined again. The audience of these rows is `fetching`
+ * unless a channel gets them, too.
+ *
  * In a channel's queue, the announcements and retractions of an event alternate. The last of them therefore
  * tells whether the subscriber has the event.
  */
 
-/** Keys of those originals that have rows besides their own: they were retracted for some channel. */
+/** Keys of those originals that were retracted for some channel: they have rows for it besides their own. */
 export async function retractedAmong(
   db: Kysely<Schema>,
   originals: readonly { id: number }[],
 ): Promise<ReadonlySet<number | null>> {
   const rows = await inBatches(originals, (some) =>
-    db.selectFrom('events').select('original').where('original', 'in', some.map(idOf)).execute(),
+    db
+      .selectFrom('events')
+      .select('original')
+      .where('original', 'in', some.map(idOf))
+      .where('audience', '=', 'retracting')
+      .execute(),
   );
   return new Set(rows.map(({ original }) => original));
 }
@@ -133,8 +142,9 @@ export async function unusedIds(
 }
 
 /**
- * Queues a retraction of each announcement for the channels with retractions that received the announcement,
- * or may have. Waiting announcements must have been removed from the queues before.
+ * Stores a retraction of each announcement for those who fetch, and queues it for the channels with
+ * retractions that received the announcement, or may have. Waiting announcements must have been removed from
+ * the queues before.
  *
  * The newest announcement of a token is retracted first, so that a subscriber can undo them one by one.
  *
@@ -149,12 +159,14 @@ export async function retract(
   cutOff: readonly { event: number; channel: number }[],
   now: number,
 ): Promise<void> {
-  if (channels.length === 0 || announcements.length === 0) return;
+  if (announcements.length === 0) return;
   const originals = announcements.filter(({ original }) => original === null);
   const last = await lastEntriesOf(db, channels, originals);
   const receivers = channelsByEvent([...last, ...cutOff.filter(({ channel }) => channels.includes(channel))]);
 
-  const newestFirst = announcements.filter(({ id }) => receivers.has(id)).reverse();
+  // Those who fetch had the original taken back before it was announced again.
+  const again = new Set(announcements.map(({ original }) => original));
+  const newestFirst = announcements.filter(({ id }) => receivers.has(id) || !again.has(id)).reverse();
   const ids = await unusedIds(
     db,
     feed,
@@ -173,6 +185,8 @@ export async function retract(
       trace: row.trace ?? undefined,
     },
     original: row.original ?? row.id,
+    audience: receivers.has(row.id) ? ('retracting' as const) : ('fetching' as const),
+    isUnfetched: again.has(row.id),
   }));
   const keys = await insertEvents(db, feed, retractions, now);
   const queued = newestFirst.flatMap(({ id, token }, index): Enqueued[] => {

@@ -109,13 +109,13 @@ async function remove(
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
-    const last = await lockFeed(transaction, key);
+    const purged = await lockFeed(transaction, key);
     const channels = await channelKeysOf(transaction, [feed]);
     const gone = await transaction
       .deleteFrom('events')
       .where('id', 'in', events)
       .where((eb) => isDone(eb, channels, before))
-      .returning(['id', 'token', 'block_number'])
+      .returning(['id', 'token', 'block_number', 'position'])
       .execute();
     if (gone.length === 0) return 0;
     const keys = gone.map(idOf);
@@ -129,7 +129,10 @@ async function remove(
         .execute();
     await transaction
       .updateTable('feeds')
-      .set({ purged_up_to: Math.max(last ?? 0, ...gone.map(({ block_number }) => block_number)) })
+      .set({
+        purged_up_to: Math.max(purged.upTo ?? 0, ...gone.map(({ block_number }) => block_number)),
+        purged_position: Math.max(purged.position, ...gone.map(({ position }) => position ?? 0)),
+      })
       .where('id', '=', key)
       .execute();
     return gone.length;

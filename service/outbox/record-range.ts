@@ -73,19 +73,19 @@ export async function recordRange(
     const tokens = await keysOfTokens(transaction, feed, range.events.map(tokenKeyOf));
     const orphans = await orphansOf(transaction, feed, recipients);
     const events = recognise(range.events, orphans, registry, tokens);
-    const unknown = events.filter(({ orphan }) => orphan === undefined);
-    const inserted = await insertEvents(transaction, feed, unknown, now);
-    const again = await announceAgain(transaction, { feed, registry }, events, now);
+    const rows = await rowsToStore(transaction, { feed, registry }, events);
+    const inserted = await insertEvents(transaction, feed, rows, now);
     const entries: Enqueued[] = [];
     let added = 0;
-    for (const event of events) {
-      const key = event.orphan?.key ?? inserted.get(event.cloudEvent.id);
+    for (const [index, event] of events.entries()) {
+      const { orphan, cloudEvent } = event;
+      const id = rows[index]?.cloudEvent.id ?? '';
+      const again = orphan && keyIn(inserted, id);
+      const key = orphan?.key ?? inserted.get(id);
       // It was stored before.
       if (key === undefined) continue;
-      if (event.orphan) await mineAgain(transaction, { feed, key }, event);
-      entries.push(
-        ...entriesFor({ ...event, key, again: again.get(key) }, recipients.channelsFor(event.cloudEvent)),
-      );
+      if (orphan) await mineAgain(transaction, { feed, key }, event);
+      entries.push(...entriesFor({ ...event, key, again }, recipients.channelsFor(cloudEvent)));
       if (event.orphan === undefined || event.orphan.deliveredTo.size === 0) added++;
     }
     // One call locks the queues of the whole range in the order of their keys.
@@ -101,7 +101,7 @@ interface Recognised extends NewEvent {
   orphan: Orphan | undefined;
 }
 
-/** Keys of the event's row and, where it was retracted, of the row that announces it again. */
+/** Keys of the event's row and, where it was orphaned, of the row that announces it again. */
 interface Rows {
   key: number;
   again: number | undefined;
@@ -230,29 +230,25 @@ function match(
 }
 
 /**
- * Stores a further announcement of each event that was retracted for a channel and is on the chain again. The
- * id is new, because a subscriber drops an event whose id it knows, or knows to be retracted.
- *
- * @returns the keys of the announcements by those of their originals.
+ * The rows to store, in chain order: each new event, and a further announcement of each one that is on the
+ * chain again. Its id is new, because a subscriber drops an event whose id it knows to be retracted.
  */
-async function announceAgain(
+async function rowsToStore(
   db: Transaction<Schema>,
   { feed, registry }: { feed: number; registry: RegistryIdentity },
   events: readonly Recognised[],
-  now: number,
-): Promise<ReadonlyMap<number, number>> {
-  const retracted = events.flatMap(({ at, orphan, token }) =>
-    orphan !== undefined && orphan.retractedFor.size > 0 ? { at, original: orphan.key, token } : [],
-  );
-  if (retracted.length === 0) return new Map();
-  const wanted = retracted.map(({ at }) => eventIdOf(registry.chainId, at, at.blockHash));
+): Promise<NewEvent[]> {
+  const again = events.filter(({ orphan }) => orphan !== undefined);
+  const wanted = again.map(({ at }) => eventIdOf(registry.chainId, at, at.blockHash));
   const ids = await unusedIds(db, feed, wanted);
-  const announced = retracted.map((event, index) => ({
-    ...event,
-    cloudEvent: toCloudEvent(event.at, registry, ids[index]),
-  }));
-  const keys = await insertEvents(db, feed, announced, now);
-  return new Map(announced.map(({ original, cloudEvent }) => [original, keyIn(keys, cloudEvent.id)]));
+  const idOfEvent = new Map(again.map((event, index) => [event, ids[index]]));
+  return events.map((event) => {
+    const { at, orphan, token } = event;
+    if (orphan === undefined) return event;
+    const audience = orphan.retractedFor.size > 0 ? ('retracting' as const) : ('fetching' as const);
+    const cloudEvent = toCloudEvent(at, registry, idOfEvent.get(event));
+    return { at, cloudEvent, token, original: orphan.key, audience };
+  });
 }
 
 function placeOf({ transactionHash, logIndex }: RegistryEvent): string {

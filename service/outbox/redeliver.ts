@@ -74,9 +74,10 @@ export async function redeliver(
   let after = startOf('fromBlock' in selection ? selection.fromBlock : 0);
   await untilNothingIsLeft(async () => {
     const events = await database.db.transaction().execute(async (transaction) => {
+      // In this order, as when a condition is told: any other could deadlock in the feed of these events.
+      const recipients = await recipientsOf(database, transaction, feed);
       await lockFeed(transaction, feed);
       const found = await selected(transaction, { feed, channel }, selection, after);
-      const recipients = await recipientsOf(database, transaction, feed);
       const present = 'dead' in selection ? found : await presentOf(transaction, channel, found);
       const wanted = present.filter((event) => isFor(recipients, channel, selection, event));
       const waiting = await keysAmong(wanted, channel, waitingDeliveries(transaction));

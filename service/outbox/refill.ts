@@ -32,7 +32,7 @@ export async function fillChannel(
   now: number,
 ): Promise<'more' | 'filled' | { purged: { fromBlock: number; upTo: number } }> {
   return database.db.transaction().execute(async (transaction) => {
-    const purgedUpTo = await lockFeed(transaction, feed);
+    const { upTo: purgedUpTo } = await lockFeed(transaction, feed);
     const cursor = await transaction
       .selectFrom('channels')
       .select(['fill_block', 'fill_index'])
@@ -115,6 +115,8 @@ export async function restoreEvents(
       at: event,
       // They are as old as others of their blocks: the removal of old events ends at the first that are not.
       recordedAt: Math.min(now, event.blockTimestamp * 1_000),
+      // They were in the stream when they were recorded first.
+      isUnfetched: true,
     }));
     await insertEvents(transaction, feed, events, now);
     return true;

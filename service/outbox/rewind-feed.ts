@@ -38,7 +38,7 @@ interface OrphanedEvent {
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
  * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions get a retraction of
- * each orphan that they received, or may have.
+ * each orphan that they received, or may have; those who fetch with retractions get one of each event.
  *
  * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
  *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery
@@ -101,8 +101,8 @@ export async function rewindFeed(
 class InFlight extends Error {}
 
 /**
- * Records orphans. Events that were sent, or may have been, are marked and kept, so that they are recognised
- * if they are mined again. The others are deleted.
+ * Marks the events of orphaned blocks, so that they are recognised if they are mined again: somebody may have
+ * fetched them. Those that were sent, or may have been, are recorded as orphans.
  */
 async function recordOrphans(
   db: Transaction<Schema>,
@@ -115,16 +115,13 @@ async function recordOrphans(
   const originalOf = new Map(rows.map(({ id, original }) => [id, original ?? id]));
   const delivered = new Set(sendings.flatMap((one) => (one.isDelivered ? originalOf.get(one.event) : [])));
   // A retraction shows that an event may have been received, also if no attempt was ever recorded.
-  const kept = new Set([...sendings.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
-  const deleted = rows.filter(({ id }) => !kept.has(id));
-  await inBatches(deleted.map(idOf), (some) => db.deleteFrom('events').where('id', 'in', some).execute());
-  const marked = rows.filter(({ id }) => kept.has(id));
-  await inBatches(marked.map(idOf), (some) =>
+  const sent = new Set([...sendings.map(({ event }) => event), ...(await retractedAmong(db, originals))]);
+  await inBatches(rows.map(idOf), (some) =>
     db.updateTable('events').set({ orphaned_at: now }).where('id', 'in', some).execute(),
   );
   const outcomeOf = ({ id }: EventRow): 'delivered' | 'attempted' =>
     delivered.has(id) ? 'delivered' : 'attempted';
-  const orphaned = originals.filter(({ id }) => kept.has(id));
+  const orphaned = originals.filter(({ id }) => sent.has(id));
   const orphans = orphaned.map((row) => ({
     feed,
     event_id: new Uint8Array(row.event_id),

@@ -142,6 +142,10 @@ export interface NewEvent {
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex' | 'trace'>;
   /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
+  /** By default `all` for the event itself, and `retracting` for others. */
+  audience?: 'fetching' | 'retracting';
+  /** Whether those who fetch events do not get it. */
+  isUnfetched?: boolean;
   /** Epoch milliseconds. Undefined: now. */
   recordedAt?: number;
 }
@@ -153,7 +157,9 @@ export async function insertEvents(
   events: readonly NewEvent[],
   now: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const rows = events.map(({ cloudEvent, token, at, original, recordedAt }) => ({
+  const fetched = events.filter(({ isUnfetched }) => !isUnfetched).length;
+  let position = fetched === 0 ? 0 : await takePositions(db, feed, fetched);
+  const rows = events.map(({ cloudEvent, token, at, original, audience, isUnfetched, recordedAt }) => ({
     feed,
     token,
     event_id: bytesOfId(cloudEvent.id),
@@ -162,10 +168,11 @@ export async function insertEvents(
     block_hash: at.blockHash,
     log_index: at.blockLogIndex,
     body: JSON.stringify(cloudEvent),
-    audience: original === undefined ? ('all' as const) : ('retracting' as const),
+    audience: audience ?? (original === undefined ? ('all' as const) : ('retracting' as const)),
     original: original ?? null,
     recorded_at: recordedAt ?? now,
     trace: at.trace ?? traceOfEvent(cloudEvent.id),
+    position: isUnfetched ? null : ++position,
   }));
   const inserted = await inBatches(
     rows,
@@ -175,6 +182,23 @@ export async function insertEvents(
   );
   return new Map(inserted.map(({ id, event_id }) => [idOfBytes(event_id), id]));
 }
+
+/**
+ * Takes the next positions of a feed, and returns the one before them. Until the transaction ends, no other
+ * takes positions of the feed: whoever sees a position sees all before it, on PostgreSQL, too.
+ */
+async function takePositions(db: Transaction<Schema>, feed: number, count: number): Promise<number> {
+  const { rows } = await movePositions(db, { feed, count });
+  return (rows[0]?.last_position ?? 0) - count;
+}
+
+const movePositions = compiled((db, { feed, count }: { feed: number; count: number }) =>
+  db
+    .updateTable('feeds')
+    .set((eb) => ({ last_position: eb('last_position', '+', count) }))
+    .where('id', '=', feed)
+    .returning('last_position'),
+);
 
 const addEvents = compiled((db, { rows }: { rows: Insertable<EventsTable>[] }) =>
   db

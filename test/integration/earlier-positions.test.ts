@@ -101,8 +101,8 @@ describeOnEngines('events that were stored with positions in their blocks,', (on
     const [, again, third] = deliveries;
     expect([again?.id, again?.data.logIndex]).to.deep.equal([attempted?.id, attempted?.data.logIndex]);
     expect(again && dedupeKeyOf(again)).to.equal(attempted && dedupeKeyOf(attempted));
-    // The third event's position in its transaction is the first one's in its block, which was delivered.
-    expect(third?.data.logIndex).to.equal(FIRST_IN_BLOCK);
+    // It was not attempted, but may have been fetched.
+    expect(third?.data.logIndex).to.equal(FIRST_IN_BLOCK + 2);
     expectToldApart();
   });
 

@@ -17,6 +17,7 @@ import { conditions } from './0015-conditions';
 import { subscriptionChangeLog } from './0016-subscription-change-log';
 import { deliverers } from './0017-deliverers';
 import { traces } from './0018-traces';
+import { eventStream } from './0019-event-stream';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -38,4 +39,5 @@ export const migrations: Record<string, Migration> = {
   '0016-subscription-change-log': subscriptionChangeLog,
   '0017-deliverers': deliverers,
   '0018-traces': traces,
+  '0019-event-stream': eventStream,
 };
