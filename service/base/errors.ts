@@ -90,6 +90,16 @@ export class BusyError extends UnavailableError {
   }
 }
 
+/** The place from which a client goes on is not kept any more. Its message is sent to the caller. */
+export class CursorExpiredError extends RequestError {
+  /** @param cursor the first one that goes on. */
+  constructor(readonly cursor: string) {
+    const remedy = 'Go on with the member cursor of this answer.';
+    const message = `Events after this cursor were removed, because they were old. ${remedy}`;
+    super('CURSOR_EXPIRED', message, { remedy });
+  }
+}
+
 /** The caller has closed the connection; no answer can be sent. */
 export class CallerLeftError extends ServiceError {
   constructor() {

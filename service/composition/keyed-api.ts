@@ -16,6 +16,7 @@ import { createSnapshots, type SnapshotSources } from '../observability/snapshot
 import { movedSince } from '../outbox/changes';
 import { listDeliveries } from '../outbox/deliveries';
 import { redeliverTo } from '../outbox/redeliver';
+import { createEventFetching } from '../subscriptions/fetch-events';
 import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
 import type { Core } from './core';
 import type { EventDelivery } from './event-delivery';
@@ -25,7 +26,7 @@ type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answe
 
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
 export interface KeyedApi extends Required<KeyedOptions> {
-  /** Ends the checks under way, which would keep the server open. */
+  /** Ends the checks and the waits under way, which would keep the server open. */
   endChecks(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -50,6 +51,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
     adminApiKey === undefined || !checking || !answers
       ? undefined
       : startConsole(core, { sources, client, checking, answers, adminApiKey });
+  const fetching = createEventFetching(core);
   return {
     registries: new Registries({
       database,
@@ -58,14 +60,15 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       statusOf: (name) => eventDelivery.feedOf(name)?.status,
       onChange: eventDelivery.refresh,
     }),
-    subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, eventDelivery),
+    subscriptions:
+      adminApiKey === undefined ? undefined : subscriptionsOf(core, eventDelivery, fetching.fetch),
     answers,
     console: ofConsole,
     async endChecks() {
-      await checking?.stop();
+      await Promise.all([checking?.stop(), fetching.stop()]);
     },
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop()]);
+      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop()]);
     },
   };
 }
@@ -73,6 +76,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
 function subscriptionsOf(
   { config, database, time, logger, lookup }: Core,
   eventDelivery: EventDelivery,
+  fetchEvents: SubscriptionRoutes['fetchEvents'],
 ): SubscriptionRoutes {
   const { db } = database;
   const onChanged = async (): Promise<void> => {
@@ -83,6 +87,7 @@ function subscriptionsOf(
   return {
     subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
     deliveries: (wanted) => listDeliveries(db, wanted),
+    fetchEvents,
     async redeliver(name, selection) {
       const redelivered = await redeliverTo(database, { subscription: name }, selection, time.now());
       await onChanged();

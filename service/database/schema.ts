@@ -92,7 +92,10 @@ export interface EventsTable {
   /** Position within the block. The body contains the position within the transaction. */
   log_index: number;
   body: string;
-  /** `retracting`: only for subscriptions with retractions. `fetching`: only for those who fetch with them. */
+  /**
+   * `retracting`: for subscriptions with retractions, and for those who fetch with them. `fetching`: only for
+   * the latter.
+   */
   audience: Defaulted<'all' | 'retracting' | 'fetching'>;
   /**
    * Null for the audience `all`. Otherwise the event of that audience that this row retracts, or sends under

@@ -1,6 +1,7 @@
 import type { Middleware } from 'koa';
 import {
   CallerLeftError,
+  CursorExpiredError,
   meaningOf,
   RequestError,
   ServiceError,
@@ -58,7 +59,8 @@ export function errors(options: {
       if (thrown instanceof UnavailableError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
-      ctx.body = { error: { message, ...(stack && { stack: options.mask(stack) }) } };
+      const cursor = thrown instanceof CursorExpiredError && { cursor: thrown.cursor };
+      ctx.body = { error: { message, ...(stack && { stack: options.mask(stack) }) }, ...cursor };
     }
   };
 }

@@ -107,7 +107,7 @@ function namedParameters(ctx: Context, names: readonly string[]): Record<string,
 
 /** An error that names the parameter. */
 export function wrongQuery(name: string, problem: string): HttpError {
-  return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem}.`);
+  return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem.replace(/\.$/, '')}.`);
 }
 
 /** Names the next page (RFC 8288), which has the other parameters of this one. */

@@ -63,7 +63,8 @@ function isAccount(text: string): boolean {
   return text.startsWith('0x') && isAddress(text);
 }
 
-const DIALECTS = {
+/** The dialects of filters. */
+export const DIALECTS = {
   exact: attributes('Each named attribute of the event equals the value.'),
   prefix: attributes('Each named attribute begins with the value.'),
   suffix: attributes('Each named attribute ends with the value.'),

@@ -234,7 +234,8 @@ function shownWith(subscription: StoredSubscription, stored?: StoredSubscription
   return isNew ? { ...shown, config: { ...shown.config, secret } } : shown;
 }
 
-function signingKeysIn({ signingKeys }: SubscriptionSettings): SigningKeys {
+/** The keys that sign what subscribers get. @throws RequestError SIGNING_KEY_MISSING */
+export function signingKeysIn({ signingKeys }: Pick<SubscriptionSettings, 'signingKeys'>): SigningKeys {
   if (signingKeys !== undefined) return signingKeys;
   const remedy = 'Make a key with `npx tdoc signing-key`, and restart the service.';
   throw new RequestError(

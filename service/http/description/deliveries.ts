@@ -2,8 +2,10 @@ import * as z from 'zod';
 import { tokenIdOrUndefined } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import { DELIVERY, DELIVERY_STATE, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
+import { DIALECTS } from '../../subscriptions/filter-schema';
+import { SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
 import { chapter, json } from './operation';
-import { page, PAGE_LIMIT, pagePosition } from './values';
+import { page, PAGE_LIMIT, pagePosition, wholeNumber } from './values';
 
 /** The parameter `token`: it becomes the decimal digits. */
 export const TOKEN = z
@@ -25,6 +27,60 @@ export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts
   const place = { event, channel };
   return isPlace(place) ? place : undefined;
 });
+
+const CURSOR = z.string();
+
+/** Values with commas between them, as the list that a filter has. */
+function listed<List extends z.ZodType<readonly string[] | undefined>>(list: List, description: string) {
+  return z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(list as unknown as z.ZodType<readonly string[], string[]>)
+    .optional()
+    .describe(`${description} Several have commas between them.`);
+}
+
+const { source, types } = SUBSCRIPTION_REQUEST.shape;
+const OF_RULES = ['source', 'types', 'tokens', 'parties'] as const;
+
+/** Selects the events to fetch. */
+const FETCHED = z
+  .object({
+    after: z
+      .string()
+      .max(16_384, { error: 'is no cursor' })
+      .optional()
+      .describe(
+        'The `cursor` of an answer, or of an event in it. Absent: the oldest events that are kept. `now`: ' +
+          'only events that are recorded from now on.',
+      ),
+    limit: wholeNumber({ least: 1, most: 1_000, ifAbsent: 100 }).describe(
+      'The largest number of events in the answer; 100 if absent.',
+    ),
+    wait: wholeNumber({ least: 0, most: 30, ifAbsent: 0 }).describe(
+      'Seconds to wait for an event if there is none yet; 0 if absent.',
+    ),
+    subscription: z
+      .string()
+      .max(64, { error: 'is no id of a subscription' })
+      .optional()
+      .describe('The id of a subscription, or `default`: its rules select the events.'),
+    source: source.describe('The registry, `urn:service:<chain id>:<address>`. Absent: all registries.'),
+    types: listed(types, 'A type of events. Absent: all types of events of registries.'),
+    tokens: listed(DIALECTS.tokens, 'A token id.'),
+    parties: listed(DIALECTS.parties, 'An address in `data.payload`.'),
+    retractions: z
+      .enum(['true', 'false'], { error: 'must be true or false' })
+      .transform((text) => text === 'true')
+      .optional()
+      .describe('Whether to get retractions. Absent: as the subscription says, otherwise false.'),
+  })
+  .superRefine((query, context) => {
+    const besides = OF_RULES.find((name) => query[name] !== undefined);
+    if (query.subscription === undefined || besides === undefined) return;
+    const message = 'is one of the rules, which subscription gives already: leave one of both out';
+    context.addIssue({ code: 'custom', message, path: [besides] });
+  });
 
 /** Questions for deliveries and events. */
 export const DELIVERIES = chapter('Deliveries and events', 'admin', {
@@ -79,6 +135,38 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
           .meta({ id: 'Events' }),
         '/events?after=28',
       ),
+    },
+  },
+  streamEvents: {
+    request: 'GET /events/stream',
+    summary: 'Fetch recorded events, the oldest first',
+    query: FETCHED,
+    answers: {
+      200: json(
+        'Events of each registry in the order in which they were recorded, and the cursor to go on with.',
+        z
+          .strictObject({
+            events: z.array(
+              z.strictObject({
+                body: z.string().describe('The body that a webhook would have: a CloudEvent.'),
+                signature: z
+                  .string()
+                  .describe('As in `X-Service-Signature`: of the bytes of `body` in UTF-8, made now.'),
+                keyId: z.string().describe('As in `X-Service-Key-Id`.'),
+                contentType: z.string().describe('The content type that a webhook would have.'),
+                cursor: CURSOR.describe('Goes on after this event.'),
+              }),
+            ),
+            cursor: CURSOR.describe('Goes on after all that was looked at, also if there is no event.'),
+          })
+          .meta({ id: 'FetchedEvents' }),
+      ),
+    },
+    errors: {
+      400: ['CURSOR_INVALID'],
+      404: ['SUBSCRIPTION_UNKNOWN'],
+      409: ['SIGNING_KEY_MISSING'],
+      410: ['CURSOR_EXPIRED'],
     },
   },
   getEvent: {

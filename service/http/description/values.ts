@@ -13,16 +13,22 @@ export const FEED_STATE = z
 // The parameters and the header of paths that list things page by page.
 
 const LIMIT = { least: 1, most: 100, ifAbsent: 50 };
-const WRONG_LIMIT = { error: `must be a whole number from ${LIMIT.least} to ${LIMIT.most}` };
+
+/** A parameter that is a whole number within bounds. */
+export function wholeNumber({ least, most, ifAbsent }: typeof LIMIT) {
+  const wrong = { error: `must be a whole number from ${least} to ${most}` };
+  return z
+    .preprocess(
+      (text) => (typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : text),
+      z.int(wrong).min(least, wrong).max(most, wrong),
+    )
+    .default(ifAbsent);
+}
 
 /** The parameter `limit`. */
-export const PAGE_LIMIT = z
-  .preprocess(
-    (text) => (typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : text),
-    z.int(WRONG_LIMIT).min(LIMIT.least, WRONG_LIMIT).max(LIMIT.most, WRONG_LIMIT),
-  )
-  .default(LIMIT.ifAbsent)
-  .describe(`The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.`);
+export const PAGE_LIMIT = wholeNumber(LIMIT).describe(
+  `The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.`,
+);
 
 /** Describes the parameter `after`. */
 export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';

@@ -2,18 +2,21 @@ import type { Context } from 'koa';
 import { undeliveredView } from '../../answers/delivery-views';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
 import type { Redelivered, Selection } from '../../outbox/redeliver';
+import type { EventFetching, Selecting } from '../../subscriptions/fetch-events';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
+import { DELIVERIES } from '../description/deliveries';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
 import { HttpError } from '../errors';
 import type { RequestState } from '../request-log';
 import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-router';
 
-/** The parts that the paths under /subscriptions need. */
+/** The parts that the paths under /subscriptions, and that of those who fetch events, need. */
 export interface SubscriptionRoutes {
   readonly subscriptions: Subscriptions;
   deliveries(wanted: DeliveriesWanted): Promise<DeliveriesPage>;
   redeliver(name: string, selection: Selection): Promise<readonly Redelivered[]>;
+  fetchEvents: EventFetching['fetch'];
 }
 
 /** Answers the operations of subscriptions. */
@@ -77,7 +80,31 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
     if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
     ctx.body = deliveries.map(undeliveredView);
   });
+
+  answer(DELIVERIES.streamEvents, async (ctx) => {
+    const { left, query } = ctx.state;
+    const { subscription, source, types, tokens, parties, ...wanted } = query;
+    const filters = [...(tokens ? [{ tokens }] : []), ...(parties ? [{ parties }] : [])];
+    const selecting: Selecting =
+      subscription === undefined
+        ? {
+            ...(source && { source: source.toLowerCase() }),
+            ...(types && { types }),
+            filters,
+            config: OF_NO_SUBSCRIPTION,
+          }
+        : await subscriptions.find(subscription);
+    ctx.state.isRoutine = true;
+    ctx.set('Cache-Control', 'private, no-store');
+    ctx.body = await options.fetchEvents(selecting, wanted, left);
+  });
 }
+
+const OF_NO_SUBSCRIPTION = {
+  startFrom: 'beginning',
+  contentType: 'application/json',
+  retractions: false,
+} as const;
 
 function nameOf({ params: { id = '' } }: { params: Record<string, string> }): string {
   return id;

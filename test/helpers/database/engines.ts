@@ -73,9 +73,12 @@ export function describeOnEngines(
     });
 }
 
-/** Leaves the row that a migration adds: the version by which a process knows which subscriptions it read. */
+/** Tables of which migrations add a row. The version tells a process which subscriptions it read. */
+const FILLED_BY_MIGRATIONS = ['subscription_changes', 'cursor_keys'];
+
+/** Leaves the rows that migrations add. */
 async function removeRows(tables: readonly string[], { db }: Database, engine: Engine): Promise<void> {
-  const filled = tables.filter((name) => name !== 'subscription_changes');
+  const filled = tables.filter((name) => !FILLED_BY_MIGRATIONS.includes(name));
   if (engine === 'PostgreSQL') await sql.raw(`truncate ${filled.join(', ')}`).execute(db);
   else for (const name of filled) await sql.raw(`delete from ${name}`).execute(db);
   await db

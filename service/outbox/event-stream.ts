@@ -1,0 +1,183 @@
+import type { Kysely } from 'kysely';
+import { CursorExpiredError, RequestError } from '../base/errors';
+import type { RegistryName } from '../base/registry-name';
+import type { Schema } from '../database/schema';
+import { RETRACTED_TYPE, sourceOf, type CloudEvent } from '../events/cloud-event';
+import type { EventRules } from '../events/select-events';
+import { registryOfFeed } from './feeds';
+import type { Cursors, StreamPlace } from './stream-cursor';
+
+/**
+ * Terms of fetching:
+ *
+ * - stream: the events of a feed in the order of their positions, in which they were committed. It has what
+ *   a subscriber with retractions gets who receives everything at once: retractions of all orphans.
+ * - cursor: the text of a place, which has a position in each stream. The client keeps it, and nothing is
+ *   stored of those who fetch.
+ */
+
+/** The stream of a feed. */
+interface Stream {
+  /** Key of the feed. */
+  readonly feed: number;
+  readonly registry: RegistryName;
+  /** The position of the last event. */
+  readonly last: number;
+  /** The position before the first event. */
+  readonly purged: number;
+}
+
+/** The streams of the current feed of each registry, and of operational events. */
+export interface Streams {
+  readonly current: readonly Stream[];
+  /** Grows with each event of any feed. */
+  readonly total: number;
+}
+
+/** Reads the ends of all streams, or of some: one row for each feed. */
+export async function readStreams(
+  db: Kysely<Schema>,
+  some?: readonly Pick<Stream, 'feed'>[],
+): Promise<Streams> {
+  const feeds = await db
+    .selectFrom('feeds')
+    .select(['id as feed', 'feed as name', 'last_position as last', 'purged_position as purged'])
+    .$if(some !== undefined, (query) => query.where('id', 'in', some?.map(({ feed }) => feed) ?? []))
+    .orderBy('opened_at')
+    .orderBy('feeds.feed')
+    .execute();
+  const streams = feeds.map(({ name, ...feed }) => ({ ...feed, registry: registryOfFeed(name) }));
+  const current = new Map(streams.map((stream) => [stream.registry, stream]));
+  return {
+    current: [...current.values()].sort((one, other) => one.feed - other.feed),
+    total: feeds.reduce((sum, { last }) => sum + last, 0),
+  };
+}
+
+/** The events that are fetched. */
+export interface Fetched {
+  /** A cursor; `now`: the ends of the streams. Undefined: their beginnings. */
+  after?: string | undefined;
+  rules: EventRules;
+  limit: number;
+}
+
+/** Events in the order of their streams. */
+export interface StreamPage {
+  events: { body: string; cursor: string }[];
+  /** Goes on after all that was looked at. */
+  cursor: string;
+  /** Whether nothing was left. */
+  isEnd: boolean;
+}
+
+/** Rows that are looked at for a page: few of them may be wanted. */
+const MOST_ROWS = 2_000;
+/** Rows per statement, of which each counts as some: a page looks at a bounded number of streams. */
+const STEP = 200;
+const LEAST_STEP = 20;
+/** Bytes of a page. Its last event may exceed them. */
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Reads a page of the streams.
+ *
+ * @throws RequestError CURSOR_INVALID; CursorExpiredError if events after the cursor were purged.
+ */
+export async function readStream(
+  db: Kysely<Schema>,
+  cursors: Cursors,
+  { current }: Streams,
+  { after, rules, limit }: Fetched,
+): Promise<StreamPage> {
+  const { source } = rules.selection;
+  const streams = current.filter(({ registry }) => source === undefined || sourceOf(registry) === source);
+  const start = startOf(cursors, streams, after);
+  expectKept(cursors, start, streams);
+  const positions = new Map(start.positions);
+  const positionIn = ({ feed }: Pick<Stream, 'feed'>): number => positions.get(feed) ?? 0;
+  let { turn } = start;
+  const events: StreamPage['events'] = [];
+  const room = { rows: MOST_ROWS, events: limit, bytes: MOST_BYTES };
+  const isFull = (): boolean => Object.values(room).some((left) => left <= 0);
+  const isLater = ({ feed }: Stream): boolean => feed >= start.turn;
+  for (const stream of [...streams.filter(isLater), ...streams.filter((one) => !isLater(one))])
+    while (positionIn(stream) < stream.last && !isFull()) {
+      const { feed, last } = stream;
+      turn = feed + 1;
+      const most = Math.min(STEP, Math.max(room.events, LEAST_STEP));
+      const rows = await rowsAfter(db, { feed, position: positionIn(stream) }, rules, most);
+      for (const row of rows) {
+        if (isFull()) break;
+        positions.set(feed, row.position ?? last);
+        if (!isWanted(row, rules)) continue;
+        const cursor = cursors.write({ positions, turn });
+        events.push({ body: row.body, cursor });
+        room.events--;
+        room.bytes -= row.body.length + cursor.length;
+      }
+      room.rows -= Math.max(rows.length, LEAST_STEP);
+      const isRead = positionIn(stream) === (rows.at(-1)?.position ?? positionIn(stream));
+      // Some positions have no event.
+      if (isRead && rows.length < most) positions.set(feed, Math.max(last, positionIn(stream)));
+    }
+  // A purge may have removed events while they were read.
+  const looked = streams.filter((one) => positionIn(one) > (start.positions.get(one.feed) ?? 0));
+  if (looked.length > 0) expectKept(cursors, start, (await readStreams(db, looked)).current);
+  return {
+    events,
+    cursor: cursors.write({ positions, turn }),
+    isEnd: streams.every((one) => positionIn(one) >= one.last),
+  };
+}
+
+/** The place after which reading begins, with a position in each of these streams. */
+function startOf(cursors: Cursors, streams: readonly Stream[], after: Fetched['after']): StreamPlace {
+  const isText = after !== undefined && after !== 'now';
+  const given: StreamPlace = isText ? (cursors.read(after) ?? refuse()) : { positions: new Map(), turn: 0 };
+  const beginning = ({ last, purged }: Stream): number => (after === 'now' ? last : isText ? 0 : purged);
+  const all = new Map(streams.map((one) => [one.feed, beginning(one)]));
+  for (const [feed, position] of given.positions) all.set(feed, position);
+  return { ...given, positions: new Map([...all].sort(([one], [other]) => one - other)) };
+}
+
+function refuse(): never {
+  const message = 'The parameter after is no cursor of this service. Leave it out, or begin with after=now.';
+  throw new RequestError('CURSOR_INVALID', message);
+}
+
+/** @throws CursorExpiredError with the first cursor that goes on. */
+function expectKept(cursors: Cursors, { positions, turn }: StreamPlace, streams: readonly Stream[]): void {
+  const kept = new Map(positions);
+  for (const { feed, purged } of streams) if ((kept.get(feed) ?? 0) < purged) kept.set(feed, purged);
+  const isKept = [...kept].every(([feed, position]) => positions.get(feed) === position);
+  if (!isKept) throw new CursorExpiredError(cursors.write({ positions: kept, turn }));
+}
+
+/** Reads rows of a stream, each retraction with the body of its event. */
+function rowsAfter(
+  db: Kysely<Schema>,
+  { feed, position }: { feed: number; position: number },
+  { hasRetractions }: EventRules,
+  most: number,
+) {
+  return db
+    .selectFrom('events')
+    .leftJoin('events as originals', 'originals.id', 'events.original')
+    .select(['events.position', 'events.type', 'events.body', 'originals.body as original'])
+    .where('events.feed', '=', feed)
+    .where('events.position', '>', position)
+    .$if(!hasRetractions, (query) => query.where('events.audience', '=', 'all'))
+    .orderBy('events.position')
+    .limit(most)
+    .execute();
+}
+
+/** A retraction is for those who want its event. It is for all if the event was purged. */
+function isWanted(
+  { type, body, original }: { type: string; body: string; original: string | null },
+  { wants }: EventRules,
+): boolean {
+  const judged = type === RETRACTED_TYPE ? original : body;
+  return judged === null || wants(JSON.parse(judged) as CloudEvent);
+}
