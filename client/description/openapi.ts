@@ -52,6 +52,9 @@ const ERROR = z
     }),
   })
   .meta({ id: 'Error' });
+const CURSOR_EXPIRED = ERROR.extend({ cursor: TEXT.describe('The first cursor that goes on.') }).meta({
+  id: 'CursorExpired',
+});
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
@@ -59,7 +62,7 @@ const REASONS: Readonly<Record<number, string>> = {
   404: 'There is no such thing.',
   408: 'The request arrives too slowly.',
   409: 'The state of the service does not allow the request; the message says what does.',
-  410: 'Issuing has failed, and the token will never exist. The code tells why.',
+  410: 'It does not exist any more, or never will. The code tells why.',
   413: 'The body is too large.',
   415: 'The content type or encoding is not supported.',
   422: 'The Idempotency-Key belongs to a request with another body.',
@@ -295,7 +298,9 @@ function errorAnswer(status: number, codes: readonly ErrorCode[]): Json {
         },
       }),
     },
-    content: { 'application/json': { schema: refOf(ERROR) } },
+    content: {
+      'application/json': { schema: refOf(codes.includes('CURSOR_EXPIRED') ? CURSOR_EXPIRED : ERROR) },
+    },
   };
 }
 
@@ -319,6 +324,7 @@ function componentSchemas(): Record<string, Json> {
     for (const { content } of Object.values(answers)) if (content) add(content.schema, 'output');
   }
   add(ERROR, 'output');
+  add(CURSOR_EXPIRED, 'output');
   return components;
 }
 
