@@ -3,6 +3,7 @@ import { consoles } from './console';
 import { backlog, delivery } from './delivery';
 import { evidence } from './evidence';
 import { fanOut } from './fan-out';
+import { fetching } from './fetch';
 import { cost, fullBlocks } from './issuing';
 import { largeBodies } from './large-bodies';
 import { latency } from './latency';
@@ -21,6 +22,7 @@ const PROGRAMS: Readonly<Record<string, (size: Size) => Promise<void>>> = {
   backlog,
   'fan-out': fanOut,
   subscribers,
+  fetch: fetching,
   processes: severalProcesses,
   reading,
   console: consoles,

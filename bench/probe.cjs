@@ -7,6 +7,7 @@ const { createServer } = require('node:http');
 const { isMainThread } = require('node:worker_threads');
 
 const BLOCK_BYTES = 512;
+const MIB = 1024 * 1024;
 
 if (isMainThread) {
   const Sqlite = require('libsql');
@@ -33,7 +34,9 @@ if (isMainThread) {
     const { user, system } = process.cpuUsage();
     const cpuMs = (user + system) / 1000;
     const writtenKib = (process.resourceUsage().fsWrite * BLOCK_BYTES) / 1024;
-    response.end(JSON.stringify({ cpuMs, writtenKib, commits, statements }));
+    response.end(
+      JSON.stringify({ cpuMs, writtenKib, commits, statements, memoryMib: process.memoryUsage().rss / MIB }),
+    );
   });
   server.unref();
   server.listen(0, '127.0.0.1', () => console.log(`probe on http://127.0.0.1:${server.address().port}`));

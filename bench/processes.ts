@@ -53,6 +53,7 @@ interface Cost {
   writtenKib: number;
   commits: number;
   statements: number;
+  memoryMib: number;
 }
 
 /** A service with the probe of probe.cjs. */

@@ -8,6 +8,7 @@ const SEEDS: Record<ModelOnEngine['model'], number> = {
   retractions: 1,
   requests: 1,
   subscriptions: 3,
+  fetch: 10,
 };
 
 const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string]> = {
@@ -30,6 +31,10 @@ const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string
   subscriptions: [
     'subscriptions and registries that change while events are recorded',
     'gives each subscriber the events of its rules, in order, and no other',
+  ],
+  fetch: [
+    'clients that fetch events under reorganisations, purges and restarts, and stop at any cursor,',
+    'leads them to what the chain has',
   ],
 };
 

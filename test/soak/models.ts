@@ -1,4 +1,5 @@
 import { ENGINES, type Engine } from '../helpers/database/engines';
+import { createFetchPlace } from '../helpers/fetch-model/fetch-model';
 import { createLivePlace } from '../helpers/live-change/live-change';
 import { MintScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
@@ -9,7 +10,7 @@ import type { Place } from '../helpers/scenario';
 
 /** A model, and the engine of its database. */
 export interface ModelOnEngine {
-  model: 'mints' | 'nodes' | 'retractions' | 'requests' | 'subscriptions';
+  model: 'mints' | 'nodes' | 'retractions' | 'requests' | 'subscriptions' | 'fetch';
   engine: Engine;
 }
 
@@ -21,6 +22,7 @@ export const MODELS: readonly ModelOnEngine[] = [
     { model: 'retractions' as const, engine },
     { model: 'requests' as const, engine },
     { model: 'subscriptions' as const, engine },
+    { model: 'fetch' as const, engine },
   ]),
 ];
 
@@ -43,6 +45,7 @@ export async function createPlace({
   if (model === 'retractions') return createRetractionPlace(engine, hasProfiles);
   if (model === 'requests') return createRequestPlace(engine);
   if (model === 'subscriptions') return createLivePlace(engine);
+  if (model === 'fetch') return createFetchPlace(engine);
   const place = await createMintPlace();
   const Scenario = model === 'nodes' ? NodesScenario : MintScenario;
   return {

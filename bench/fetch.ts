@@ -1,0 +1,129 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServiceEvent } from '../client/events';
+import type { LocalSetup } from '../test/helpers/chain/local-setup';
+import { mintDirectly } from '../test/helpers/chain/direct-mint';
+import { eventually } from '../test/helpers/eventually';
+import { compare, percentile, timeOf, type Figures, type Size } from './measure';
+import { onNewChain, withService, type ProbedService } from './processes';
+
+const CLIENTS = 1_000;
+/** Longer than a wait, so that each client asks again. */
+const ROUND_MS = 40_000;
+const WAIT_SECONDS = 30;
+const SETTLE_MS = 5_000;
+const MINTS = 40;
+const ADMIN_API_KEY = 'key-of-the-bench';
+const ROUNDS = 2;
+
+/**
+ * The cost of clients that wait for events, and the time at which an event reaches one of them against that
+ * at which its webhook arrives.
+ */
+export async function fetching(size: Size): Promise<void> {
+  const clients = size.of(CLIENTS);
+  await onNewChain(async (local) => {
+    await compare(
+      'a service at rest',
+      { rounds: Math.min(ROUNDS, size.rounds) },
+      {
+        'no client': () => idle(local, 0, size),
+        [`${clients} clients that wait`]: () => idle(local, clients, size),
+      },
+    );
+    await compare(
+      'the five events of a mint, one mint at a time',
+      { rounds: Math.min(ROUNDS, size.rounds) },
+      { 'webhook and client': () => race(local, size) },
+    );
+  });
+}
+
+/** What one service costs at rest. Each has a new process, because memory that was used is kept. */
+async function idle(local: LocalSetup, clients: number, size: Size): Promise<Figures> {
+  return withService(local, { ADMIN_API_KEY }, async (service) => {
+    const closing = new AbortController();
+    await sleep(SETTLE_MS);
+    const memoryBefore = (await service.cost()).memoryMib;
+    const waiting = Array.from({ length: clients }, () => follow(service, closing.signal, () => undefined));
+    try {
+      await sleep(SETTLE_MS);
+      const before = await service.cost();
+      const ms = await timeOf(() => sleep(size.of(ROUND_MS)));
+      const after = await service.cost();
+      return {
+        'processor, ms a second': ((after.cpuMs - before.cpuMs) / ms) * 1_000,
+        'statements a second': ((after.statements - before.statements) / ms) * 1_000,
+        'memory more than before, MiB': after.memoryMib - memoryBefore,
+      };
+    } finally {
+      closing.abort();
+      await Promise.all(waiting);
+    }
+  });
+}
+
+/** Fetches events from now on until the signal aborts. */
+async function follow(
+  { url }: Pick<ProbedService, 'url'>,
+  signal: AbortSignal,
+  onBody: (body: string) => void,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${ADMIN_API_KEY}` };
+  let after = 'now';
+  try {
+    while (!signal.aborted) {
+      const query = new URLSearchParams({ after, wait: after === 'now' ? '0' : String(WAIT_SECONDS) });
+      const answer = await fetch(`${url}/events/stream?${query.toString()}`, { headers, signal });
+      if (!answer.ok) throw new Error(`the stream answered ${answer.status}: ${await answer.text()}`);
+      const page = (await answer.json()) as { events: { body: string }[]; cursor: string };
+      after = page.cursor;
+      for (const { body } of page.events) onBody(body);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** The times at which the last event of each mint arrives, at both. */
+async function race(local: LocalSetup, size: Size): Promise<Figures> {
+  const [pushed, fetched] = [new Map<string, number>(), new Map<string, number>()];
+  const note = (times: Map<string, number>, body: string): void =>
+    void times.set((JSON.parse(body) as ServiceEvent).id, performance.now());
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      note(pushed, Buffer.concat(chunks).toString());
+      response.writeHead(200).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const WEBHOOK_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    return await withService(local, { ADMIN_API_KEY, WEBHOOK_URL }, async (service) => {
+      await sleep(SETTLE_MS);
+      fetched.clear();
+      const closing = new AbortController();
+      const following = follow(service, closing.signal, (body) => note(fetched, body));
+      await sleep(SETTLE_MS);
+      const owner = await local.account(1);
+      for (let mint = 0; mint < size.of(MINTS); mint++) {
+        const count = fetched.size;
+        await mintDirectly(local, owner);
+        await eventually('its events', () => fetched.size > count && pushed.size >= fetched.size);
+      }
+      closing.abort();
+      await following;
+      const late = [...fetched].flatMap(([id, at]) => at - (pushed.get(id) ?? NaN)).filter(Number.isFinite);
+      return {
+        'client after webhook, median, ms': percentile(late, 0.5),
+        'client after webhook, most, ms': percentile(late, 1),
+      };
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
