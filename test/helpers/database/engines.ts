@@ -58,16 +58,14 @@ export function describeOnEngines(
   for (const engine of ENGINES)
     describe(`${name} on ${engine}`, () => {
       const on: { state?: State | undefined; database?: Database } = {};
-      let tables: string[];
 
       before(async function () {
         on.state = await newState(engine);
         if (on.state === undefined) return this.skip();
         on.database = await openState(on.state);
-        tables = (await on.database.db.introspection.getTables()).map(({ name }) => name);
       });
 
-      if (!isSharedByTests) afterEach(() => removeRows(tables, on.database as Database, engine));
+      if (!isSharedByTests) afterEach(() => removeRows(on.database as Database, engine));
 
       suite(on as OnEngine, engine);
     });
@@ -76,8 +74,9 @@ export function describeOnEngines(
 /** Tables of which migrations add a row. The version tells a process which subscriptions it read. */
 const FILLED_BY_MIGRATIONS = ['subscription_changes', 'cursor_keys'];
 
-/** Leaves the rows that migrations add. */
-async function removeRows(tables: readonly string[], { db }: Database, engine: Engine): Promise<void> {
+/** Removes all rows but those that migrations add. */
+export async function removeRows({ db }: Pick<Database, 'db'>, engine: Engine): Promise<void> {
+  const tables = (await db.introspection.getTables()).map(({ name }) => name);
   const filled = tables.filter((name) => !FILLED_BY_MIGRATIONS.includes(name));
   if (engine === 'PostgreSQL') await sql.raw(`truncate ${filled.join(', ')}`).execute(db);
   else for (const name of filled) await sql.raw(`delete from ${name}`).execute(db);

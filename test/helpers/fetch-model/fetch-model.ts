@@ -12,13 +12,14 @@ import { rewindFeed } from '../../../service/outbox/rewind-feed';
 import { takeTurn } from '../../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import { eventIn } from '../database/sample-feed';
-import { newState, openState, type Engine, type State } from '../database/engines';
+import { newState, openState, removeRows, type Engine, type State } from '../database/engines';
 import { addSubscription } from '../database/subscriber';
+import { stopLater } from '../resources';
 import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { FetchingClient } from './fetching-client';
 
-// A model test of those who fetch events. Two registries grow, are reorganised, delivered to two subscriptions,
+// A model test of those who fetch events. Two registries grow, are reorganised, delivered to subscriptions,
 // purged and restored, each by one process at a time: on PostgreSQL by either of two. Clients fetch meanwhile
 // from either process, stop, and go on with any earlier cursor. At the end, what holds of each token for a
 // client with retractions must be what the chain has, in its order; one without must have every event once.
@@ -32,12 +33,15 @@ const MOST_IN_A_BLOCK = 4;
 
 /** Undefined if the engine is not installed. */
 export async function createFetchPlace(engine: Engine): Promise<Place | undefined> {
-  await using installed = await newState(engine);
-  if (installed === undefined) return undefined;
+  const state = await newState(engine);
+  if (state === undefined) return undefined;
+  stopLater('the state of the model', () => state[Symbol.asyncDispose]());
   return {
     async run(seed) {
       const history = new History(seed);
-      await using state = (await newState(engine)) as State;
+      const database = await openState(state);
+      await removeRows(database, engine);
+      await database.close();
       return await history.of(runOnce(history, state, engine === 'SQLite' ? 1 : 2));
     },
   };
