@@ -47,17 +47,19 @@ async function idle(local: LocalSetup, clients: number, size: Size): Promise<Fig
     const closing = new AbortController();
     setMaxListeners(0, closing.signal);
     await sleep(SETTLE_MS);
-    const memoryBefore = (await service.cost()).memoryMib;
+    const memory = await service.memory();
     const waiting = Array.from({ length: clients }, () => follow(service, closing.signal, () => undefined));
     try {
       await sleep(SETTLE_MS);
       const before = await service.cost();
       const ms = await timeOf(() => sleep(size.of(ROUND_MS)));
       const after = await service.cost();
+      const { usedMib, residentMib } = await service.memory();
       return {
         'processor, ms a second': ((after.cpuMs - before.cpuMs) / ms) * 1_000,
         'statements a second': ((after.statements - before.statements) / ms) * 1_000,
-        'memory more than before, MiB': after.memoryMib - memoryBefore,
+        'more memory in use, MiB': usedMib - memory.usedMib,
+        'more memory of the process, MiB': residentMib - memory.residentMib,
       };
     } finally {
       closing.abort();

@@ -1,9 +1,12 @@
 // Counts what the service costs. `--require` loads it into the service's process, where it answers each GET with
-// the counts so far as JSON. Bytes are those that the process had the system write, as far as the system tells.
+// the counts so far as JSON, and `GET /memory` with its memory after a garbage collection. Bytes are those that
+// the process had the system write, as far as the system tells.
 /* global console, process */
 'use strict';
 
 const { createServer } = require('node:http');
+const { setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
 const { isMainThread } = require('node:worker_threads');
 
 const BLOCK_BYTES = 512;
@@ -30,13 +33,21 @@ if (isMainThread) {
     return statement;
   };
 
-  const server = createServer((_, response) => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc');
+
+  const server = createServer(({ url }, response) => {
+    if (url === '/memory') {
+      collectGarbage();
+      const { heapUsed, external, rss } = process.memoryUsage();
+      return void response.end(
+        JSON.stringify({ usedMib: (heapUsed + external) / MIB, residentMib: rss / MIB }),
+      );
+    }
     const { user, system } = process.cpuUsage();
     const cpuMs = (user + system) / 1000;
     const writtenKib = (process.resourceUsage().fsWrite * BLOCK_BYTES) / 1024;
-    response.end(
-      JSON.stringify({ cpuMs, writtenKib, commits, statements, memoryMib: process.memoryUsage().rss / MIB }),
-    );
+    response.end(JSON.stringify({ cpuMs, writtenKib, commits, statements }));
   });
   server.unref();
   server.listen(0, '127.0.0.1', () => console.log(`probe on http://127.0.0.1:${server.address().port}`));

@@ -53,12 +53,18 @@ interface Cost {
   writtenKib: number;
   commits: number;
   statements: number;
-  memoryMib: number;
+}
+
+/** Memory after a garbage collection: that of JavaScript and its buffers, and that of the process. */
+interface Memory {
+  usedMib: number;
+  residentMib: number;
 }
 
 /** A service with the probe of probe.cjs. */
 export interface ProbedService extends ServiceProcess {
   cost(this: void): Promise<Cost>;
+  memory(this: void): Promise<Memory>;
   /** Issues the sample document to account 1. */
   issue(this: void): Promise<void>;
 }
@@ -85,6 +91,7 @@ export async function withService<Result>(
   return await use({
     ...service,
     cost: async () => (await (await fetch(probeUrl)).json()) as Cost,
+    memory: async () => (await (await fetch(`${probeUrl}/memory`)).json()) as Memory,
     async issue() {
       const { status, text } = await create(service.url, body);
       if (status !== 200) throw new Error(`POST answered ${status}: ${text}`);
