@@ -1,8 +1,12 @@
 import createFetchClient, { type Client } from 'openapi-fetch';
+import { fetchPages, type FetchOptions } from '../receiver/fetch-events';
 import { KEYS_OF_PATH, type paths } from './api-types';
+import { keysOf, knownEvent, type KeySource } from './deliveries';
+import type { ServiceEvent } from './events';
 
 /** The types of requests and answers, by path and by component. */
 export type { components, paths } from './api-types';
+export { FetchError } from '../receiver/fetch-events';
 
 /** A service, and the keys that requests to it carry. */
 export interface ClientOptions {
@@ -16,11 +20,44 @@ export interface ClientOptions {
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
+/** Options of `client.events`. The members besides those of FetchOptions and `verify` select events. */
+export interface EventsOptions extends Pick<FetchOptions, 'after' | 'follow' | 'signal' | 'onProblem'> {
+  /** The keys that verify the events. By default the service's `/.well-known/jwks.json`. */
+  verify?: KeySource | undefined;
+  /** Id of a subscription whose rules select the events; other members cannot select further then. */
+  subscription?: string | undefined;
+  source?: string | undefined;
+  types?: readonly string[] | undefined;
+  tokens?: readonly string[] | undefined;
+  parties?: readonly string[] | undefined;
+  retractions?: boolean | undefined;
+}
+
+/** A verified event. */
+export interface FetchedEvent {
+  /** Undefined if this version does not know its type, and if the cursor passes events not selected. */
+  event: ServiceEvent | undefined;
+  /** The text that was signed; undefined if there is no event. */
+  body: string | undefined;
+  /** Goes on after the event: store it when the event is handled. */
+  cursor: string;
+}
+
 /** A typed client: `client.POST('/create/{documentId}', …)` resolves with `{ data, error, response }`. */
-export type ServiceClient = Client<paths>;
+export interface ServiceClient extends Client<paths> {
+  /**
+   * The events after a cursor, verified, oldest first for each registry. It waits for further ones, and
+   * repeats a failed request with its cursor. It needs `adminApiKey`.
+   *
+   * @throws FetchError CURSOR_EXPIRED, with the first cursor that the service has; EVENT_NOT_GENUINE; or the
+   *   code with which the service refused the request.
+   */
+  events(this: void, options?: EventsOptions): AsyncGenerator<FetchedEvent, void, undefined>;
+}
 
 /** Creates a client of the HTTP API. Its types are generated from the API's description. */
-export function createClient({ url, fetch, ...keys }: ClientOptions): ServiceClient {
+export function createClient(options: ClientOptions): ServiceClient {
+  const { url, fetch, ...keys } = options;
   const client = createFetchClient<paths>({ baseUrl: url, ...(fetch && { fetch }) });
   client.use({
     onRequest({ request, schemaPath }) {
@@ -28,5 +65,24 @@ export function createClient({ url, fetch, ...keys }: ClientOptions): ServiceCli
       if (key !== undefined) request.headers.set('Authorization', `Bearer ${key}`);
     },
   });
-  return client;
+  return Object.assign(client, { events: (wanted: EventsOptions = {}) => fetchEvents(options, wanted) });
+}
+
+async function* fetchEvents(
+  { url, adminApiKey = '', fetch }: ClientOptions,
+  { verify, after, follow, signal, onProblem, ...selection }: EventsOptions,
+): AsyncGenerator<FetchedEvent, void, undefined> {
+  const base = url.replace(/\/$/, '');
+  const given = Object.entries(selection).filter(([, value]) => value !== undefined);
+  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])));
+  const pages = fetchPages({
+    url: `${base}/events/stream?${query.toString()}`,
+    key: adminApiKey,
+    findKey: keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` }),
+    ...{ after, follow, signal, onProblem, fetch },
+  });
+  for await (const { events, cursor } of pages) {
+    for (const { body, cursor } of events) yield { event: knownEvent(body), body: body.toString(), cursor };
+    if (events.at(-1)?.cursor !== cursor) yield { event: undefined, body: undefined, cursor };
+  }
 }

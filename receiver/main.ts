@@ -1,23 +1,28 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parseArgs, parseEnv } from 'node:util';
+import { FetchError, fetchPages, type FetchOptions } from './fetch-events';
 import { startReceiver } from './receiver';
-import type { StoredEvent } from './store';
+import { EventStore, parseEvent, type StoredEvent, type StoreOptions } from './store';
 import { onlyKey, publishedKeys, type FindKey } from './verify';
 
 const HELP = `\
 The webhook receiver: checks the signature of each delivery, stores the event, and answers.
 
-Usage: npx tsx main.ts [--port N] [--retractions]
-       npx tdoc receiver [--port N] [--retractions]   where the service is installed
+Usage: npx tsx main.ts [--port N | --fetch URL] [--retractions]
+       npx tdoc receiver [--port N | --fetch URL] [--retractions]   where the service is installed
 
   --port N        listening port; wins over RECEIVER_PORT
+  --fetch URL     fetch the events instead of listening: https://trade.example.com/events/stream
   --retractions   for a subscription with the option \`retractions\`: duplicates are found by their id
 
 Settings, in the environment or in the file .env; the environment wins:
 
   WEBHOOK_PUBLIC_KEY_FILE   the service's public key, PEM         webhook-public-key.pem
   RECEIVER_JWKS_URL         instead of the file: where the service publishes its keys; https
+  RECEIVER_API_KEY          for --fetch: the ADMIN_API_KEY of the service
   RECEIVER_PORT             listening port; 0 is any free one     4000
   RECEIVER_HOST             listening address                     127.0.0.1
   RECEIVER_EVENTS_FILE      where every event is stored           .receiver/received-events.jsonl
@@ -36,17 +41,28 @@ function onEvent({ type, id, subject, data }: StoredEvent): void {
 
 /** Runs the receiver until SIGTERM or SIGINT. Events go to standard output, problems to standard error. */
 async function main(): Promise<void> {
-  const { help, port, retractions } = readArguments();
+  const { help, port, fetch: url, retractions = false } = readArguments();
   if (help) return void process.stdout.write(HELP);
   const setting = readSettings();
-  const receiver = await startReceiver({
-    host: setting('RECEIVER_HOST', '127.0.0.1'),
-    port: readPort(port ?? setting('RECEIVER_PORT', '4000')),
-    findKey: readKeys(setting),
+  const options = {
+    findKey: readKeys(setting, url),
     eventsFile: setting('RECEIVER_EVENTS_FILE', '.receiver/received-events.jsonl'),
     retractions,
     onEvent,
-    onProblem: (problem) => console.error(JSON.stringify(problem)),
+    onProblem: (problem: object) => console.error(JSON.stringify(problem)),
+  };
+  if (url !== undefined) {
+    const key = setting('RECEIVER_API_KEY', '');
+    if (key === '')
+      throw new Error('RECEIVER_API_KEY is not set. Set it to the ADMIN_API_KEY of the service.');
+    const stream = new URL(url);
+    if (retractions) stream.searchParams.set('retractions', 'true');
+    return fetchUntilStopped({ ...options, url: stream.href, key });
+  }
+  const receiver = await startReceiver({
+    ...options,
+    host: setting('RECEIVER_HOST', '127.0.0.1'),
+    port: readPort(port ?? setting('RECEIVER_PORT', '4000')),
   });
   let closing: Promise<void> | undefined;
   const close = (): void => void (closing ??= receiver.close().catch(fail));
@@ -55,10 +71,41 @@ async function main(): Promise<void> {
   print({ listening: receiver.url });
 }
 
-function readArguments(): { help?: boolean; port?: string; retractions?: boolean } {
+/** Stores the events that the service has, until SIGTERM or SIGINT. */
+async function fetchUntilStopped(
+  options: FetchOptions & StoreOptions & { eventsFile: string },
+): Promise<void> {
+  const cursorFile = `${options.eventsFile}.cursor`;
+  const stop = new AbortController();
+  const close = (): void => stop.abort();
+  process.on('SIGTERM', close).on('SIGINT', close);
+  // As in verify.ts: by default Node.js gives each address of a distant host up too early.
+  setDefaultAutoSelectFamilyAttemptTimeout(2_500);
+  const store = await EventStore.open(options.eventsFile, options);
+  try {
+    const after = existsSync(cursorFile) ? readFileSync(cursorFile, 'utf8') : undefined;
+    print({ fetching: options.url });
+    for await (const { events, cursor } of fetchPages({ ...options, after, signal: stop.signal })) {
+      const parsed = events.flatMap(({ body }) => parseEvent(body) ?? []);
+      await Promise.all(parsed.map((event) => store.add(event)));
+      // Only now: a process that ends before it fetches the same events again, and finds them as duplicates.
+      await writeFile(`${cursorFile}.new`, cursor, { mode: 0o600, flush: true });
+      await rename(`${cursorFile}.new`, cursorFile);
+    }
+  } catch (cause) {
+    if (!(cause instanceof FetchError) || !cause.code.startsWith('CURSOR_')) throw cause;
+    const remedy = `Remove ${cursorFile} to begin with the oldest event that the service has.`;
+    throw new Error(`${cause.message} ${remedy}`, { cause });
+  } finally {
+    await store.close();
+  }
+}
+
+function readArguments(): { help?: boolean; port?: string; fetch?: string; retractions?: boolean } {
   const options = {
     help: { type: 'boolean', short: 'h' },
     port: { type: 'string' },
+    fetch: { type: 'string' },
     retractions: { type: 'boolean' },
   } as const;
   try {
@@ -94,25 +141,27 @@ function readPort(text: string): number {
   throw new Error(`RECEIVER_PORT is "${text}". Set it to a number from 0 (any free port) to 65535.`);
 }
 
-function readKeys(setting: Setting): FindKey {
-  const url = setting('RECEIVER_JWKS_URL', '');
-  if (url === '') return onlyKey(readKeyFile(setting('WEBHOOK_PUBLIC_KEY_FILE', 'webhook-public-key.pem')));
-  if (setting('WEBHOOK_PUBLIC_KEY_FILE', '') !== '')
+function readKeys(setting: Setting, fetched: string | undefined): FindKey {
+  if (fetched !== undefined) requireSafe('--fetch', fetched, 'events/stream');
+  const file = setting('WEBHOOK_PUBLIC_KEY_FILE', '');
+  const published = fetched && file === '' ? new URL('../.well-known/jwks.json', fetched).href : '';
+  const url = setting('RECEIVER_JWKS_URL', published);
+  if (url === '') return onlyKey(readKeyFile(file || 'webhook-public-key.pem'));
+  if (file !== '')
     throw new Error('RECEIVER_JWKS_URL and WEBHOOK_PUBLIC_KEY_FILE are both set. Unset one of them.');
-  if (isSafe(url)) return publishedKeys(url);
-  throw new Error(
-    'RECEIVER_JWKS_URL is not an https URL without user and password ' +
-      '(http is accepted for this machine only). ' +
-      'Set it to the address of the keys: https://trade.example.com/.well-known/jwks.json.',
-  );
+  requireSafe('RECEIVER_JWKS_URL', url, '.well-known/jwks.json');
+  return publishedKeys(url);
 }
 
-/** Over plain http, anybody on the way could replace the keys. */
-function isSafe(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
+/** Over plain http, anybody on the way could replace the keys, and read the key of the requests. */
+function requireSafe(name: string, text: string, path: string): void {
+  const { protocol, hostname = '', username, password } = URL.canParse(text) ? new URL(text) : {};
   const isThisMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  return username + password === '' && (protocol === 'https:' || (protocol === 'http:' && isThisMachine));
+  if (!username && !password && (protocol === 'https:' || (protocol === 'http:' && isThisMachine))) return;
+  throw new Error(
+    `${name} is not an https URL without user and password (http is accepted for this machine only). ` +
+      `Set it to an address such as https://trade.example.com/${path}.`,
+  );
 }
 
 function readKeyFile(path: string): KeyObject {

@@ -5,7 +5,7 @@ import * as https from 'node:https';
 
 /** Names of the headers, in the spelling of Node.js. */
 export const SIGNATURE_HEADER = 'x-service-signature';
-const KEY_ID_HEADER = 'x-service-key-id';
+export const KEY_ID_HEADER = 'x-service-key-id';
 const PREFIX = 'ed25519=';
 const SIGNATURE_BYTES = 64;
 
@@ -152,8 +152,8 @@ function keyOf(jwk: unknown): [string, KeyObject][] {
 }
 
 /** An abort has its reason as the cause. Several addresses that cannot be reached have a code only. */
-function reasonOf(thrown: unknown): string {
+export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.cause instanceof Error) return thrown.cause.message;
+  if (thrown.cause instanceof Error) return reasonOf(thrown.cause);
   return thrown.message || ('code' in thrown ? String(thrown.code) : thrown.name);
 }
