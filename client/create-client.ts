@@ -1,6 +1,6 @@
 import createFetchClient, { type Client } from 'openapi-fetch';
 import { fetchPages, type FetchOptions } from '../receiver/fetch-events';
-import { KEYS_OF_PATH, type paths } from './api-types';
+import { KEYS_OF_PATH, type operations, type paths } from './api-types';
 import { keysOf, knownEvent, type KeySource } from './deliveries';
 import type { ServiceEvent } from './events';
 
@@ -20,17 +20,13 @@ export interface ClientOptions {
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** Options of `client.events`. The members besides those of FetchOptions and `verify` select events. */
-export interface EventsOptions extends Pick<FetchOptions, 'after' | 'follow' | 'signal' | 'onProblem'> {
+/** Options of `client.events`; those besides these select events as the query of `GET /events/stream`. */
+export interface EventsOptions
+  extends
+    Omit<NonNullable<operations['streamEvents']['parameters']['query']>, 'after' | 'wait'>,
+    Pick<FetchOptions, 'after' | 'follow' | 'signal' | 'onProblem'> {
   /** The keys that verify the events. By default the service's `/.well-known/jwks.json`. */
   verify?: KeySource | undefined;
-  /** Id of a subscription whose rules select the events; other members cannot select further then. */
-  subscription?: string | undefined;
-  source?: string | undefined;
-  types?: readonly string[] | undefined;
-  tokens?: readonly string[] | undefined;
-  parties?: readonly string[] | undefined;
-  retractions?: boolean | undefined;
 }
 
 /** A verified event. */
@@ -73,16 +69,14 @@ async function* fetchEvents(
   { verify, after, follow, signal, onProblem, ...selection }: EventsOptions,
 ): AsyncGenerator<FetchedEvent, void, undefined> {
   const base = url.replace(/\/$/, '');
-  const given = Object.entries(selection).filter(([, value]) => value !== undefined);
-  const query = new URLSearchParams(Object.fromEntries(given.map(([name, value]) => [name, String(value)])));
+  const query = Object.entries(selection).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   const pages = fetchPages({
-    url: `${base}/events/stream?${query.toString()}`,
+    url: `${base}/events/stream?${query.join('&')}`,
     key: adminApiKey,
     findKey: keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` }),
     ...{ after, follow, signal, onProblem, fetch },
   });
-  for await (const { events, cursor } of pages) {
-    for (const { body, cursor } of events) yield { event: knownEvent(body), body: body.toString(), cursor };
-    if (events.at(-1)?.cursor !== cursor) yield { event: undefined, body: undefined, cursor };
-  }
+  for await (const page of pages)
+    for (const { body, cursor } of page)
+      yield { event: body && knownEvent(body), body: body?.toString(), cursor };
 }

@@ -13,11 +13,11 @@ const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** After these, and all from 500, the same request may succeed later. */
 const PASSING = [408, 425, 429];
 
-/** Genuine events, oldest first for each registry. */
-export interface Page {
-  /** The bytes that were signed, and the cursor that goes on after the event. */
-  events: { body: Buffer; cursor: string }[];
-  /** Goes on after all of them, and after events that were not selected. */
+/** A genuine event, or none if the cursor passes events that were not selected. */
+export interface Fetched {
+  /** The bytes that were signed. */
+  body?: Buffer;
+  /** Goes on after the event. */
   cursor: string;
 }
 
@@ -55,12 +55,12 @@ export class FetchError extends Error {
 }
 
 /**
- * Fetches the events of a service. Each request goes on with the cursor of the last page, also after a failed
- * one, so that no event is left out.
+ * Fetches the events of a service in pages, oldest first for each registry. Each request goes on with the
+ * last cursor, also after a failed one, so that no event is left out.
  *
  * @throws FetchError
  */
-export async function* fetchPages(options: FetchOptions): AsyncGenerator<Page, void, undefined> {
+export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched[], void, undefined> {
   const { findKey, follow = true, signal = new AbortController().signal, onProblem } = options;
   let { after } = options;
   let failures = 0;
@@ -72,11 +72,12 @@ export async function* fetchPages(options: FetchOptions): AsyncGenerator<Page, v
       askedMs = Number(headers.get('retry-after')) * 1_000 || 0;
       if (status !== 200) throw failureOf(status, headers.get('x-error-code'), text);
       const page = await pageOf(text, findKey);
+      const cursor = page.at(-1)?.cursor;
       failures = 0;
-      if (page.cursor !== after) yield page;
+      if (cursor !== after) yield page;
       else if (!follow) return;
       else if (performance.now() - begun < FIRST_PAUSE_MS) throw new Error('the answer came without waiting');
-      after = page.cursor;
+      after = cursor;
     } catch (thrown) {
       if (signal.aborted) return;
       if (thrown instanceof FetchError) throw thrown;
@@ -124,18 +125,18 @@ function failureOf(status: number, code: string | null, text: string): Error {
 }
 
 /** @throws FetchError EVENT_NOT_GENUINE. */
-async function pageOf(text: string, findKey: FindKey): Promise<Page> {
+async function pageOf(text: string, findKey: FindKey): Promise<Fetched[]> {
   type Signed = { body: string; signature: string; keyId: string; cursor: string };
-  const { events, cursor } = JSON.parse(text) as { events: Signed[]; cursor: string };
-  const page: Page = { events: [], cursor };
-  for (const { body, signature, keyId, cursor } of events) {
-    const bytes = Buffer.from(body);
-    if (!(await isGenuine({ [SIGNATURE_HEADER]: signature, [KEY_ID_HEADER]: keyId }, bytes, findKey)))
+  const { events, cursor: last } = JSON.parse(text) as { events: Signed[]; cursor: string };
+  const page: Fetched[] = [];
+  for (const { body: signed, signature, keyId, cursor } of events) {
+    const body = Buffer.from(signed);
+    if (!(await isGenuine({ [SIGNATURE_HEADER]: signature, [KEY_ID_HEADER]: keyId }, body, findKey)))
       throw new FetchError(
         `An event is not signed with a key of the service (${keyId}).`,
         'EVENT_NOT_GENUINE',
       );
-    page.events.push({ body: bytes, cursor });
+    page.push({ body, cursor });
   }
-  return page;
+  return page.at(-1)?.cursor === last ? page : [...page, { cursor: last }];
 }

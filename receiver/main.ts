@@ -85,11 +85,11 @@ async function fetchUntilStopped(
   try {
     const after = existsSync(cursorFile) ? readFileSync(cursorFile, 'utf8') : undefined;
     print({ fetching: options.url });
-    for await (const { events, cursor } of fetchPages({ ...options, after, signal: stop.signal })) {
-      const parsed = events.flatMap(({ body }) => parseEvent(body) ?? []);
-      await Promise.all(parsed.map((event) => store.add(event)));
+    for await (const page of fetchPages({ ...options, after, signal: stop.signal })) {
+      const events = page.flatMap(({ body }) => (body && parseEvent(body)) ?? []);
+      await Promise.all(events.map((event) => store.add(event)));
       // Only now: a process that ends before it fetches the same events again, and finds them as duplicates.
-      await writeFile(`${cursorFile}.new`, cursor, { mode: 0o600, flush: true });
+      await writeFile(`${cursorFile}.new`, page.at(-1)?.cursor ?? '', { mode: 0o600, flush: true });
       await rename(`${cursorFile}.new`, cursorFile);
     }
   } catch (cause) {

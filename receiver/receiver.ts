@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
@@ -123,7 +124,8 @@ export async function startReceiver(
     );
   });
   boundConnections(server);
-  const opening = listen(server, host, port).then(() => EventStore.open(eventsFile, options));
+  const listening = once(server.listen(port, host), 'listening');
+  const opening = listening.then(() => EventStore.open(eventsFile, options));
   const handler = opening.then((store) => createReceiver({ ...options, store }).callback());
   try {
     await handler;
@@ -165,20 +167,8 @@ function boundConnections(server: Server): void {
   });
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const patience = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-    server.close((error) => {
-      clearTimeout(patience);
-      if (error) reject(error);
-      else resolve();
-    });
-  });
+async function closeServer(server: Server): Promise<void> {
+  const patience = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+  await once(server.close(), 'close');
+  clearTimeout(patience);
 }

@@ -162,6 +162,7 @@ export const SETTINGS = {
     '{value} is not a chain id',
     'Unset it: 31337 is right unless a local node must have another chain id, such as 1337.',
   ).default(NODE_CHAIN_ID),
+  RECEIVER_API_KEY: secret('whole', text),
   RECEIVER_EVENTS_FILE: text.optional(),
   RECEIVER_HOST: text.optional(),
   RECEIVER_JWKS_URL: text.optional(),

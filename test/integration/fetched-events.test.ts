@@ -44,11 +44,11 @@ describe('events of the client', () => {
   });
 
   it('are selected by the query, and the key goes to the service alone', async () => {
-    const types = ['com.service.etr.minted', 'com.service.etr.burned'];
-    await all(events({ types, retractions: true, source: undefined, follow: false, after: 'c3' }));
+    const types = 'com.service.etr.minted,com.service.etr.burned';
+    await all(events({ types, retractions: 'true', limit: 7, follow: false, after: 'c3' }));
     expect(stream.requests).to.deep.equal([
       {
-        query: { types: types.join(','), retractions: 'true', wait: '0', after: 'c3' },
+        query: { types, retractions: 'true', limit: '7', wait: '0', after: 'c3' },
         authorization: `Bearer ${KEY}`,
       },
     ]);

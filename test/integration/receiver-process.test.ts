@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { SETTINGS } from '../../service/config/settings';
@@ -6,6 +6,7 @@ import { eventually } from '../helpers/eventually';
 import { peakMegabytes } from '../helpers/processes/process-memory';
 import { rawRequest, textOf } from '../helpers/processes/raw-request';
 import { RECEIVER, startReceiverProcess, type ReceiverProcess } from '../helpers/processes/receiver-process';
+import { startEventStream } from '../helpers/receiver/event-stream';
 import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import {
   newSender,
@@ -93,6 +94,58 @@ describe('receiver as a process', () => {
     expect(stderr).to.match(/Line 8 .* not as its schema says: \/data\/payload\/toHolder must be string/);
     writeFileSync(file, 'rubbish');
     expect(await askTdocInProcess(['states', file], {})).to.include({ code: 2, stdout: '' });
+  });
+
+  it('fetches events, also after it was killed and without its cursor, and stores each once', async () => {
+    const stream = await startEventStream();
+    const command = [...RECEIVER, '--retractions', `--fetch=${stream.url}/events/stream?source=s`];
+    const startFetching = (): ReceiverProcess => start({ RECEIVER_API_KEY: 'secret' }, command);
+    const idsOf = ({ lines }: ReceiverProcess): unknown[] => lines().flatMap(({ id }) => id ?? []);
+    const events = [1, 2, 3, 4].map((number) => sampleEvent(number));
+    for (const event of events.slice(0, 3)) stream.record(event);
+
+    const first = startFetching();
+    await eventually('three are printed', () => idsOf(first).length === 3);
+    await eventually('it waits', () => stream.requests.at(-1)?.query.after === 'c3');
+    first.kill('SIGKILL');
+    await first.ended;
+    const [{ query, authorization } = {}] = stream.requests;
+    expect(authorization).to.equal('Bearer secret');
+    expect(query).to.deep.equal({ source: 's', retractions: 'true', wait: '30' });
+
+    const second = startFetching();
+    await eventually('it goes on', () => stream.requests.length > 3);
+    expect(stream.requests.at(-1)?.query).to.include({ after: 'c3' });
+    stream.record(events[3] ?? {});
+    await eventually('the next is printed', () => idsOf(second).length > 0);
+    expect(idsOf(second)).to.deep.equal([events[3]?.id]);
+    second.kill('SIGTERM');
+    expect([await second.ended, second.errors()]).to.deep.equal([0, '']);
+
+    rmSync(join(folder, `${EVENTS_FILE}.cursor`));
+    const third = startFetching();
+    await eventually('it has fetched all', () => existsSync(join(folder, `${EVENTS_FILE}.cursor`)));
+    await eventually('it waits again', () => stream.requests.at(-1)?.query.after === 'c4');
+    expect([idsOf(third), stored()]).to.deep.equal([
+      [],
+      events.map((event) => `${JSON.stringify(event)}\n`).join(''),
+    ]);
+    third.kill('SIGINT');
+    expect(await third.ended).to.equal(0);
+  });
+
+  it('stops if the events after its cursor were removed, and says how to go on', async () => {
+    const stream = await startEventStream();
+    const error = JSON.stringify({ error: { message: 'They were removed.' }, cursor: 'c9' });
+    stream.nextAnswers.push((response) =>
+      response.writeHead(410, { 'X-Error-Code': 'CURSOR_EXPIRED' }).end(error),
+    );
+    const command = [...RECEIVER, `--fetch=${stream.url}/events/stream`];
+    const receiver = start({ RECEIVER_API_KEY: 'secret' }, command);
+    expect(await receiver.ended).to.equal(1);
+    expect(receiver.errors()).to.match(
+      /stopped\. They were removed\. Remove \.receiver\/.*\.jsonl\.cursor to/,
+    );
   });
 
   it('takes settings from .env, but prefers the environment; SIGINT ends it', async () => {
@@ -243,6 +296,18 @@ describe('a receiver that ends at once', () => {
       'an ENV_FILE that is absent',
       { ENV_FILE: 'absent.env' },
       /ENV_FILE: the file absent\.env cannot be read/,
+    ],
+    [
+      '--fetch over http from another machine',
+      {},
+      /--fetch is not an https URL.*com\/events\/stream/,
+      '--fetch=http://trade.example/events/stream',
+    ],
+    [
+      '--fetch without a key',
+      {},
+      /RECEIVER_API_KEY is not set/,
+      '--fetch=https://trade.example/events/stream',
     ],
     ['an unknown argument', {}, /Unknown option '--prot'.*--help/, '--prot=4000'],
   ];
