@@ -34,6 +34,10 @@ export type Say = (line: string) => void;
 export const print: Say = (line) => console.log(printable(line));
 /** Prints a line on standard error. Masked before it is cut: part of a secret would not be recognised. */
 export const tell: Say = (line) => console.error(printable(maskKnown(line)));
+/** Prints an entry of an answer that goes on, as JSON on a line. */
+export function printEntry(entry: object): void {
+  console.log(printableJson(entry, 0));
+}
 
 const QUIET_MS = 2_000;
 

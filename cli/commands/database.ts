@@ -3,8 +3,10 @@ import { answering } from '../answer';
 import type { ListDeliveriesOptions, RedeliverOptions, ShowDeliveriesOptions } from '../database/deliveries';
 import type { PurgeOptions } from '../database/purge';
 import type { AddRegistryOptions, RemoveRegistryOptions } from '../database/registries';
+import type { PrintEventsOptions } from '../events/print-events';
 import { examples, JSON_FLAG, NETWORK, REGISTRY, wholeNumber, YES } from './arguments';
 
+const events = () => require('../events/print-events') as typeof import('../events/print-events');
 const deliveries = () => require('../database/deliveries') as typeof import('../database/deliveries');
 const purge = () => require('../database/purge') as typeof import('../database/purge');
 const registries = () => require('../database/registries') as typeof import('../database/registries');
@@ -12,12 +14,22 @@ const subscriptions = () =>
   require('../database/subscriptions') as typeof import('../database/subscriptions');
 
 /**
- * Commands on the service's database, which may run meanwhile: `tdoc registries`, `deliveries`, `redeliver`,
- * `subscriptions`, `purge-documents` and `purge-events`.
+ * `tdoc events`, which asks the service, and commands on its database, which may run meanwhile: `registries`,
+ * `deliveries`, `redeliver`, `subscriptions`, `purge-documents` and `purge-events`.
  */
 export function addDatabaseCommands(program: Command): void {
   program.commandsGroup("The service's database: events, subscriptions, documents:");
   addRegistries(program);
+  program
+    .command('events')
+    .summary('print the events of a running service, and wait for further ones')
+    .description('Prints the events that a running service has recorded, verified, the oldest first.')
+    .option('--follow', 'wait for further events, until Ctrl-C')
+    .option('--after <cursor>', 'go on after this cursor; now: only events that are recorded from now on')
+    .option('--url <url>', 'address of the service (default: HOST and PORT), whose ADMIN_API_KEY is set')
+    .option('--json', 'print one JSON object a line: the event, and the cursor that goes on after it')
+    .addHelpText('after', examples('events --follow --after now', 'events --json'))
+    .action(answering((options: PrintEventsOptions) => () => events().printEvents(options)));
   program
     .command('deliveries')
     .summary('show waiting deliveries, dead letters, orphaned events or one event')

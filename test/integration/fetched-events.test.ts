@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { createClient, FetchError, type EventsOptions, type FetchedEvent } from '../../client/create-client';
+import { askTdocInProcess } from '../helpers/processes/tdoc-in-process';
 import { startEventStream, type EventStream } from '../helpers/receiver/event-stream';
 import { newSender, sampleEvent } from '../helpers/receiver/signed-delivery';
 
@@ -153,5 +154,30 @@ describe('events of the client', () => {
     stream.nextAnswers.push(refusing(200, {}, JSON.stringify({ events: [], cursor: 'c3' })));
     const { seen } = await all(events({ follow: false }));
     expect(seen).to.deep.equal([{ event: undefined, body: undefined, cursor: 'c3' }]);
+  });
+
+  it('are printed by tdoc events with the cursor to go on with, and a refusal with its code', async () => {
+    const run = (...args: string[]) =>
+      askTdocInProcess(['events', '--url', stream.url, ...args], { ADMIN_API_KEY: KEY });
+    const lines = [1, 2, 3].map((number) => ({ cursor: `c${number}`, event: sampleEvent(number) }));
+    const asJson = await run('--json');
+    const parsed = asJson.stdout.trimEnd().split('\n');
+    expect([asJson.code, parsed.map((line) => JSON.parse(line) as unknown)]).to.deep.equal([0, lines]);
+    const { id, time, type, subject } = sampleEvent(3);
+    expect(await run('--after', 'c2')).to.deep.equal({
+      code: 0,
+      stdout: `${time}  ${type}  ${id}  subject ${subject}\n`,
+      stderr: 'To go on: npx tdoc events --follow --after c3\n',
+    });
+    const error = { message: 'They were removed.' };
+    const expired = refusing(
+      410,
+      { 'X-Error-Code': 'CURSOR_EXPIRED' },
+      JSON.stringify({ error, cursor: 'c9' }),
+    );
+    stream.nextAnswers.push(expired);
+    const refused = await run('--follow', '--after', 'c1');
+    expect(refused).to.include({ code: 2, stdout: '' });
+    expect(refused.stderr).to.match(/^CURSOR_EXPIRED: They were .* first cursor is c9\. \[EVENTS_REFUSED\]/);
   });
 });

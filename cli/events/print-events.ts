@@ -1,0 +1,52 @@
+import { createClient, FetchError } from '../../client/create-client';
+import { ServiceError } from '../../service/base/errors';
+import { readSettings } from '../../service/config/config';
+import { settingOf } from '../../service/config/settings';
+import { print, printEntry, tell, type Answer } from '../answer';
+
+/** The options of `tdoc events`. */
+export interface PrintEventsOptions {
+  follow?: true;
+  after?: string;
+  url?: string;
+  json?: true;
+}
+
+/** Prints the events of a running service as they come, until all are printed, or until Ctrl-C. */
+export async function printEvents({ follow, after, url, json }: PrintEventsOptions): Promise<Answer> {
+  const { settings } = readSettings();
+  const adminApiKey = settingOf(settings, 'ADMIN_API_KEY');
+  const host = settingOf(settings, 'HOST').replace(/^(0\.0\.0\.0|::)$/, 'localhost');
+  const address = `${host.includes(':') ? `[${host}]` : host}:${settingOf(settings, 'PORT')}`;
+  const client = createClient({ url: url ?? `http://${address}`, adminApiKey });
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  const onProblem = ({ reason }: { reason: string }): void => tell(reason);
+  const events = client.events({ after, follow: follow === true, signal: stop.signal, onProblem });
+  let last = after;
+  try {
+    for await (const { body, cursor } of events) {
+      const event = body === undefined ? undefined : (JSON.parse(body) as Printed);
+      if (event && json) printEntry({ cursor, event });
+      else if (event) print([event.time, event.type, event.id, ofToken(event)].join('  ').trimEnd());
+      last = cursor;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof FetchError)) throw thrown;
+    const first = thrown.cursor === undefined ? '' : ` The first cursor is ${thrown.cursor}.`;
+    throw new ServiceError('EVENTS_REFUSED', `${thrown.code}: ${thrown.message}${first}`, { cause: thrown });
+  }
+  const remarks = last === undefined ? [] : [`To go on: npx tdoc events --follow --after ${last}`];
+  return { lines: [], json: [], isJsonLines: true, isYes: true, remarks };
+}
+
+interface Printed {
+  id: string;
+  type: string;
+  time: string;
+  subject?: string;
+}
+
+function ofToken({ subject }: Printed): string {
+  return subject === undefined ? '' : `subject ${subject}`;
+}
